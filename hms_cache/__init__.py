@@ -1,0 +1,1 @@
+"""hms-cache: a drop-in Hive Metastore whose cache is never wrong."""
