@@ -1,0 +1,1 @@
+"""The metastore database: the contract of a store, and the store over SQLAlchemy Core."""

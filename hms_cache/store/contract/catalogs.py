@@ -1,0 +1,35 @@
+"""Contract: catalogs (Hive 3 and later; `hive` is the default one)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog
+
+
+class CatalogStore(ABC):
+    """Reads and writes of catalogs. No event names a catalog (research: `DbNotificationListener` has no handler)."""
+
+    @abstractmethod
+    def get_catalog(self, catalog: str) -> Catalog:
+        """The catalog. Raises NoSuchObjectException."""
+
+    @abstractmethod
+    def get_catalog_names(self) -> list[str]:
+        """All names, ascending."""
+
+    @abstractmethod
+    def create_catalog(self, catalog: Catalog) -> None:
+        """Creates the catalog, its directory and its `default` database. Raises AlreadyExistsException, InvalidObjectException."""
+
+    @abstractmethod
+    def alter_catalog(self, name: str, catalog: Catalog) -> None:
+        """Changes location and description; a new name is InvalidOperationException. Raises NoSuchObjectException."""
+
+    @abstractmethod
+    def drop_catalog(self, name: str, *, if_exists: bool = False) -> None:
+        """Drops an empty catalog (its empty `default` database goes along).
+
+        Raises NoSuchObjectException unless `if_exists`, InvalidOperationException when databases are left or for the
+        default catalog.
+        """

@@ -1,0 +1,40 @@
+"""Contract: databases."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database
+
+
+class DatabaseStore(ABC):
+    """Reads and writes of databases."""
+
+    @abstractmethod
+    def get_database(self, catalog: str, database: str) -> Database:
+        """The database, `catalogName` set. Raises NoSuchObjectException."""
+
+    @abstractmethod
+    def get_database_names(self, catalog: str, pattern: str | None = None) -> list[str]:
+        """Names, ascending; `pattern` is Hive's: `*` any text, `|` between alternatives, case ignored; None is all."""
+
+    @abstractmethod
+    def create_database(self, database: Database) -> None:
+        """Creates rows and directory. Location defaults to `<warehouse>/<name>.db`.
+
+        Raises AlreadyExistsException, InvalidObjectException (name, unknown catalog), MetaException (directory).
+        """
+
+    @abstractmethod
+    def alter_database(self, catalog: str, name: str, database: Database) -> None:
+        """Replaces description, location, owner and parameters as Hive's `alter_database` does. Raises NoSuchObjectException."""
+
+    @abstractmethod
+    def drop_database(
+        self, catalog: str, name: str, *, delete_data: bool, cascade: bool, if_exists: bool = False
+    ) -> None:
+        """Drops the database, with `cascade` all in it; directories go after the commit (managed and purge tables only).
+
+        Raises NoSuchObjectException unless `if_exists`, InvalidOperationException when it is not empty and `cascade`
+        is off, MetaException for the default database.
+        """

@@ -1,0 +1,35 @@
+"""Contract: permanent functions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import Function
+
+
+class FunctionStore(ABC):
+    """Reads and writes of functions."""
+
+    @abstractmethod
+    def get_function(self, catalog: str, database: str, function: str) -> Function:
+        """The function. Raises NoSuchObjectException."""
+
+    @abstractmethod
+    def get_function_names(self, catalog: str, database: str, pattern: str | None = None) -> list[str]:
+        """Names, ascending; pattern as in `get_database_names`."""
+
+    @abstractmethod
+    def get_functions(self, catalog: str, database: str | None = None, pattern: str | None = None) -> list[Function]:
+        """Functions of one database or of all, by (database, name)."""
+
+    @abstractmethod
+    def create_function(self, function: Function) -> None:
+        """Raises AlreadyExistsException, InvalidObjectException (name), NoSuchObjectException (database)."""
+
+    @abstractmethod
+    def alter_function(self, catalog: str, database: str, name: str, function: Function) -> None:
+        """Raises NoSuchObjectException, InvalidOperationException (new name taken). Hive logs no event for it."""
+
+    @abstractmethod
+    def drop_function(self, catalog: str, database: str, name: str, *, if_exists: bool = False) -> None:
+        """Raises NoSuchObjectException unless `if_exists`."""

@@ -1,0 +1,248 @@
+"""Contract: partitions. Which ones is a value (`PartitionSelection`), what of them is the method."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext, Partition, PartitionValuesRow
+
+
+@dataclass(frozen=True, slots=True)
+class AllPartitions:
+    """Every partition of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByNames:
+    """Partitions with these names (`k=v/k2=v2`, escaped as Hive does), unknown names left out, each once."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ByValues:
+    """The one partition with these values, a value per partition key."""
+
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ByPartialValues:
+    """Partitions whose leading values equal these; an empty text stands for any value (Hive's `_ps` calls)."""
+
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ByFilter:
+    """Partitions that meet a filter text of Hive's filter language."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ByExpression:
+    """Partitions that meet a serialized expression; `plain_text`: the bytes are a filter text (MSCK's connections)."""
+
+    expression: bytes
+    default_partition_name: str | None = None
+    plain_text: bool = False
+
+
+PartitionSelection = AllPartitions | ByNames | ByValues | ByPartialValues | ByFilter | ByExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Grantee:
+    """For whom privileges are answered along with partitions (`_with_auth` calls)."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionAnswer:
+    """Partitions by name ascending; `has_unknown` when the expression could not be decided exactly (then more came)."""
+
+    partitions: list[Partition]
+    has_unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionProjection:
+    """Parts of a partition that are asked (GetProjectionsSpec): dotted field names, and parameter patterns (SQL LIKE)."""
+
+    fields: tuple[str, ...] = ()
+    include_parameters: str | None = None
+    exclude_parameters: str | None = None
+
+
+class PartitionStore(ABC):
+    """Reads and writes of the partitions of one table.
+
+    Every read: filter first, then `max_parts` (-1 no limit, 0 none); NoSuchObjectException for an unknown table;
+    MetaException for a bad filter, an unknown column, more than the configured number of partitions.
+    """
+
+    @abstractmethod
+    def get_partition(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        values: Sequence[str],
+        *,
+        grantee: Grantee | None = None,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> Partition:
+        """The partition with these values. Raises NoSuchObjectException, MetaException (wrong number of values)."""
+
+    @abstractmethod
+    def get_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        max_parts: int = -1,
+        grantee: Grantee | None = None,
+        projection: PartitionProjection | None = None,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> PartitionAnswer:
+        """The selected partitions."""
+
+    @abstractmethod
+    def get_partition_names(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        max_parts: int = -1,
+        order: str | None = None,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> list[str]:
+        """Names of the selected partitions, ascending, or by `order` (GetPartitionNamesRequest: `index:+-,…`)."""
+
+    @abstractmethod
+    def get_partition_count(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> int:
+        """How many partitions are selected."""
+
+    @abstractmethod
+    def get_partition_values(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        keys: Sequence[str],
+        *,
+        selection: PartitionSelection | None = None,
+        distinct: bool = True,
+        ascending: bool = True,
+        max_parts: int = -1,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> list[PartitionValuesRow]:
+        """Values of the named keys, ordered (numbers as numbers)."""
+
+    @abstractmethod
+    def add_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        if_not_exists: bool = False,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+    ) -> list[Partition]:
+        """Adds all or none; returns those added, as stored. Directories are made before the commit.
+
+        Raises AlreadyExistsException unless `if_not_exists` (then existing ones are left out), InvalidObjectException
+        (unknown table, wrong number of values), MetaException (names, mixed tables).
+        """
+
+    @abstractmethod
+    def alter_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """Replaces the partitions with the same values, all or none. Raises InvalidOperationException (absent), MetaException."""
+
+    @abstractmethod
+    def rename_partition(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        old_values: Sequence[str],
+        partition: Partition,
+        *,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """Gives a partition new values and, in a managed table, moves its directory. Raises InvalidOperationException."""
+
+    @abstractmethod
+    def drop_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        delete_data: bool,
+        if_exists: bool = False,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+    ) -> list[Partition]:
+        """Drops the selected partitions, all or none, and returns them as they were.
+
+        Raises NoSuchObjectException when a named one is absent (unless `if_exists`), MetaException for an expression
+        that cannot be decided exactly: more would be data loss.
+        """
+
+    @abstractmethod
+    def exchange_partitions(
+        self,
+        partition_specification: dict[str, str],
+        source: tuple[str, str, str],
+        destination: tuple[str, str, str],
+    ) -> list[Partition]:
+        """Moves partitions from table `source` to `destination`, each (catalog, database, table); returns them as moved."""
+
+    @abstractmethod
+    def mark_partition_for_event(
+        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
+    ) -> None:
+        """Records a marker (PartitionEventType). Raises UnknownTableException, UnknownPartitionException."""
+
+    @abstractmethod
+    def is_partition_marked_for_event(
+        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
+    ) -> bool:
+        """True when such a marker is recorded. Raises UnknownTableException."""

@@ -1,0 +1,17 @@
+"""`RawStore`: the whole contract in one name."""
+
+from __future__ import annotations
+
+from hms_cache.store.contract.catalogs import CatalogStore
+from hms_cache.store.contract.constraints import ConstraintStore
+from hms_cache.store.contract.databases import DatabaseStore
+from hms_cache.store.contract.functions import FunctionStore
+from hms_cache.store.contract.partitions import PartitionStore
+from hms_cache.store.contract.statistics import StatisticsStore
+from hms_cache.store.contract.tables import TableStore
+
+
+class RawStore(
+    CatalogStore, DatabaseStore, TableStore, PartitionStore, StatisticsStore, ConstraintStore, FunctionStore
+):
+    """Everything that may be cached. Transactions, privileges and the rest have stores of their own, never cached."""

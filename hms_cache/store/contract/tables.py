@@ -1,0 +1,166 @@
+"""Contract: tables, views and materialized views."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CreationMetadata,
+    EnvironmentContext,
+    InsertEventRequestData,
+    SQLAllTableConstraints,
+    Table,
+    TableMeta,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedParameter:
+    """Compare-and-set of an alter: parameter `key` must hold `value` (None: must be absent) when the row is changed.
+
+    Source: environment context `expected_parameter_key`/`expected_parameter_value` (HIVE-26882), AlterTableRequest 10/11.
+    """
+
+    key: str
+    value: str | None
+
+
+class TableStore(ABC):
+    """Reads and writes of tables. Reads take `valid_write_ids` and `table_id` (P2)."""
+
+    @abstractmethod
+    def get_table(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        *,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+        statistics_engine: str | None = None,
+    ) -> Table:
+        """The table, `id`, `catName` and `writeId` set; with `statistics_engine` also its `colStats`.
+
+        `isStatsCompliant` is set for a transactional table when a list is given. Raises NoSuchObjectException with
+        Hive's text `catalog.database.table table not found`.
+        """
+
+    @abstractmethod
+    def get_tables(
+        self,
+        catalog: str,
+        database: str,
+        names: Sequence[str],
+        *,
+        valid_write_ids: str | None = None,
+    ) -> list[Table]:
+        """The named tables that exist, in the order of the first mention, each once. Raises UnknownDBException."""
+
+    @abstractmethod
+    def get_table_names(
+        self, catalog: str, database: str, pattern: str | None = None, table_type: str | None = None
+    ) -> list[str]:
+        """Names, ascending; an unknown database has none. `pattern` as in `get_database_names`; type e.g. `VIRTUAL_VIEW`."""
+
+    @abstractmethod
+    def get_table_names_by_filter(self, catalog: str, database: str, filter_text: str, limit: int = -1) -> list[str]:
+        """Names of tables whose owner, parameters or last access meet Hive's filter (`hive_filter_field_…`).
+
+        `limit` -1 is no limit, applied after the filter. Raises MetaException (filter), UnknownDBException.
+        """
+
+    @abstractmethod
+    def get_table_meta(
+        self, catalog: str, database_pattern: str | None, table_pattern: str | None, table_types: Sequence[str] = ()
+    ) -> list[TableMeta]:
+        """Name, type, comment, owner of matching tables by (database, table) name; no types means all types."""
+
+    @abstractmethod
+    def get_materialized_view_names(self, catalog: str, database: str | None = None) -> list[tuple[str, str]]:
+        """(database, name) of materialized views enabled for rewriting, ascending; None is every database."""
+
+    @abstractmethod
+    def create_table(
+        self,
+        table: Table,
+        *,
+        environment_context: EnvironmentContext | None = None,
+        constraints: SQLAllTableConstraints | None = None,
+    ) -> None:
+        """Creates the table with its constraints, privileges and directory.
+
+        Raises AlreadyExistsException, NoSuchObjectException (database), InvalidObjectException (names, columns, types),
+        MetaException (directory).
+        """
+
+    @abstractmethod
+    def alter_table(
+        self,
+        catalog: str,
+        database: str,
+        name: str,
+        table: Table,
+        *,
+        environment_context: EnvironmentContext | None = None,
+        cascade: bool = False,
+        expected_parameter: ExpectedParameter | None = None,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """Replaces the table (Hive's HiveAlterHandler): rename and move, column cascade, partition rewrite, statistics.
+
+        Raises InvalidOperationException (`new table <db.tbl> already exists`, missing table, illegal change),
+        MetaException whose text holds `The table has been modified. The parameter value for key '<key>' is` when
+        `expected_parameter` does not hold.
+        """
+
+    @abstractmethod
+    def drop_table(
+        self,
+        catalog: str,
+        database: str,
+        name: str,
+        *,
+        delete_data: bool,
+        environment_context: EnvironmentContext | None = None,
+        if_exists: bool = False,
+    ) -> None:
+        """Drops table, partitions, statistics, constraints, privileges and transaction rows in one transaction.
+
+        Data is deleted after the commit, for managed tables and those with `external.table.purge`, never outside the
+        table's own location. Raises NoSuchObjectException unless `if_exists`, InvalidOperationException when a
+        materialized view uses it.
+        """
+
+    @abstractmethod
+    def truncate_table(
+        self,
+        catalog: str,
+        database: str,
+        name: str,
+        partition_names: Sequence[str] | None = None,
+        *,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """Empties the table or the named partitions and resets their statistics. Raises NoSuchObjectException."""
+
+    @abstractmethod
+    def update_creation_metadata(
+        self, catalog: str, database: str, name: str, creation_metadata: CreationMetadata
+    ) -> None:
+        """Replaces a materialized view's creation metadata, byte for byte. Raises MetaException."""
+
+    @abstractmethod
+    def fire_insert_event(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partition_values: Sequence[str] | None,
+        data: InsertEventRequestData,
+    ) -> list[int]:
+        """Writes the INSERT event of a data change; returns its event ids. Raises NoSuchObjectException."""
