@@ -20,7 +20,10 @@ class CatalogStore(ABC):
 
     @abstractmethod
     def create_catalog(self, catalog: Catalog) -> None:
-        """Creates the catalog, its directory and its `default` database. Raises AlreadyExistsException, InvalidObjectException."""
+        """Creates the catalog, its directory and its `default` database.
+
+        Raises AlreadyExistsException, InvalidObjectException.
+        """
 
     @abstractmethod
     def alter_catalog(self, name: str, catalog: Catalog) -> None:

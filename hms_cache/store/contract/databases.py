@@ -27,13 +27,17 @@ class DatabaseStore(ABC):
 
     @abstractmethod
     def alter_database(self, catalog: str, name: str, database: Database) -> None:
-        """Replaces description, location, owner and parameters as Hive's `alter_database` does. Raises NoSuchObjectException."""
+        """Replaces description, location, owner and parameters as Hive's `alter_database` does.
+
+        Raises NoSuchObjectException.
+        """
 
     @abstractmethod
     def drop_database(
         self, catalog: str, name: str, *, delete_data: bool, cascade: bool, if_exists: bool = False
     ) -> None:
-        """Drops the database, with `cascade` all in it; directories go after the commit (managed and purge tables only).
+        """Drops the database, with `cascade` all in it;
+        directories go after the commit (managed and purge tables only).
 
         Raises NoSuchObjectException unless `if_exists`, InvalidOperationException when it is not empty and `cascade`
         is off, MetaException for the default database.

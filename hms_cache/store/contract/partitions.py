@@ -72,7 +72,9 @@ class PartitionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PartitionProjection:
-    """Parts of a partition that are asked (GetProjectionsSpec): dotted field names, and parameter patterns (SQL LIKE)."""
+    """Parts of a partition that are asked (GetProjectionsSpec): dotted field names, and parameter patterns (SQL
+    LIKE).
+    """
 
     fields: tuple[str, ...] = ()
     include_parameters: str | None = None
@@ -191,7 +193,10 @@ class PartitionStore(ABC):
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
-        """Replaces the partitions with the same values, all or none. Raises InvalidOperationException (absent), MetaException."""
+        """Replaces the partitions with the same values, all or none.
+
+        Raises InvalidOperationException (absent), MetaException.
+        """
 
     @abstractmethod
     def rename_partition(
@@ -205,7 +210,10 @@ class PartitionStore(ABC):
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
-        """Gives a partition new values and, in a managed table, moves its directory. Raises InvalidOperationException."""
+        """Gives a partition new values and, in a managed table, moves its directory.
+
+        Raises InvalidOperationException.
+        """
 
     @abstractmethod
     def drop_partitions(
@@ -233,7 +241,9 @@ class PartitionStore(ABC):
         source: tuple[str, str, str],
         destination: tuple[str, str, str],
     ) -> list[Partition]:
-        """Moves partitions from table `source` to `destination`, each (catalog, database, table); returns them as moved."""
+        """Moves partitions from table `source` to `destination`, each (catalog, database, table);
+        returns them as moved.
+        """
 
     @abstractmethod
     def mark_partition_for_event(

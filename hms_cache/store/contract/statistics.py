@@ -61,7 +61,10 @@ class StatisticsStore(ABC):
     def update_table_column_statistics(
         self, statistics: ColumnStatistics, *, write_id: int | None = None, valid_write_ids: str | None = None
     ) -> None:
-        """Replaces the statistics of the columns named. Raises NoSuchObjectException, InvalidObjectException, InvalidInputException."""
+        """Replaces the statistics of the columns named.
+
+        Raises NoSuchObjectException, InvalidObjectException, InvalidInputException.
+        """
 
     @abstractmethod
     def update_partition_column_statistics(
@@ -81,7 +84,9 @@ class StatisticsStore(ABC):
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
-        """Merges the given statistics into the stored ones (SetPartitionsStatsRequest.needMerge), in one transaction."""
+        """Merges the given statistics into the stored ones (SetPartitionsStatsRequest.needMerge), in one
+        transaction.
+        """
 
     @abstractmethod
     def delete_table_column_statistics(

@@ -20,7 +20,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 class ExpectedParameter:
     """Compare-and-set of an alter: parameter `key` must hold `value` (None: must be absent) when the row is changed.
 
-    Source: environment context `expected_parameter_key`/`expected_parameter_value` (HIVE-26882), AlterTableRequest 10/11.
+    Source: environment context `expected_parameter_key`/`expected_parameter_value` (HIVE-26882), AlterTableRequest
+    10/11.
     """
 
     key: str
@@ -62,7 +63,10 @@ class TableStore(ABC):
     def get_table_names(
         self, catalog: str, database: str, pattern: str | None = None, table_type: str | None = None
     ) -> list[str]:
-        """Names, ascending; an unknown database has none. `pattern` as in `get_database_names`; type e.g. `VIRTUAL_VIEW`."""
+        """Names, ascending; an unknown database has none.
+
+        `pattern` as in `get_database_names`; type e.g. `VIRTUAL_VIEW`.
+        """
 
     @abstractmethod
     def get_table_names_by_filter(self, catalog: str, database: str, filter_text: str, limit: int = -1) -> list[str]:
