@@ -1,0 +1,125 @@
+"""Text pieces shared by transaction lists and write-id lists: numbers, runs of ids, and bit sets over a list.
+
+Both lists keep their exceptions as one tuple of ids plus an integer used as a bit set (bit *i* set = the *i*-th
+exception is aborted). That is the form of the wire (`abortedBits`, little-endian) and costs one bit per exception.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+LONG_MAX = 2**63 - 1
+"""High-water mark of a list built from nothing, and the `minOpen` of a list with no open id."""
+
+MAX_LISTED_IDS = 1_000_000
+"""Most ids one list may hold once its ranges are spelled out.
+
+Hive refuses to open more than 100,000 transactions at once (`metastore.max.open.txns`); ten times that leaves room for
+aborted ones that nobody cleaned, and keeps a hostile `1-9223372036854775807` from filling memory (about 40 MB at most).
+Readers take another limit as `max_ids`.
+"""
+
+_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_RANGE = re.compile(r"([0-9]+)-([0-9]+)", re.ASCII)
+_COMPACT_RUN_LENGTH = 5
+
+
+class IdListFormatError(ValueError):
+    """A list's text cannot be read: a part is missing, is no 64-bit number, or lists too many ids."""
+
+
+def parse_number(text: str, what: str) -> int:
+    """The 64-bit number in `text`; `what` names the part in the error."""
+    if not _NUMBER.fullmatch(text):
+        raise IdListFormatError(f'{what} is not a number: "{text}"')
+    value = int(text)
+    if not -(2**63) <= value <= LONG_MAX:
+        raise IdListFormatError(f"{what} does not fit into 64 bits: {text}")
+    return value
+
+
+def split_fields(text: str, separator: str) -> list[str]:
+    """Split as Java does: empty fields at the end do not count."""
+    fields = text.split(separator)
+    while fields and not fields[-1]:
+        fields.pop()
+    return fields
+
+
+def parse_ids(text: str, what: str, max_ids: int = MAX_LISTED_IDS) -> list[int]:
+    """Ids of a comma-separated text, in its order; `a-b` is the run a..b and a reversed one is empty.
+
+    A comma at the end is accepted, one at the start or two in a row are not (as Hive's readers behave).
+    """
+    ids: list[int] = []
+    for piece in split_fields(text, ","):
+        run = _RANGE.fullmatch(piece)
+        if run is None:
+            ids.append(parse_number(piece, what))
+        else:
+            first, last = parse_number(run[1], what), parse_number(run[2], what)
+            if last - first >= max_ids - len(ids):
+                raise IdListFormatError(f"{what}: more than {max_ids} ids in one list")
+            ids.extend(range(first, last + 1))
+        if len(ids) > max_ids:
+            raise IdListFormatError(f"{what}: more than {max_ids} ids in one list")
+    return ids
+
+
+def format_ids(ids: Sequence[int], ranges: bool) -> str:
+    """Comma-separated ids; with `ranges`, five or more consecutive ones are written `a-b` (Hive 4.x)."""
+    if not ranges or len(ids) < _COMPACT_RUN_LENGTH:
+        return ",".join(map(str, ids))
+    pieces: list[str] = []
+    start = 0
+    for position in range(1, len(ids) + 1):
+        if position < len(ids) and ids[position] == ids[position - 1] + 1:
+            continue
+        if position - start >= _COMPACT_RUN_LENGTH:
+            pieces.append(f"{ids[start]}-{ids[position - 1]}")
+        else:
+            pieces.extend(map(str, ids[start:position]))
+        start = position
+    return ",".join(pieces)
+
+
+def bits_of(positions: Iterable[int]) -> int:
+    """The bit set with these positions set."""
+    bits = 0
+    for position in positions:
+        bits |= 1 << position
+    return bits
+
+
+def bits_of_flags(flags: Sequence[bool]) -> int:
+    """The bit set of a list of flags, in time linear in its length."""
+    data = bytearray((len(flags) + 7) // 8)
+    for position, flag in enumerate(flags):
+        if flag:
+            data[position >> 3] |= 1 << (position & 7)
+    return int.from_bytes(data, "little")
+
+
+def flags_of_bits(bits: int, length: int) -> list[bool]:
+    """The first `length` bits as flags."""
+    data = bits.to_bytes(max((bits.bit_length() + 7) // 8, (length + 7) // 8), "little")
+    return [bool(data[position >> 3] & (1 << (position & 7))) for position in range(length)]
+
+
+def bits_to_bytes(bits: int) -> bytes:
+    """The bit set as `abortedBits` carries it: little-endian, no zero bytes at the end (Java's BitSet.toByteArray)."""
+    return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
+
+
+def bits_from_bytes(data: bytes) -> int:
+    """The bit set from its wire form."""
+    return int.from_bytes(data, "little")
+
+
+def remove_bit(bits: int, position: int) -> int:
+    """The bit set after the element at `position` left the list: later bits move down by one."""
+    return (bits & ((1 << position) - 1)) | ((bits >> (position + 1)) << position)
+
+
+def first_clear_bit(bits: int) -> int:
+    """Position of the lowest bit that is not set."""
+    return ((~bits) & (bits + 1)).bit_length() - 1

@@ -1,0 +1,51 @@
+"""`ValidTxnWriteIdList`: the write-id lists of all tables that one transaction reads, by table name.
+
+Text form `txnId$list$list...`. The order of the lists means nothing (Hive prints a hash map), so two texts are compared
+by reading them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hms_cache.txn.id_lists import MAX_LISTED_IDS, IdListFormatError, parse_number, split_fields
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
+
+
+@dataclass(frozen=True, slots=True)
+class ValidTxnWriteIdList:
+    """A transaction's id and its list per table (`db.table` as given); a value, never changed."""
+
+    txn_id: int | None
+    lists: Mapping[str, ValidWriteIdList] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str | None, max_ids: int = MAX_LISTED_IDS) -> "ValidTxnWriteIdList":
+        """Read the text form; empty or None has neither transaction nor lists. Of a table given twice the last wins.
+
+        Raises `IdListFormatError` when the transaction id or a list cannot be read.
+        """
+        if not text:
+            return cls(None)
+        fields = split_fields(text, "$")
+        if not fields:
+            raise IdListFormatError(f'no transaction id: "{text[:200]}"')
+        txn_id = parse_number(fields[0], "transaction id")
+        lists: dict[str, ValidWriteIdList] = {}
+        for piece in fields[1:]:
+            write_ids = ValidWriteIdList.parse(piece, max_ids)
+            if write_ids.table_name is not None:
+                lists[write_ids.table_name] = write_ids
+        return cls(txn_id, lists)
+
+    def to_text(self, ranges: bool = False) -> str:
+        """The text form, tables in the order of the mapping. Without a transaction id there is none: ValueError."""
+        if self.txn_id is None:
+            raise ValueError("a list without a transaction id has no text")
+        return "$".join([str(self.txn_id), *(write_ids.to_text(ranges) for write_ids in self.lists.values())])
+
+    def for_table(self, full_table_name: str) -> ValidWriteIdList | None:
+        """The list of table `db.table`, upper and lower case alike; None when the transaction has none for it."""
+        exact = self.lists.get(full_table_name)
+        if exact is not None:
+            return exact
+        return next((write_ids for write_ids in self.lists.values() if write_ids.is_for_table(full_table_name)), None)
