@@ -1,0 +1,39 @@
+"""Configuration: ``load()`` gives a :class:`Configuration`, whose ``settings`` is one frozen tree.
+
+>>> from hms_cache.config import load
+>>> load(command_line={"server.port": 0}, environment={}).settings.server.port
+0
+"""
+
+from hms_cache.config.hive_values import HiveValues
+from hms_cache.config.sections import (
+    AdminSettings,
+    CacheSettings,
+    CatalogSettings,
+    DatabaseSettings,
+    EventSettings,
+    LogSettings,
+    ServerSettings,
+    TransactionSettings,
+    WarehouseSettings,
+    finite_s,
+)
+from hms_cache.config.settings import Configuration, Settings
+from hms_cache.config.sources import load
+
+__all__ = [
+    "AdminSettings",
+    "CacheSettings",
+    "CatalogSettings",
+    "Configuration",
+    "DatabaseSettings",
+    "EventSettings",
+    "HiveValues",
+    "LogSettings",
+    "ServerSettings",
+    "Settings",
+    "TransactionSettings",
+    "WarehouseSettings",
+    "finite_s",
+    "load",
+]

@@ -1,0 +1,52 @@
+"""How a setting is declared: everything that is known about it stands in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.fields import FieldInfo
+
+
+@dataclass(frozen=True, slots=True)
+class SettingFacts:
+    """What a declaration says beside type and default.
+
+    ``unit`` is shown in the documents; ``reason`` is why the default is what it is; ``site_keys`` are the names under
+    which ``hive-site.xml`` and ``metastore-site.xml`` carry the same setting, the newest spelling first;
+    ``reloadable`` tells that a running server takes a new value on SIGHUP.
+    """
+
+    unit: str = ""
+    reason: str = ""
+    site_keys: tuple[str, ...] = ()
+    reloadable: bool = False
+
+
+def setting(
+    default: Any,
+    description: str,
+    *,
+    unit: str = "",
+    reason: str = "",
+    site_keys: tuple[str, ...] = (),
+    reloadable: bool = False,
+    **constraints: Any,
+) -> Any:
+    """A field of a section. ``constraints`` are pydantic's (``ge``, ``le``, …)."""
+    facts: Any = SettingFacts(unit, reason, site_keys, reloadable)
+    return Field(default, description=description, json_schema_extra={"facts": facts}, **constraints)
+
+
+def facts_of(field: FieldInfo) -> SettingFacts:
+    """The :class:`SettingFacts` that ``field`` was declared with."""
+    extra: Any = field.json_schema_extra
+    facts: SettingFacts = extra["facts"]
+    return facts
+
+
+class Section(BaseModel):
+    """A group of settings: frozen, and a name it does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)

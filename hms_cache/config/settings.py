@@ -1,0 +1,139 @@
+"""The whole configuration: one frozen tree, where each value came from, and the site file's keys beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic.fields import FieldInfo
+
+from hms_cache.config.database_url import masked
+from hms_cache.config.quantities import format_size
+from hms_cache.config.sections import (
+    AdminSettings,
+    CacheSettings,
+    CatalogSettings,
+    DatabaseSettings,
+    EventSettings,
+    LogSettings,
+    ServerSettings,
+    TransactionSettings,
+    WarehouseSettings,
+)
+from hms_cache.config.setting import Section, facts_of
+
+#: Before a setting's name in the environment: HMS_CACHE__SERVER__PORT.
+ENVIRONMENT_PREFIX = "HMS_CACHE__"
+DEFAULT_ORIGIN = "default"
+
+
+class Settings(BaseModel):
+    """Every setting of the program. ``Settings()`` is the defaults; :func:`hms_cache.config.load` reads all sources.
+
+    Frozen: a reload makes a new tree.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    server: ServerSettings = Field(default_factory=ServerSettings)
+    database: DatabaseSettings = Field(default_factory=DatabaseSettings)
+    warehouse: WarehouseSettings = Field(default_factory=WarehouseSettings)
+    catalog: CatalogSettings = Field(default_factory=CatalogSettings)
+    cache: CacheSettings = Field(default_factory=CacheSettings)
+    events: EventSettings = Field(default_factory=EventSettings)
+    transactions: TransactionSettings = Field(default_factory=TransactionSettings)
+    admin: AdminSettings = Field(default_factory=AdminSettings)
+    log: LogSettings = Field(default_factory=LogSettings)
+
+    @model_validator(mode="after")
+    def _ports_differ(self) -> Self:
+        if self.admin.enabled and self.admin.port and self.admin.port == self.server.port:
+            raise ValueError(f"admin.port must differ from server.port, both are {self.server.port}")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class SettingReference:
+    """One setting of the tree by name: what the documents, ``config print`` and the site file need to know of it."""
+
+    section: str
+    key: str
+    field: FieldInfo
+
+    @property
+    def name(self) -> str:
+        """``section.key``"""
+        return f"{self.section}.{self.key}"
+
+    @property
+    def environment_variable(self) -> str:
+        return f"{ENVIRONMENT_PREFIX}{self.section}__{self.key}".upper()
+
+
+def section_types() -> dict[str, type[Section]]:
+    """The sections in the order of the documents."""
+    types: dict[str, type[Section]] = {}
+    for name, section in Settings.model_fields.items():
+        assert isinstance(section.annotation, type) and issubclass(section.annotation, Section)
+        types[name] = section.annotation
+    return types
+
+
+def all_settings() -> Iterator[SettingReference]:
+    """Every setting, in the order of the documents."""
+    for section, section_type in section_types().items():
+        for key, declared in section_type.model_fields.items():
+            yield SettingReference(section, key, declared)
+
+
+def shown(value: object, name: str = "") -> str:
+    """A value as ``config print`` and the pages show it: secrets masked, sizes with their unit."""
+    if isinstance(value, SecretStr):
+        return "***" if value.get_secret_value() else ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ", ".join(str(item) for item in value)
+    if isinstance(value, float):
+        return f"{value:g}" if value < 1e6 or value == float("inf") else f"{value:.0f}"
+    if isinstance(value, int) and name.endswith("_bytes"):
+        return format_size(value)
+    if value is None:
+        return ""
+    return masked(str(value)) if name == "database.url" else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Settings as loaded.
+
+    ``origins`` maps each setting's ``section.key`` to the place its value came from. ``site`` holds every property of
+    the site files as written, also those that no setting of ours stands for.
+    """
+
+    settings: Settings
+    origins: Mapping[str, str] = field(default_factory=dict)
+    site: Mapping[str, str] = field(default_factory=dict)
+
+    def origin(self, name: str) -> str:
+        """Where the value of ``section.key`` came from."""
+        return self.origins.get(name, DEFAULT_ORIGIN)
+
+    def rows(self) -> Iterator[tuple[str, str, str]]:
+        """(name, value fit to be shown, origin) of each setting, in the order of the documents."""
+        for reference in all_settings():
+            value = getattr(getattr(self.settings, reference.section), reference.key)
+            yield reference.name, shown(value, reference.name), self.origin(reference.name)
+
+    def reloadable_changes(self, other: Settings) -> tuple[list[str], list[str]]:
+        """Names of settings that ``other`` has different, as (those a running server can take, those that need a
+        restart)."""
+        taken: list[str] = []
+        refused: list[str] = []
+        for reference in all_settings():
+            ours = getattr(getattr(self.settings, reference.section), reference.key)
+            if ours != getattr(getattr(other, reference.section), reference.key):
+                (taken if facts_of(reference.field).reloadable else refused).append(reference.name)
+        return taken, refused

@@ -1,0 +1,113 @@
+"""``hive-site.xml`` and ``metastore-site.xml``: reading them, and which of our settings their keys stand for."""
+
+from __future__ import annotations
+
+import os
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hms_cache.config.setting import facts_of
+from hms_cache.config.settings import SettingReference, all_settings
+from hms_cache.errors import ConfigurationError
+
+_VARIABLE = re.compile(r"\$\{([^${}\s]+)\}")
+#: Hadoop gives up at this depth too: a property that refers to itself would never end.
+_MAX_SUBSTITUTIONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SiteProperty:
+    """A property of a site file, variables replaced."""
+
+    name: str
+    value: str
+    file: str
+
+
+def read_site_files(paths: tuple[Path, ...], environment: Mapping[str, str] | None = None) -> dict[str, SiteProperty]:
+    """All properties by name; a later file wins over an earlier one, unless the earlier one says ``<final>``.
+
+    ``${name}`` is replaced as Hadoop does: ``${env.NAME}`` and ``${env:NAME}`` from the environment, Java's
+    ``${user.name}``, ``${user.home}`` and ``${java.io.tmpdir}`` (with or without ``system:``), else another property;
+    what is unknown stays as it is. Raises :class:`ConfigurationError` for a file that is missing or is not XML.
+    """
+    environment = os.environ if environment is None else environment
+    raw: dict[str, SiteProperty] = {}
+    final: set[str] = set()
+    for path in paths:
+        for name, value, is_final in _properties(path):
+            if name not in final:
+                raw[name] = SiteProperty(name, value, str(path))
+            if is_final:
+                final.add(name)
+    return {
+        name: SiteProperty(name, _substituted(found.value, raw, environment), found.file) for name, found in raw.items()
+    }
+
+
+def _properties(path: Path) -> list[tuple[str, str, bool]]:
+    try:
+        root = ElementTree.fromstring(path.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+    except ElementTree.ParseError as error:
+        raise ConfigurationError(f"{path}: is not XML: {error}") from error
+    if root.tag != "configuration":
+        raise ConfigurationError(f"{path}: is no Hadoop configuration file: its root is <{root.tag}>")
+    found = []
+    for element in root.iter("property"):
+        name = (element.findtext("name") or "").strip()
+        value = element.findtext("value")
+        if name and value is not None:
+            found.append((name, value.strip(), (element.findtext("final") or "").strip() == "true"))
+    return found
+
+
+def _substituted(value: str, properties: Mapping[str, SiteProperty], environment: Mapping[str, str]) -> str:
+    def known(name: str) -> str | None:
+        if name.startswith(("env.", "env:")):
+            variable, _, fallback = name[4:].partition(":-")
+            return environment.get(variable) or (fallback or None)
+        system = {
+            "user.name": environment.get("USER") or environment.get("LOGNAME"),
+            "user.home": environment.get("HOME"),
+            "java.io.tmpdir": environment.get("TMPDIR", "/tmp"),
+        }
+        if name.removeprefix("system:") in system:
+            return system[name.removeprefix("system:")]
+        return properties[name].value if name in properties else None
+
+    for _ in range(_MAX_SUBSTITUTIONS):
+        for match in _VARIABLE.finditer(value):
+            replacement = known(match[1])
+            if replacement is not None:
+                value = value[: match.start()] + replacement + value[match.end() :]
+                break
+        else:
+            break
+    return value
+
+
+def settings_by_site_key() -> dict[str, SettingReference]:
+    """Each site-file key we honour and the setting it stands for."""
+    return {key: reference for reference in all_settings() for key in facts_of(reference.field).site_keys}
+
+
+def settings_of_site(site: Mapping[str, SiteProperty]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """What the site file sets, as (section → key → text, ``section.key`` → origin).
+
+    Where both spellings of one key are there, the newer (``metastore.``) wins, as in Hive. An empty value is no value.
+    """
+    values: dict[str, dict[str, str]] = {}
+    origins: dict[str, str] = {}
+    for reference in all_settings():
+        for key in facts_of(reference.field).site_keys:
+            found = site.get(key)
+            if found is not None and found.value:
+                values.setdefault(reference.section, {})[reference.key] = found.value
+                origins[reference.name] = f"{found.file} ({key})"
+                break
+    return values, origins

@@ -1,0 +1,154 @@
+"""Where values come from, in order: command line, environment, TOML file, site files, defaults.
+
+Every problem is collected before any is reported, each with the place the value came from.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from hms_cache.config.settings import ENVIRONMENT_PREFIX, Configuration, Settings, all_settings, section_types
+from hms_cache.config.site_file import read_site_files, settings_of_site
+from hms_cache.errors import ConfigurationError
+
+#: Secrets that may stand in a file of their own: the setting and the setting that names the file.
+_SECRET_FILES = (("database", "password", "password_file"), ("admin", "token", "token_file"))
+#: A variable that names the TOML file, for containers whose command is fixed.
+CONFIG_FILE_VARIABLE = "HMS_CACHE_CONFIG"
+
+
+class _Layers:
+    """Values gathered so far, best source first: the first to set a name keeps it."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, dict[str, Any]] = {section: {} for section in section_types()}
+        self.origins: dict[str, str] = {}
+        self.problems: list[str] = []
+
+    def offer(self, section: str, key: str, value: Any, origin: str) -> None:
+        """Take the value unless a better source has set it; an unknown name is a problem with a suggestion."""
+        types = section_types()
+        if section not in types:
+            known = [reference.name for reference in all_settings()]
+            self.problems.append(f"{origin}: no setting {section}.{key}{_suggestion(f'{section}.{key}', known)}")
+        elif key not in types[section].model_fields:
+            names = [f"{section}.{name}" for name in types[section].model_fields]
+            others = [reference.name for reference in all_settings()]
+            hint = _suggestion(f"{section}.{key}", names) or _suggestion(f"{section}.{key}", others)
+            self.problems.append(f"{origin}: no setting {section}.{key}{hint}")
+        elif f"{section}.{key}" not in self.origins:
+            self.values[section][key] = value
+            self.origins[f"{section}.{key}"] = origin
+
+
+def _suggestion(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def load(
+    *,
+    command_line: Mapping[str, Any] | None = None,
+    config_file: Path | None = None,
+    site_files: Sequence[Path] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Configuration:
+    """Read all sources.
+
+    ``command_line`` maps ``section.key`` to a value; a None is an option that was not given. ``config_file`` defaults
+    to the one that ``HMS_CACHE_CONFIG`` names. Raises :class:`ConfigurationError` with every problem found.
+    """
+    environment = os.environ if environment is None else environment
+    layers = _Layers()
+    for name, value in (command_line or {}).items():
+        if value is not None:
+            section, _, key = name.partition(".")
+            layers.offer(section, key, value, "command line")
+    _offer_environment(layers, environment)
+    if config_file is None and environment.get(CONFIG_FILE_VARIABLE):
+        config_file = Path(environment[CONFIG_FILE_VARIABLE])
+    if config_file is not None:
+        _offer_toml(layers, config_file)
+    site = {}
+    try:
+        site = read_site_files(tuple(site_files), environment)
+    except ConfigurationError as error:
+        layers.problems.extend(error.problems)
+    from_site, site_origins = settings_of_site(site)
+    for section, keys in from_site.items():
+        for key, value in keys.items():
+            layers.offer(section, key, value, site_origins[f"{section}.{key}"])
+    _read_secret_files(layers)
+    settings = _validated(layers)
+    if layers.problems or settings is None:
+        raise ConfigurationError(layers.problems)
+    return Configuration(settings, layers.origins, {name: found.value for name, found in site.items()})
+
+
+def _offer_environment(layers: _Layers, environment: Mapping[str, str]) -> None:
+    for variable in sorted(environment):
+        if variable.upper().startswith(ENVIRONMENT_PREFIX):
+            section, _, key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")
+            layers.offer(section, key, environment[variable], variable)
+
+
+def _offer_toml(layers: _Layers, path: Path) -> None:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        layers.problems.append(f"{path}: cannot be read: {error.strerror}")
+        return
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        layers.problems.append(f"{path}: is not TOML: {error}")
+        return
+    for section, keys in document.items():
+        if not isinstance(keys, dict):
+            layers.problems.append(f"{path}: {section} stands outside of a [section]")
+            continue
+        for key, value in keys.items():
+            layers.offer(section, key, value, str(path))
+
+
+def _read_secret_files(layers: _Layers) -> None:
+    """Put the first line of each ``*_file`` where the secret belongs."""
+    for section, key, file_key in _SECRET_FILES:
+        path = layers.values[section].get(file_key)
+        if not path:
+            continue
+        if f"{section}.{key}" in layers.origins:
+            layers.problems.append(
+                f"{section}.{key} ({layers.origins[f'{section}.{key}']}) and {section}.{file_key}"
+                f" ({layers.origins[f'{section}.{file_key}']}) are both set: keep one"
+            )
+            continue
+        try:
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            layers.problems.append(
+                f"{section}.{file_key} ({layers.origins[f'{section}.{file_key}']}): cannot be read: {error}"
+            )
+            continue
+        if not lines or not lines[0].strip():
+            layers.problems.append(f"{section}.{file_key}: {path} is empty")
+            continue
+        layers.values[section][key] = lines[0].strip()
+        layers.origins[f"{section}.{key}"] = f"first line of {path}"
+
+
+def _validated(layers: _Layers) -> Settings | None:
+    try:
+        return Settings.model_validate(layers.values)
+    except ValidationError as error:
+        for problem in error.errors(include_url=False, include_input=False):
+            name = ".".join(str(part) for part in problem["loc"][:2])
+            origin = f" ({layers.origins[name]})" if name in layers.origins else ""
+            message = problem["msg"].removeprefix("Value error, ")
+            layers.problems.append(f"{name}{origin}: {message}" if name else message)
+        return None
