@@ -1,0 +1,40 @@
+"""Settings of Hive's that change what the store answers, as one value. The defaults are Hive's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Behaviour of `ObjectStore`; every field names the Hive setting it mirrors."""
+
+    special_characters_in_table_names: bool = True
+    """`metastore.support.special.characters.tablenames`."""
+
+    disallow_incompatible_column_type_changes: bool = True
+    """`metastore.disallow.incompatible.col.type.changes`."""
+
+    statistics_auto_gather: bool = True
+    """`metastore.stats.auto.gather`: fill numFiles and totalSize of an existing directory."""
+
+    retain_column_statistics_on_column_removal: bool = True
+    """`metastore.colstats.retain.on.column.removal`: keep partition statistics of the columns that stay."""
+
+    partition_name_whitelist_pattern: str = ""
+    """`metastore.partition.name.whitelist.pattern`: a regular expression for partition values; empty allows all."""
+
+    partition_request_limit: int = -1
+    """`metastore.limit.partition.request`: most partitions one request may ask for; -1 is no limit."""
+
+    default_partition_name: str = "__HIVE_DEFAULT_PARTITION__"
+    """`metastore.default.partition.name`: what a null partition value is called."""
+
+    server_user: str = "hive"
+    """Who owns an object whose creator did not say: the account that the server runs as."""
+
+    single_alter_partitions_event: bool = False
+    """`metastore.alterPartitions.notification.v2.enabled`: one ALTER_PARTITIONS event in place of one per partition.
+
+    Off: readers older than Hive 4.1 do not know the event.
+    """
