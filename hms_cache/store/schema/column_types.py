@@ -1,0 +1,107 @@
+"""Column types of the metastore schema, one name for what each database calls differently.
+
+Hive's scripts for MySQL and PostgreSQL describe the same columns with different types (an epoch second is ``int`` on
+one and ``bigint`` on the other). Each constant here carries both, and a natural choice for SQLite.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Dialect,
+    Double,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Text,
+    TypeDecorator,
+)
+from sqlalchemy.dialects import mysql, sqlite
+from sqlalchemy.types import TypeEngine
+
+MYSQL_DIALECTS = ("mysql", "mariadb")
+
+#: 64 bits. ``INTEGER`` on SQLite, which makes a single-column primary key the row id itself.
+BIGINT = BigInteger().with_variant(sqlite.INTEGER(), "sqlite")
+
+#: 32 bits everywhere.
+INTEGER = Integer()
+
+#: 32 bits on MySQL, 64 bits on PostgreSQL: epoch seconds, positions and counts of the older tables.
+WIDE_INTEGER = Integer().with_variant(BigInteger(), "postgresql")
+
+SMALLINT = SmallInteger()
+
+#: ``tinyint(1)`` on MySQL.
+BOOLEAN = Boolean(create_constraint=False)
+
+TEXT = Text()
+MEDIUM_TEXT = Text().with_variant(mysql.MEDIUMTEXT(), *MYSQL_DIALECTS)
+LONG_TEXT = Text().with_variant(mysql.LONGTEXT(), *MYSQL_DIALECTS)
+
+BLOB = LargeBinary()
+SHORT_BLOB = LargeBinary().with_variant(mysql.VARBINARY(2048), *MYSQL_DIALECTS)
+
+DOUBLE: TypeEngine[float] = Double()
+
+#: Hive's MySQL script keeps four decimals of statistics only; PostgreSQL and SQLite keep the whole value.
+STATISTIC_DOUBLE: TypeEngine[float] = Double().with_variant(mysql.DOUBLE(53, 4, asdecimal=False), *MYSQL_DIALECTS)
+
+
+class Flag(TypeDecorator[bool]):
+    """A Python ``bool`` in a ``bit(1)`` of MySQL, a ``boolean`` elsewhere.
+
+    :param postgresql_smallint: True for the one column that Hive's PostgreSQL script makes a ``smallint``.
+    """
+
+    impl = Boolean
+    cache_ok = True
+
+    def __init__(self, postgresql_smallint: bool = False) -> None:
+        super().__init__(create_constraint=False)
+        self.postgresql_smallint = postgresql_smallint
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name in MYSQL_DIALECTS:
+            return dialect.type_descriptor(mysql.BIT(1))
+        if dialect.name == "postgresql" and self.postgresql_smallint:
+            return dialect.type_descriptor(SmallInteger())
+        return dialect.type_descriptor(Boolean(create_constraint=False))
+
+    def process_bind_param(self, value: bool | None, dialect: Dialect) -> Any:
+        if value is None:
+            return None
+        if dialect.name == "postgresql" and not self.postgresql_smallint:
+            return bool(value)
+        return int(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> bool | None:
+        return None if value is None else bool(value)
+
+
+def string(length: int) -> TypeEngine[str]:
+    """Text of at most ``length`` characters, case-sensitive, any Unicode (``utf8mb4`` on MySQL)."""
+    return String(length)
+
+
+def plane_string(length: int) -> TypeEngine[str]:
+    """As :func:`string`, on MySQL limited to Unicode's basic plane (``utf8mb3``).
+
+    Only for the members of unique keys that would pass InnoDB's limit of 3072 bytes a key with four bytes a character.
+    The database refuses a character beyond the plane; it does not replace it.
+    """
+    return String(length).with_variant(
+        mysql.VARCHAR(length, charset="utf8mb3", collation="utf8mb3_bin"), *MYSQL_DIALECTS
+    )
+
+
+def word_string(length: int) -> TypeEngine[str]:
+    """As :func:`string`, on MySQL in one byte a character, as Hive has it (``latin1``).
+
+    Only for ASCII (principal types, privileges, identifiers) in unique keys that would pass 3072 bytes otherwise.
+    """
+    return String(length).with_variant(mysql.VARCHAR(length, charset="latin1", collation="latin1_bin"), *MYSQL_DIALECTS)

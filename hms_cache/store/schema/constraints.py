@@ -1,0 +1,27 @@
+"""Primary and foreign keys, unique, not-null, default and check constraints of Hive tables."""
+
+from __future__ import annotations
+
+from hms_cache.store.schema.column_types import BIGINT, SMALLINT, WIDE_INTEGER, string
+from hms_cache.store.schema.definition import column, index, primary_key, table
+
+KEY_CONSTRAINTS = table(
+    "KEY_CONSTRAINTS",
+    column("CHILD_CD_ID", BIGINT),
+    column("CHILD_INTEGER_IDX", WIDE_INTEGER),
+    column("CHILD_TBL_ID", BIGINT),
+    column("PARENT_CD_ID", BIGINT),
+    column("PARENT_INTEGER_IDX", WIDE_INTEGER, nullable=False),
+    column("PARENT_TBL_ID", BIGINT, nullable=False),
+    column("POSITION", BIGINT, nullable=False),
+    column("CONSTRAINT_NAME", string(400), nullable=False),
+    column("CONSTRAINT_TYPE", SMALLINT, nullable=False),
+    column("UPDATE_RULE", SMALLINT),
+    column("DELETE_RULE", SMALLINT),
+    column("ENABLE_VALIDATE_RELY", SMALLINT, nullable=False),
+    column("DEFAULT_VALUE", string(400)),
+    primary_key("PARENT_TBL_ID", "CONSTRAINT_NAME", "POSITION", name="constraints_pk"),
+    index("CONSTRAINTS_CONSTRAINT_TYPE_INDEX", "CONSTRAINT_TYPE"),
+    index("CONSTRAINTS_PARENT_TABLE_ID_INDEX", "PARENT_TBL_ID", on="mysql"),
+    index("CONSTRAINTS_PARENT_TBLID_INDEX", "PARENT_TBL_ID", on="postgresql"),
+)
