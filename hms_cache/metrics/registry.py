@@ -1,0 +1,137 @@
+"""Every metric of the program, one class per subsystem.
+
+Names begin with ``hms_cache_`` and end in their unit; counters end in ``_total``. Labels have few values: a method of
+the protocol, an outcome, a reason — never the name of a table or a client.
+
+Counters and durations are raised where the thing happens. Gauges are read when somebody scrapes: whoever owns the
+number hands over a function once, with ``set_function``.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from prometheus_client import CollectorRegistry, Gauge, Info, generate_latest
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from hms_cache.metrics.sharded import DurationFamily, TallyFamily
+
+F = TypeVar("F", bound=Collector)
+
+
+class _Subsystem:
+    """Creates metrics in one registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def _tally(self, name: str, documentation: str, *label_names: str) -> TallyFamily:
+        return self._registered(TallyFamily(f"hms_cache_{name}", documentation, label_names))
+
+    def _duration(self, name: str, documentation: str, *label_names: str) -> DurationFamily:
+        return self._registered(DurationFamily(f"hms_cache_{name}", documentation, label_names))
+
+    def _gauge(self, name: str, documentation: str, *label_names: str) -> Gauge:
+        return Gauge(f"hms_cache_{name}", documentation, label_names, registry=self._registry)
+
+    def _registered(self, family: F) -> F:
+        self._registry.register(family)
+        return family
+
+
+class ServerMetrics(_Subsystem):
+    """Connections and calls."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry)
+        self.calls = self._tally(
+            "calls_total",
+            "Calls answered. outcome: ok, fault (declared by the method), error, unknown_method.",
+            "method",
+            "outcome",
+        )
+        self.call_duration = self._duration(
+            "call_duration_seconds", "From a whole message to its encoded reply.", "method"
+        )
+        self.connections = self._gauge("connections", "Client connections open now.")
+        self.in_flight = self._gauge("calls_in_flight", "Calls being answered or waiting for a thread now.")
+        self.refused = self._gauge("refused", "Connections and calls refused for a limit since the start.", "what")
+        self.bad_messages = self._gauge("bad_messages", "Messages that could not be read since the start.")
+
+    def observe_call(self, method: str, outcome: str, seconds: float) -> None:
+        """Count one call; the shape that the dispatcher asks for."""
+        self.calls.add((method, outcome))
+        self.call_duration.observe(seconds, (method,))
+
+
+class DatabaseMetrics(_Subsystem):
+    """Statements and connections of the metastore database."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry)
+        self.statements = self._tally("database_statements_total", "Statements sent.")
+        self.retries = self._tally("database_retries_total", "Transactions tried again after a deadlock or the like.")
+        self.connections_in_use = self._gauge("database_connections_in_use", "Connections taken from the pools now.")
+
+
+class CacheMetrics(_Subsystem):
+    """Reads, loads and memory of the cache."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry)
+        self.reads = self._tally(
+            "cache_reads_total",
+            "Reads by where the answer came from. outcome: hit, or the reason why the database answered.",
+            "method",
+            "outcome",
+        )
+        self.checks = self._tally(
+            "cache_position_checks_total", "Position checks sent to the database; one serves many reads."
+        )
+        self.check_duration = self._duration("cache_position_check_duration_seconds", "How long a position check took.")
+        self.loads = self._tally(
+            "cache_loads_total",
+            "Loads of entries. outcome: stored, discarded (an event overtook it), failed.",
+            "outcome",
+        )
+        self.evictions = self._tally("cache_evictions_total", "Tables dropped for the memory budget.")
+        self.bytes = self._gauge("cache_bytes", "Encoded bytes held.")
+        self.entries = self._gauge("cache_entries", "Objects held.", "kind")
+
+
+class EventMetrics(_Subsystem):
+    """The notification log as this server follows it."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry)
+        self.received = self._tally("events_received_total", "Events read from the notification log.")
+        self.applied = self._tally("events_applied_total", "Events that invalidated something.", "type")
+        self.skipped = self._tally("events_skipped_total", "Events that concerned nothing held.", "reason")
+        self.failed = self._tally(
+            "events_failed_total", "Events whose message could not be understood; what they name is dropped."
+        )
+        self.fetch_duration = self._duration("events_fetch_duration_seconds", "How long reading a batch took.")
+        self.apply_duration = self._duration("events_apply_duration_seconds", "How long applying a batch took.")
+        self.position = self._gauge("events_position", "Id of the last event applied.")
+        self.lag = self._gauge("events_lag", "Events in the log that are not applied yet.")
+        self.status = self._gauge("events_status", "1 for the poller's status, 0 for the others.", "status")
+
+
+class Metrics:
+    """All metrics of one server. Two servers in one process do not share any."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        self.build = Info("hms_cache_build", "The program's version.", registry=self.registry)
+        self.server = ServerMetrics(self.registry)
+        self.database = DatabaseMetrics(self.registry)
+        self.cache = CacheMetrics(self.registry)
+        self.events = EventMetrics(self.registry)
+
+    def text(self) -> bytes:
+        """All metrics in Prometheus' text format."""
+        return generate_latest(self.registry)
