@@ -1,0 +1,28 @@
+"""Partition filters and Hive's expression trees: text or bytes to a typed tree, evaluated exactly over key columns."""
+
+from hms_cache.expressions.binding import bind
+from hms_cache.expressions.bound import Bound
+from hms_cache.expressions.errors import FilterBindError, FilterError, FilterLimitError, FilterSyntaxError
+from hms_cache.expressions.evaluate import ExpressionResult, evaluate, evaluate_expression
+from hms_cache.expressions.filter_parser import FilterLimits, parse_filter
+from hms_cache.expressions.key_columns import KeyColumns
+from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, PartitionKey
+from hms_cache.expressions.sql_prefilter import sql_prefilter
+
+__all__ = [
+    "DEFAULT_PARTITION_NAME",
+    "Bound",
+    "ExpressionResult",
+    "FilterBindError",
+    "FilterError",
+    "FilterLimitError",
+    "FilterLimits",
+    "FilterSyntaxError",
+    "KeyColumns",
+    "PartitionKey",
+    "bind",
+    "evaluate",
+    "evaluate_expression",
+    "parse_filter",
+    "sql_prefilter",
+]

@@ -1,0 +1,19 @@
+"""What can be wrong with a filter. The store turns these into `MetaException`s with the same text."""
+
+from __future__ import annotations
+
+
+class FilterError(ValueError):
+    """A filter that cannot be answered; its text is the one of Hive's `MetaException`."""
+
+
+class FilterSyntaxError(FilterError):
+    """Text that is not a filter."""
+
+
+class FilterBindError(FilterError):
+    """A filter that does not fit the table: an unknown key, a literal of the wrong type."""
+
+
+class FilterLimitError(FilterError):
+    """A filter too long or too deep to be worked on."""

@@ -1,0 +1,326 @@
+"""Which rows satisfy a bound predicate, with NumPy over factorised key columns.
+
+Every leaf becomes a truth value per distinct text of its key, then a mask over the rows. Where the true texts are
+neighbours in the dictionary (`=`, ranges of text, most dates) the mask is one or two comparisons of codes, else a
+lookup. Masks are made per leaf and joined in place.
+
+A leaf knows two masks: where it is *true*, and where it is *possible*, true or not known. For filters they are one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hms_cache.expressions.bound import (
+    UNDECIDED,
+    Bound,
+    BoundAnd,
+    BoundComparison,
+    BoundFunction,
+    BoundIn,
+    BoundLike,
+    BoundNode,
+    BoundNullTest,
+    BoundOr,
+    BoundTruth,
+    BoundUnknown,
+)
+from hms_cache.expressions.key_columns import Codes, KeyColumn, KeyColumns, Mask
+from hms_cache.expressions.key_types import MAX_LONG, MIN_LONG, KeyKind, KeyValue
+from hms_cache.expressions.tree import ComparisonOperator
+
+_COMPARE: dict[ComparisonOperator, Callable[[Any, Any], Any]] = {
+    ComparisonOperator.EQUAL: operator.eq,
+    ComparisonOperator.NOT_EQUAL: operator.ne,
+    ComparisonOperator.LESS: operator.lt,
+    ComparisonOperator.LESS_OR_EQUAL: operator.le,
+    ComparisonOperator.GREATER: operator.gt,
+    ComparisonOperator.GREATER_OR_EQUAL: operator.ge,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionResult:
+    """The rows that satisfy an expression or might, and whether there are any of the second sort.
+
+    A read answers `mask` and sets `hasUnknownPartitions` to `has_unknown`: the client then filters again. A drop must
+    be refused if `has_unknown`, because `mask` may hold partitions that were not meant.
+    """
+
+    mask: Mask
+    has_unknown: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Masks:
+    """`possible` is `true` itself (the same array) where everything is decided."""
+
+    true: Mask
+    possible: Mask
+
+
+def evaluate(bound: Bound, columns: KeyColumns) -> Mask:
+    """A mask of the rows for which the predicate is true; the caller owns it.
+
+    For a predicate bound from an expression tree use `evaluate_expression`: this leaves out what is not decided.
+    """
+    return _Evaluation(bound, columns).masks(bound.root).true
+
+
+def evaluate_expression(bound: Bound, columns: KeyColumns) -> ExpressionResult:
+    """The rows of an expression tree, with what could not be decided kept in."""
+    masks = _Evaluation(bound, columns).masks(bound.root)
+    if masks.possible is masks.true:
+        return ExpressionResult(masks.true, _mentions_unknown(bound.root) and not len(columns))
+    undecided = bool((masks.possible & ~masks.true).any())
+    return ExpressionResult(masks.possible, undecided)
+
+
+def _mentions_unknown(node: BoundNode) -> bool:
+    """Without rows nothing shows whether a drop's expression was understood, so the tree is asked."""
+    match node:
+        case BoundUnknown():
+            return True
+        case BoundAnd(children) | BoundOr(children):
+            return any(_mentions_unknown(child) for child in children)
+        case _:
+            return False
+
+
+class _Evaluation:
+    def __init__(self, bound: Bound, columns: KeyColumns) -> None:
+        self._bound = bound
+        self._columns = columns
+        self._lenient = not bound.is_expression
+
+    def masks(self, node: BoundNode) -> _Masks:
+        match node:
+            case BoundAnd(children):
+                return self._joined(children, np.logical_and, True)
+            case BoundOr(children):
+                return self._joined(children, np.logical_or, False)
+            case BoundTruth(truth):
+                return self._same(np.full(len(self._columns), truth, np.bool_))
+            case BoundUnknown():
+                size = len(self._columns)
+                return _Masks(np.zeros(size, np.bool_), np.ones(size, np.bool_))
+            case BoundFunction(indexes, test):
+                return self._function(indexes, test)
+            case BoundComparison(index, kind, comparison, value) if kind is KeyKind.TEXT:
+                return self._text_comparison(index, comparison, str(value))
+            case BoundIn(index, kind, values, False) if kind is KeyKind.TEXT and len(values) == 1:
+                return self._text_comparison(index, ComparisonOperator.EQUAL, str(next(iter(values))))
+            case _:
+                return self._leaf(node)
+
+    def _same(self, mask: Mask) -> _Masks:
+        return _Masks(mask, mask)
+
+    def _joined(self, children: tuple[BoundNode, ...], join: np.ufunc, start: bool) -> _Masks:
+        true: Mask | None = None
+        possible: Mask | None = None
+        for child in children:
+            masks = self.masks(child)
+            if true is None or possible is None:
+                true, possible = masks.true, masks.possible
+                continue
+            if possible is true and masks.possible is masks.true:
+                join(true, masks.true, out=true)
+                continue
+            if possible is true:
+                possible = true.copy()
+            join(true, masks.true, out=true)
+            join(possible, masks.possible, out=possible)
+        if true is None or possible is None:
+            return self._same(np.full(len(self._columns), start, np.bool_))
+        return _Masks(true, possible)
+
+    def _text_comparison(self, index: int, comparison: ComparisonOperator, text: str) -> _Masks:
+        """The texts that satisfy it are a range of codes, less the default partition if that means NULL."""
+        column = self._columns.columns[index]
+        dictionary = column.dictionary
+        low = dictionary.position(text)
+        high = low + (low < len(dictionary) and dictionary[low] == text)
+        match comparison:
+            case ComparisonOperator.EQUAL:
+                mask = _in_range(column.codes, low, high)
+            case ComparisonOperator.NOT_EQUAL:
+                mask = ~_in_range(column.codes, low, high)
+            case ComparisonOperator.LESS:
+                mask = _in_range(column.codes, 0, low)
+            case ComparisonOperator.LESS_OR_EQUAL:
+                mask = _in_range(column.codes, 0, high)
+            case ComparisonOperator.GREATER:
+                mask = _in_range(column.codes, high, len(dictionary))
+            case ComparisonOperator.GREATER_OR_EQUAL:
+                mask = _in_range(column.codes, low, len(dictionary))
+        # Naming the default partition asks for it by its text, as in Hive: `s = '__HIVE_DEFAULT_PARTITION__'`.
+        if self._bound.is_expression and text != self._bound.default_partition_name:
+            null = dictionary.find(self._bound.default_partition_name)
+            if null is not None:
+                mask &= column.codes != null
+        return self._same(mask)
+
+    def _leaf(self, node: BoundNode) -> _Masks:
+        """A leaf of one key: truth per distinct text, then per row."""
+        match node:
+            case BoundComparison(index, kind, comparison, value):
+                column = self._columns.columns[index]
+                true, valid = self._compared(column, kind, comparison, value)
+            case BoundIn(index, kind, values, negated):
+                column = self._columns.columns[index]
+                true, valid = self._included(column, kind, values, negated)
+            case BoundLike(index, pattern, negated):
+                column = self._columns.columns[index]
+                found = (pattern.matches(text) != negated for text in column.dictionary)
+                true = np.fromiter(found, np.bool_, len(column.dictionary))
+                valid = np.ones(len(true), np.bool_)
+                if self._bound.is_expression:
+                    true &= ~self._default_entries(column)
+            case BoundNullTest(index, kind, negated):
+                return self._null_test(index, kind, negated)
+            case _:
+                raise TypeError(type(node).__name__)
+        return self._spread(column, true, valid)
+
+    def _spread(self, column: KeyColumn, true: Mask, decided: Mask) -> _Masks:
+        mask = _lookup(column.codes, true)
+        if not self._bound.is_expression or decided.all():
+            return self._same(mask)
+        undecided = ~decided & ~self._default_entries(column)
+        if not undecided.any():
+            return self._same(mask)
+        return _Masks(mask, _lookup(column.codes, true | undecided))
+
+    def _default_entries(self, column: KeyColumn) -> Mask:
+        entries = np.zeros(len(column.dictionary), np.bool_)
+        position = column.dictionary.find(self._bound.default_partition_name)
+        if position is not None:
+            entries[position] = True
+        return entries
+
+    def _compared(
+        self, column: KeyColumn, kind: KeyKind, comparison: ComparisonOperator, value: KeyValue
+    ) -> tuple[Mask, Mask]:
+        compare = _COMPARE[comparison]
+        if kind.is_text:
+            values = _texts(column, kind)
+            true = np.fromiter((compare(text, value) for text in values), np.bool_, len(values))
+            return true & ~self._null_texts(column, value), np.ones(len(true), np.bool_)
+        reading = column.reading(kind, self._lenient)
+        true = np.asarray(compare(reading.values, _fitting(kind, value)), np.bool_)
+        return true & reading.valid, reading.valid
+
+    def _included(
+        self, column: KeyColumn, kind: KeyKind, values: frozenset[KeyValue], negated: bool
+    ) -> tuple[Mask, Mask]:
+        if kind is KeyKind.TEXT:
+            true = np.zeros(len(column.dictionary), np.bool_)
+            positions = (column.dictionary.find(str(value)) for value in values)
+            true[[position for position in positions if position is not None]] = True
+            if negated:
+                true = ~true & ~self._null_texts(column)
+            elif self._bound.default_partition_name not in values:
+                true &= ~self._null_texts(column)
+            return true, np.ones(len(true), np.bool_)
+        if kind is KeyKind.CHAR:
+            texts = _texts(column, kind)
+            true = np.fromiter(((text in values) != negated for text in texts), np.bool_, len(texts))
+            return true & ~self._null_texts(column), np.ones(len(true), np.bool_)
+        reading = column.reading(kind, self._lenient)
+        if reading.values.dtype == object:
+            true = np.fromiter((value in values for value in reading.values), np.bool_, len(reading.values))
+        else:
+            wanted = [_fitting(kind, value) for value in values]
+            true = np.isin(reading.values, np.array(wanted, reading.values.dtype))
+        return (~true if negated else true) & reading.valid, reading.valid
+
+    def _null_texts(self, column: KeyColumn, literal: KeyValue | None = None) -> Mask:
+        """Entries of a text key that mean NULL to an expression, unless the literal asks for them by name."""
+        if not self._bound.is_expression or literal == self._bound.default_partition_name:
+            return np.zeros(len(column.dictionary), np.bool_)
+        return self._default_entries(column)
+
+    def _null_test(self, index: int, kind: KeyKind, negated: bool) -> _Masks:
+        """The default partition is NULL; a text that is no value of its type is too, as far as this can tell."""
+        column = self._columns.columns[index]
+        null = self._default_entries(column)
+        if kind.is_text:
+            return self._same(_lookup(column.codes, null != negated))
+        valid = column.reading(kind, self._lenient).valid
+        if not self._bound.is_expression:
+            return self._same(_lookup(column.codes, ~valid != negated))
+        return self._spread(column, valid if negated else null, valid | null)
+
+    def _function(self, indexes: tuple[int, ...], test: Callable[[tuple[str, ...]], Any]) -> _Masks:
+        """Asked once per distinct combination of texts that occurs."""
+        columns = [self._columns.columns[index] for index in indexes]
+        combined, sizes = _combined(columns)
+        distinct, codes = np.unique(combined, return_inverse=True)
+        true = np.zeros(len(distinct), np.bool_)
+        undecided = np.zeros(len(distinct), np.bool_)
+        for position, combination in enumerate(distinct.tolist()):
+            texts: list[str] = []
+            for column, size in zip(reversed(columns), reversed(sizes), strict=True):
+                combination, code = divmod(combination, size)
+                texts.append(column.dictionary[code])
+            answer = test(tuple(reversed(texts)))
+            true[position] = answer is True
+            undecided[position] = answer is UNDECIDED
+        mask = true[codes]
+        return _Masks(mask, (true | undecided)[codes]) if undecided.any() else self._same(mask)
+
+
+def _texts(column: KeyColumn, kind: KeyKind) -> list[str]:
+    return [text.rstrip(" ") for text in column.dictionary] if kind is KeyKind.CHAR else list(column.dictionary)
+
+
+def _fitting(kind: KeyKind, value: KeyValue) -> KeyValue:
+    """A literal beyond 64 bits (a timestamp's nanoseconds) is brought to the end its readings are brought to."""
+    if kind is KeyKind.TIMESTAMP and isinstance(value, int):
+        return min(max(value, MIN_LONG), MAX_LONG)
+    return value
+
+
+def _combined(columns: list[KeyColumn]) -> tuple[npt.NDArray[Any], list[int]]:
+    """One integer for each row's combination of codes, and the radix of each column."""
+    sizes = [max(1, len(column.dictionary)) for column in columns]
+    too_large = reduce(operator.mul, sizes, 1) > MAX_LONG
+    combined: npt.NDArray[Any] = columns[0].codes.astype(object if too_large else np.int64)
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
+        combined = combined * size + column.codes
+    return combined, sizes
+
+
+def _in_range(codes: Codes, low: int, high: int) -> Mask:
+    """Codes from `low` up to but not including `high`; bounds may lie beyond the codes' type."""
+    limit = int(np.iinfo(codes.dtype).max)
+    if low >= high or low > limit:
+        return np.zeros(len(codes), np.bool_)
+    if high - low == 1:
+        return np.asarray(codes == low)
+    if low == 0 and high > limit:
+        return np.ones(len(codes), np.bool_)
+    if low == 0:
+        return np.asarray(codes < high)
+    if high > limit:
+        return np.asarray(codes >= low)
+    return np.asarray((codes >= low) & (codes < high))
+
+
+def _lookup(codes: Codes, truth: Mask) -> Mask:
+    """The truth of each row's code."""
+    positions = np.flatnonzero(truth)
+    if not len(positions):
+        return np.zeros(len(codes), np.bool_)
+    low, high = int(positions[0]), int(positions[-1]) + 1
+    if high - low == len(positions):
+        return _in_range(codes, low, high)
+    return np.asarray(truth[codes])

@@ -1,0 +1,284 @@
+"""Filter text to tree.
+
+The language is Hive's (`PartitionFilter.g4` of 4.0, `Filter.g` of 2.3), spoken by Spark (`dt = "2024-01-01" and
+hr = 0`, `dt like "x.*"`, `(hr) in (1, 2)`), by Iceberg and Trino in `get_table_names_by_filter`, and by Hive's MSCK as
+the `expr` of partition calls. What Hive does and may surprise:
+
+* AND binds tighter than OR; keywords in any case.
+* A backslash in a string keeps the next character from ending the string, and stays part of the value: no unescaping.
+* Neighbouring strings are joined with their inner quotes: `"a" "b"` is `a""b`.
+* A date or timestamp, bare or marked, is checked against the calendar and is then a string like any other.
+* `a NOT IN (…)` and `NOT BETWEEN` are made of plain comparisons, as here by `Not` (the same in three-valued logic).
+* Hive 4 ignores whatever follows a complete filter; here that is an error, because a filter cut short selects more.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import re
+import threading
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, NoReturn
+
+from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken, v_args
+from lark.exceptions import VisitError
+
+from hms_cache.expressions.errors import FilterLimitError, FilterSyntaxError
+from hms_cache.expressions.tree import (
+    TRUE,
+    And,
+    Between,
+    Column,
+    Comparison,
+    ComparisonOperator,
+    Constant,
+    In,
+    Like,
+    Not,
+    Or,
+    Predicate,
+)
+
+ERROR_PREFIX = "Error parsing partition filter: "
+DEFAULT_MAX_CHARACTERS = 1_048_576
+"""Longest filter text. Spark's longest in practice (1,000 values of an IN on each of a few keys) is 100 kB; parsing
+costs some 4 µs per token, so a megabyte bounds one call to about a second of CPU."""
+DEFAULT_MAX_DEPTH = 100
+"""Deepest nesting of parentheses and NOTs. Binding and evaluation recurse, with some 4 Python frames a level; the
+interpreter allows 1,000 frames. Programs that make filters nest them two or three deep."""
+_CACHED_TREES = 512
+_LONGEST_CACHED_TEXT = 8_192
+
+_MIN_LONG, _MAX_LONG = -(1 << 63), (1 << 63) - 1
+_NESTING = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:``|[^`])*`|\(|\)|\b(?:not|and|or)\b""", re.IGNORECASE | re.DOTALL
+)
+_OPERATORS = {
+    "=": ComparisonOperator.EQUAL,
+    "==": ComparisonOperator.EQUAL,
+    "<>": ComparisonOperator.NOT_EQUAL,
+    "!=": ComparisonOperator.NOT_EQUAL,
+    "<": ComparisonOperator.LESS,
+    "<=": ComparisonOperator.LESS_OR_EQUAL,
+    ">": ComparisonOperator.GREATER,
+    ">=": ComparisonOperator.GREATER_OR_EQUAL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FilterLimits:
+    """How long (characters) and how deep (nested parentheses and NOTs) a filter may be."""
+
+    max_characters: int = DEFAULT_MAX_CHARACTERS
+    max_depth: int = DEFAULT_MAX_DEPTH
+
+
+DEFAULT_LIMITS = FilterLimits()
+
+
+def parse_filter(text: str, limits: FilterLimits = DEFAULT_LIMITS) -> Predicate:
+    """The tree of a filter text; the empty text is `TRUE`, every partition.
+
+    Trees of recent short texts are kept, so that a repeated filter costs a lookup.
+    Raises `FilterSyntaxError` with Hive's text for what is no filter, `FilterLimitError` beyond `limits`.
+    """
+    if not text:
+        return TRUE
+    if len(text) > limits.max_characters:
+        raise FilterLimitError(
+            f"{ERROR_PREFIX}the text has {len(text)} characters, the limit is {limits.max_characters}"
+        )
+    if len(text) <= _LONGEST_CACHED_TEXT:
+        return _parse_cached(text, limits.max_depth)
+    return _parse(text, limits.max_depth)
+
+
+@functools.lru_cache(maxsize=_CACHED_TREES)
+def _parse_cached(text: str, max_depth: int) -> Predicate:
+    return _parse(text, max_depth)
+
+
+def _parse(text: str, max_depth: int) -> Predicate:
+    _check_depth(text, max_depth)
+    try:
+        return _parser().parse(text)  # type: ignore[return-value]
+    except VisitError as error:
+        raise FilterSyntaxError(f"{ERROR_PREFIX}{error.orig_exc}") from error
+    except UnexpectedInput as error:
+        raise FilterSyntaxError(ERROR_PREFIX + _describe(error)) from error
+
+
+def _describe(error: UnexpectedInput) -> str:
+    if isinstance(error, UnexpectedToken):
+        token = error.token
+        if token.type == "$END":
+            return "lexer error: mismatched input '<EOF>'"
+        return f"lexer error: line {token.line}:{(token.column or 1) - 1} mismatched input '{_shortened(str(token))}'"
+    if isinstance(error, UnexpectedCharacters):
+        return f"lexer error: line {error.line}:{error.column - 1} token recognition error at: '{error.char}'"
+    return "lexer error: unexpected end"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 40 else text[:40] + "…"
+
+
+def _check_depth(text: str, max_depth: int) -> None:
+    """Counts open parentheses, and the NOTs in a row before each, outside strings."""
+    enclosing = [0]
+    nots = 0
+    for match in _NESTING.finditer(text):
+        part = match.group()
+        if part == "(":
+            enclosing.append(enclosing[-1] + nots + 1)
+            nots = 0
+        elif part == ")":
+            if len(enclosing) > 1:
+                enclosing.pop()
+            nots = 0
+        elif part[0] in "nN":
+            nots += 1
+        else:
+            nots = 0
+        if enclosing[-1] + nots > max_depth:
+            raise FilterLimitError(f"{ERROR_PREFIX}nested more than {max_depth} deep")
+
+
+_parser_lock = threading.Lock()
+_parser_value: Lark | None = None
+
+
+def _parser() -> Lark:
+    """The LALR parser, made on first use; parsing itself keeps its state on the stack and is safe from many threads."""
+    global _parser_value
+    with _parser_lock:
+        if _parser_value is None:
+            grammar = files("hms_cache.expressions").joinpath("filter_grammar.lark").read_text(encoding="utf-8")
+            _parser_value = Lark(grammar, parser="lalr", lexer="contextual", transformer=_TreeBuilder(), cache=False)
+        return _parser_value
+
+
+def _fail(message: str) -> NoReturn:
+    raise FilterSyntaxError(ERROR_PREFIX + message)
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
+
+
+@v_args(inline=True)
+class _TreeBuilder(Transformer[Token, Any]):
+    """Builds nodes while the parser reduces, so that no parse tree is walked recursively."""
+
+    def or_expression(self, *children: Predicate) -> Predicate:
+        return Or(children)
+
+    def and_expression(self, *children: Predicate) -> Predicate:
+        return And(children)
+
+    def not_(self, child: Predicate) -> Predicate:
+        return Not(child)
+
+    def comparison(self, key: Column, operator: Token, constant: Constant) -> Predicate:
+        return Comparison(self._operator(operator), key, constant)
+
+    def reverse_comparison(self, constant: Constant, operator: Token, key: Column) -> Predicate:
+        return Comparison(self._operator(operator), constant, key)
+
+    def _operator(self, token: Token) -> ComparisonOperator:
+        operator = _OPERATORS.get(str(token))
+        if operator is None:
+            _fail(f"Unsupported comparison operator: {token}")
+        return operator
+
+    def like(self, key: Column, _like: Token, constant: Constant) -> Predicate:
+        return Like(key, constant)
+
+    def reverse_like(self, constant: Constant, _like: Token, key: Column) -> Predicate:
+        return Like(constant, key)
+
+    def between(self, key: Column, lower: Constant, upper: Constant) -> Predicate:
+        return Between(key, lower, upper)
+
+    def not_between(self, key: Column, lower: Constant, upper: Constant) -> Predicate:
+        return Not(Between(key, lower, upper))
+
+    def in_(self, key: Column, values: tuple[Constant, ...]) -> Predicate:
+        return In(key, values)
+
+    def not_in(self, key: Column, values: tuple[Constant, ...]) -> Predicate:
+        return Not(In(key, values))
+
+    def in_structs(self, keys: tuple[Column, ...], structs: tuple[tuple[Constant, ...], ...]) -> Predicate:
+        for struct in structs:
+            if len(struct) != len(keys):
+                names = ", ".join(key.name for key in keys)
+                values = ", ".join(str(constant.value) for constant in struct)
+                _fail(f"Struct key [{names}] and value [{values}] sizes do not match.")
+        alternatives = tuple(
+            And(
+                tuple(Comparison(ComparisonOperator.EQUAL, key, value) for key, value in zip(keys, struct, strict=True))
+            )
+            for struct in structs
+        )
+        return Or(alternatives)
+
+    def not_in_structs(self, keys: tuple[Column, ...], structs: tuple[tuple[Constant, ...], ...]) -> Predicate:
+        return Not(self.in_structs(keys, structs))
+
+    def keys(self, *keys: Column) -> tuple[Column, ...]:
+        return keys
+
+    def structs(self, *structs: tuple[Constant, ...]) -> tuple[tuple[Constant, ...], ...]:
+        return structs
+
+    def struct(self, values: tuple[Constant, ...]) -> tuple[Constant, ...]:
+        return values
+
+    def constants(self, *constants: Constant) -> tuple[Constant, ...]:
+        return constants
+
+    def plain_key(self, name: Token) -> Column:
+        return Column(str(name))
+
+    def quoted_key(self, name: Token) -> Column:
+        return Column(str(name)[1:-1].replace("``", "`"))
+
+    def string(self, *parts: Token) -> Constant:
+        return Constant(_unquoted("".join(parts)))
+
+    def integer(self, digits: Token) -> Constant:
+        return self._integer(str(digits))
+
+    def negative_integer(self, _minus: Token, digits: Token) -> Constant:
+        return self._integer("-" + digits)
+
+    def _integer(self, text: str) -> Constant:
+        # 19 digits hold every bigint; Java allows leading zeros, the bound on the length keeps int() cheap.
+        if len(text) > 4096 or not _MIN_LONG <= (value := int(text)) <= _MAX_LONG:
+            _fail(f'For input string: "{_shortened(text)}"')
+        return Constant(value)
+
+    def date(self, text: Token) -> Constant:
+        value = _unquoted(str(text))
+        if not _is_calendar(value, "%Y-%m-%d", 10):
+            _fail(f"Text '{_shortened(value)}' could not be parsed as a date")
+        return Constant(value)
+
+    def timestamp(self, text: Token) -> Constant:
+        value = _unquoted(str(text))
+        if not _is_calendar(value, "%Y-%m-%d %H:%M:%S", 19):
+            _fail(f"Text '{_shortened(value)}' could not be parsed as a timestamp")
+        return Constant(value)
+
+
+def _is_calendar(text: str, pattern: str, length: int) -> bool:
+    if len(text) != length:
+        return False
+    try:
+        datetime.datetime.strptime(text, pattern)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,264 @@
+"""Partition values by key, factorised: per key a sorted dictionary of distinct texts and a small integer code per row.
+
+Equality and ranges of text become comparisons of codes; every other predicate is asked once per distinct text and
+spread over the rows by a table lookup. Typed readings of a dictionary are made on first use and kept.
+Values are immutable, so that readers need no lock while a writer makes the next version; the lazily kept readings may
+be computed twice by two threads, to the same result.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from hms_cache.expressions.key_types import (
+    DEFAULT_PARTITION_NAME,
+    MAX_LONG,
+    MIN_LONG,
+    KeyKind,
+    PartitionKey,
+    read_text,
+)
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Codes: TypeAlias = npt.NDArray[Any]
+"""Unsigned integers of the smallest width that holds the dictionary."""
+
+
+class TextDictionary(Sequence[str]):
+    """Distinct texts in code point order, kept as one run of UTF-8: what a list of `str` would need four times over."""
+
+    __slots__ = ("_data", "_offsets")
+
+    def __init__(self, data: bytes, offsets: npt.NDArray[np.uint32] | npt.NDArray[np.uint64]) -> None:
+        self._data = data
+        self._offsets = offsets
+
+    @classmethod
+    def from_sorted(cls, texts: Sequence[str]) -> TextDictionary:
+        """From distinct texts already in code point order."""
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        lengths = np.fromiter(map(len, encoded), np.uint64, len(encoded))
+        offsets = np.zeros(len(encoded) + 1, np.uint64)
+        np.cumsum(lengths, out=offsets[1:])
+        small = int(offsets[-1]) < 1 << 32
+        return cls(b"".join(encoded), offsets.astype(np.uint32) if small else offsets)
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def _encoded(self, index: int) -> bytes:
+        return self._data[int(self._offsets[index]) : int(self._offsets[index + 1])]
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self)))]
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self._encoded(index).decode("utf-8", "surrogatepass")
+
+    def __iter__(self) -> Iterator[str]:
+        data, start = self._data, 0
+        for end in self._offsets[1:].tolist():
+            yield data[start:end].decode("utf-8", "surrogatepass")
+            start = end
+
+    def position(self, text: str) -> int:
+        """How many entries come before `text`: its own index if it is an entry."""
+        return bisect_left(range(len(self)), text.encode("utf-8", "surrogatepass"), key=self._encoded)
+
+    def find(self, text: str) -> int | None:
+        """The index of `text`, or None."""
+        position = self.position(text)
+        if position < len(self) and self._encoded(position) == text.encode("utf-8", "surrogatepass"):
+            return position
+        return None
+
+    def memory_bytes(self) -> int:
+        """Bytes held."""
+        return len(self._data) + int(self._offsets.nbytes)
+
+
+class TypedReading:
+    """A dictionary read as another kind: `values[i]` where `valid[i]`; elsewhere the value is a placeholder."""
+
+    __slots__ = ("valid", "values")
+
+    def __init__(self, values: npt.NDArray[Any], valid: Mask) -> None:
+        self.values = values
+        self.valid = valid
+
+
+class KeyColumn:
+    """One key of all rows."""
+
+    __slots__ = ("_readings", "codes", "dictionary")
+
+    def __init__(self, codes: Codes, dictionary: TextDictionary) -> None:
+        self.codes = codes
+        self.dictionary = dictionary
+        self._readings: dict[tuple[KeyKind, bool], TypedReading] = {}
+
+    @classmethod
+    def from_texts(cls, texts: Sequence[str]) -> KeyColumn:
+        distinct = sorted(set(texts))
+        code_of = dict(zip(distinct, range(len(distinct)), strict=True))
+        codes = np.fromiter(map(code_of.__getitem__, texts), _code_type(len(distinct)), len(texts))
+        return cls(codes, TextDictionary.from_sorted(distinct))
+
+    def reading(self, kind: KeyKind, lenient: bool) -> TypedReading:
+        """The dictionary's texts as values of `kind` (not a text kind)."""
+        reading = self._readings.get((kind, lenient))
+        if reading is None:
+            reading = _read(self.dictionary, kind, lenient)
+            self._readings[kind, lenient] = reading
+        return reading
+
+    def append(self, texts: Sequence[str]) -> KeyColumn:
+        """This column and further rows after it."""
+        new = sorted({text for text in set(texts) if self.dictionary.find(text) is None})
+        if not new:
+            added = (self.dictionary.find(text) for text in texts)
+            codes = np.concatenate([self.codes, np.fromiter(added, self.codes.dtype, len(texts))])
+            column = KeyColumn(codes, self.dictionary)
+            column._readings = self._readings
+            return column
+        old = list(self.dictionary)
+        merged = sorted(chain(old, new))
+        code_of = dict(zip(merged, range(len(merged)), strict=True))
+        code_type = _code_type(len(merged))
+        moved = np.fromiter(map(code_of.__getitem__, old), code_type, len(old))
+        added_codes = np.fromiter(map(code_of.__getitem__, texts), code_type, len(texts))
+        return KeyColumn(np.concatenate([moved[self.codes], added_codes]), TextDictionary.from_sorted(merged))
+
+    def take(self, rows: npt.NDArray[Any]) -> KeyColumn:
+        """The given rows (indexes, or a mask), in that order; entries no longer used leave the dictionary."""
+        codes = self.codes[rows]
+        used = np.zeros(len(self.dictionary), np.bool_)
+        used[codes] = True
+        kept = np.flatnonzero(used)
+        if len(kept) == len(self.dictionary):
+            column = KeyColumn(codes, self.dictionary)
+            column._readings = self._readings
+            return column
+        moved = np.zeros(len(self.dictionary), _code_type(len(kept)))
+        moved[kept] = np.arange(len(kept), dtype=moved.dtype)
+        dictionary = TextDictionary.from_sorted([self.dictionary[index] for index in kept.tolist()])
+        return KeyColumn(moved[codes], dictionary)
+
+    def memory_bytes(self) -> int:
+        """Bytes held, the kept readings included."""
+        readings = sum(reading.values.nbytes + reading.valid.nbytes for reading in self._readings.values())
+        return int(self.codes.nbytes) + self.dictionary.memory_bytes() + readings
+
+
+class KeyColumns:
+    """The partition values of a table's partitions, one `KeyColumn` for each partition key."""
+
+    __slots__ = ("_size", "columns", "keys")
+
+    def __init__(self, keys: Sequence[PartitionKey], columns: Sequence[KeyColumn], size: int) -> None:
+        self.keys = tuple(keys)
+        self.columns = tuple(columns)
+        self._size = size
+
+    @classmethod
+    def from_values(
+        cls,
+        keys: Sequence[PartitionKey],
+        values: Sequence[Sequence[str | None]],
+        default_partition_name: str = DEFAULT_PARTITION_NAME,
+    ) -> KeyColumns:
+        """From the stored texts of each partition (row), in key order. A None counts as the default partition.
+
+        Raises `ValueError` if a row does not have one value per key.
+        """
+        columns = [KeyColumn.from_texts(texts) for texts in _by_key(keys, values, default_partition_name)]
+        return cls(keys, columns, len(values))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def append(
+        self, values: Sequence[Sequence[str | None]], default_partition_name: str = DEFAULT_PARTITION_NAME
+    ) -> KeyColumns:
+        """These rows and further ones after them. Costs a copy of the codes (some 2 bytes a row and key)."""
+        added = _by_key(self.keys, values, default_partition_name)
+        columns = [column.append(texts) for column, texts in zip(self.columns, added, strict=True)]
+        return KeyColumns(self.keys, columns, self._size + len(values))
+
+    def take(self, rows: npt.NDArray[Any] | Sequence[int]) -> KeyColumns:
+        """The given rows (indexes in any order, or a mask of all rows), in that order."""
+        wanted = np.asarray(rows)
+        if wanted.dtype != np.bool_:
+            wanted = wanted.astype(np.int64)
+        size = int(np.count_nonzero(wanted)) if wanted.dtype == np.bool_ else len(wanted)
+        return KeyColumns(self.keys, [column.take(wanted) for column in self.columns], size)
+
+    def row(self, index: int) -> list[str]:
+        """The stored texts of one row."""
+        return [column.dictionary[int(column.codes[index])] for column in self.columns]
+
+    def memory_bytes(self) -> int:
+        """Bytes held by codes, dictionaries and kept readings."""
+        return sum(column.memory_bytes() for column in self.columns)
+
+
+def _by_key(
+    keys: Sequence[PartitionKey], values: Sequence[Sequence[str | None]], default_partition_name: str
+) -> list[Sequence[str]]:
+    if any(len(row) != len(keys) for row in values):
+        raise ValueError(f"every partition needs {len(keys)} values")
+    columns: list[Sequence[str]] = []
+    for column in zip(*values, strict=True) if values else ((),) * len(keys):
+        if None in column:
+            column = tuple(default_partition_name if text is None else text for text in column)
+        columns.append(column)
+    return columns
+
+
+def _code_type(size: int) -> type[np.unsignedinteger[Any]]:
+    if size <= 1 << 8:
+        return np.uint8
+    return np.uint16 if size <= 1 << 16 else np.uint32
+
+
+def _read(texts: TextDictionary, kind: KeyKind, lenient: bool) -> TypedReading:
+    if kind is KeyKind.INTEGER:
+        quick = _read_plain_integers(texts)
+        if quick is not None:
+            return quick
+    read = [read_text(kind, text, lenient) for text in texts]
+    valid = np.fromiter((value is not None for value in read), np.bool_, len(read))
+    if kind is KeyKind.DECIMAL:
+        values: npt.NDArray[Any] = np.empty(len(read), object)
+        values[:] = [0 if value is None else value for value in read]
+    else:
+        number_type = np.float64 if kind in (KeyKind.FLOAT, KeyKind.DOUBLE) else np.int64
+        values = np.fromiter((_bounded(value) for value in read), number_type, len(read))
+    return TypedReading(values, valid)
+
+
+def _bounded(value: Any) -> Any:
+    """Timestamps beyond the year 2262 do not fit 64 bits of nanoseconds; they sort last (first), as they should."""
+    if value is None:
+        return 0
+    return min(max(value, MIN_LONG), MAX_LONG) if isinstance(value, int) else value
+
+
+def _read_plain_integers(texts: TextDictionary) -> TypedReading | None:
+    """All texts at once, if none needs the careful way."""
+    strings = list(texts)
+    if not all(map(str.isdecimal, strings)) or not all(map(str.isascii, strings)):
+        return None
+    if max(map(len, strings), default=0) > 18:
+        return None
+    values = np.fromiter(map(int, strings), np.int64, len(strings))
+    return TypedReading(values, np.ones(len(strings), np.bool_))

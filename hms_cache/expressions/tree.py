@@ -1,0 +1,203 @@
+"""Predicate trees over partition keys, as frozen values.
+
+Two languages end in these trees: the metastore's filter text (`filter_parser`) and Hive's serialized expression trees
+(`hive_tree`). A tree knows names and literals, and nothing about types of keys or rows: `binding.bind` adds those.
+
+Operands: `Column`, `Constant`, `Cast`. Predicates: the others. `Unknown` may stand for both.
+Trees are hashable and compare by value.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import TypeAlias
+
+Literal: TypeAlias = bool | int | float | Decimal | str | datetime.date | datetime.datetime | None
+"""A constant's value. `datetime.datetime` has no zone; `None` is SQL NULL."""
+
+
+class ComparisonOperator(Enum):
+    """The six orderings; the value is the operator's text in the filter language."""
+
+    EQUAL = "="
+    NOT_EQUAL = "!="
+    LESS = "<"
+    LESS_OR_EQUAL = "<="
+    GREATER = ">"
+    GREATER_OR_EQUAL = ">="
+
+    @property
+    def negated(self) -> ComparisonOperator:
+        """The operator that is true where this one is false (and NULL where it is NULL)."""
+        return _NEGATED[self]
+
+    @property
+    def mirrored(self) -> ComparisonOperator:
+        """The operator with its operands exchanged: `5 < hr` is `hr > 5`."""
+        return _MIRRORED[self]
+
+
+_NEGATED = {
+    ComparisonOperator.EQUAL: ComparisonOperator.NOT_EQUAL,
+    ComparisonOperator.NOT_EQUAL: ComparisonOperator.EQUAL,
+    ComparisonOperator.LESS: ComparisonOperator.GREATER_OR_EQUAL,
+    ComparisonOperator.GREATER_OR_EQUAL: ComparisonOperator.LESS,
+    ComparisonOperator.GREATER: ComparisonOperator.LESS_OR_EQUAL,
+    ComparisonOperator.LESS_OR_EQUAL: ComparisonOperator.GREATER,
+}
+_MIRRORED = {
+    ComparisonOperator.EQUAL: ComparisonOperator.EQUAL,
+    ComparisonOperator.NOT_EQUAL: ComparisonOperator.NOT_EQUAL,
+    ComparisonOperator.LESS: ComparisonOperator.GREATER,
+    ComparisonOperator.GREATER: ComparisonOperator.LESS,
+    ComparisonOperator.LESS_OR_EQUAL: ComparisonOperator.GREATER_OR_EQUAL,
+    ComparisonOperator.GREATER_OR_EQUAL: ComparisonOperator.LESS_OR_EQUAL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A partition key, by name; names match without regard to case."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal. `type_name` is Hive's name of its type where the source tells it (expression trees), else ""."""
+
+    value: Literal
+    type_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """`operand` converted to Hive's primitive type `type_name`, for instance `int` or `decimal(10,2)`."""
+
+    operand: Operand
+    type_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Something that cannot be evaluated here; `reason` says what. True, false and NULL are all possible."""
+
+    reason: str
+
+
+Operand: TypeAlias = Column | Constant | Cast | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """True if all are; with no children it is true (the empty filter)."""
+
+    children: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """True if any is; with no children it is false."""
+
+    children: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """SQL's NOT: NULL stays NULL."""
+
+    child: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`left operator right`. A filter's literal on the left keeps its place; binding mirrors it."""
+
+    operator: ComparisonOperator
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """`operand IN (values)`; NULL if it equals none and one of them is NULL."""
+
+    operand: Operand
+    values: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """`operand BETWEEN lower AND upper`, both ends included."""
+
+    operand: Operand
+    lower: Operand
+    upper: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """`operand LIKE pattern`; `like_pattern` says what patterns mean."""
+
+    operand: Operand
+    pattern: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`operand IS NULL`: the default partition, or a cast that failed."""
+
+    operand: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A boolean operand used as a predicate: a boolean key, a constant, a cast to boolean."""
+
+    operand: Operand
+
+
+Predicate: TypeAlias = And | Or | Not | Comparison | In | Between | Like | IsNull | Truth | Unknown
+Node: TypeAlias = Predicate | Operand
+
+TRUE = And(())
+"""The empty filter: every partition."""
+
+
+def children_of(node: Node) -> tuple[Node, ...]:
+    """The direct children of a node, in the order of their text."""
+    match node:
+        case And(children) | Or(children):
+            return children
+        case Not(child):
+            return (child,)
+        case Comparison(_, left, right):
+            return (left, right)
+        case In(operand, values):
+            return (operand, *values)
+        case Between(operand, lower, upper):
+            return (operand, lower, upper)
+        case Like(operand, pattern):
+            return (operand, pattern)
+        case IsNull(operand) | Truth(operand) | Cast(operand, _):
+            return (operand,)
+        case Column() | Constant() | Unknown():
+            return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and everything below it, parents first."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending.extend(reversed(children_of(current)))
+
+
+def has_unknown(node: Node) -> bool:
+    """Whether anything in the tree could not be understood."""
+    return any(isinstance(part, Unknown) for part in walk(node))
