@@ -20,8 +20,8 @@ class WarehouseChanges:
     """Use as a context manager around the whole store transaction, retries included.
 
     On a normal exit the planned deletions are carried out (each failure is logged: the commit stands); on an exception
-    what was made or moved is put back, unless `outcome_unknown` was called. A transaction function that may be run again
-    calls `restart` first. Used by one thread.
+    what was made or moved is put back, unless `outcome_unknown` was called. A function that may be run
+    again calls `restart` first. Used by one thread.
     """
 
     def __init__(self, warehouse: Warehouse) -> None:
