@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -82,9 +83,15 @@ def _words(value: Any) -> Any:
     return tuple(word.strip() for word in value.split(",") if word.strip()) if isinstance(value, str) else value
 
 
+def _path(value: Any) -> Any:
+    return None if value == "" else value
+
+
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 Milliseconds = Annotated[float, BeforeValidator(_milliseconds)]
 Minutes = Annotated[float, BeforeValidator(_minutes)]
 SizeBytes = Annotated[int, BeforeValidator(_size)]
 #: Several words: a list, or one text with commas.
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+#: A file that need not be given; an empty text is none.
+OptionalPath = Annotated[Path | None, BeforeValidator(_path)]

@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import SecretStr, field_validator
 
 from hms_cache.config.database_url import sqlalchemy_url, with_credentials
-from hms_cache.config.quantities import Milliseconds, Minutes, Seconds, SizeBytes, Words
+from hms_cache.config.quantities import Milliseconds, Minutes, OptionalPath, Seconds, SizeBytes, Words
 from hms_cache.config.setting import Section, setting
 
 
@@ -131,7 +131,7 @@ class DatabaseSettings(Section):
         "Password, when the URL has none. Better in a file: password_file.",
         site_keys=("javax.jdo.option.ConnectionPassword",),
     )
-    password_file: Path | None = setting(None, "File whose first line is the password.")
+    password_file: OptionalPath = setting(None, "File whose first line is the password.")
     pool_size: int = setting(
         16,
         "Connections kept for calls (reads, writes and loads of the cache together), and the most that are opened.",
@@ -549,7 +549,7 @@ class AdminSettings(Section):
     token: SecretStr = setting(
         SecretStr(""), "What a command that changes something must carry. Empty: such commands are refused."
     )
-    token_file: Path | None = setting(None, "File whose first line is that token.")
+    token_file: OptionalPath = setting(None, "File whose first line is that token.")
     ready_waits_for_warm: bool = setting(False, "Whether /readyz says no until the prewarm is through.")
     serve_stale: bool = setting(
         False, "Whether /readyz says yes while the database is away and reads within max_staleness_ms go on."

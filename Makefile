@@ -1,0 +1,56 @@
+# The commands of this project. Everything is installed into .venv/ of this checkout; `make` alone lists them.
+
+PYTHON      ?= python3
+VENV        := .venv
+BIN         := $(VENV)/bin
+PYTEST_ARGS ?=
+# What `make soak` runs: "long" takes minutes to an hour, "short" a few minutes in all.
+SOAK        ?= long
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint soak bench generate clean test-packages
+
+help:  ## list the commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+$(VENV)/bin/python:
+	tools/install_packages.sh venv
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# One stamp for each set of packages: made again when the dependencies change.
+$(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+test-packages:
+	tools/install_packages.sh test
+
+demo: $(VENV)/.installed-demo  ## start a metastore, let a PySpark session work through it, show what it did
+	$(BIN)/hms-cache demo
+
+lint: $(VENV)/.installed-test  ## format, lint, types, generated code
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python tools/generate_thrift.py --check
+
+test: test-packages lint  ## everything but the soaks; installs what the tests need (databases: from Debian, when root)
+	$(BIN)/pytest -m "not soak" $(PYTEST_ARGS)
+
+soak: test-packages $(VENV)/.installed-test  ## the long tests: SOAK=long (default) or SOAK=short
+	HMS_CACHE_SOAK=$(SOAK) $(BIN)/pytest -m soak --timeout=7200 $(PYTEST_ARGS)
+
+bench: $(VENV)/.installed-test  ## load a catalog into a metastore and measure its calls
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+generate: $(VENV)/.installed-test  ## write what is generated: hms_cache/thrift_gen/, docs/configuration.md, conf/hms-cache.toml
+	$(BIN)/python tools/generate_thrift.py
+	$(BIN)/python -m hms_cache.config.reference
+
+clean:  ## remove .venv and what tools leave behind
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

@@ -1,0 +1,123 @@
+"""The settings' reference page and the commented example file, written from the declarations.
+
+``python -m hms_cache.config.reference`` writes ``docs/configuration.md`` and ``conf/hms-cache.toml``; a test compares.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import types
+import typing
+from pathlib import Path
+from typing import Any
+
+from hms_cache.config.setting import facts_of
+from hms_cache.config.settings import SettingReference, all_settings, section_types, shown
+
+_INTRODUCTION = """\
+# Configuration
+
+Written from the declarations in `hms_cache/config/sections.py` by `make generate`.
+
+Values come from, the first that has one wins:
+
+1. the command line: `hms-cache serve --port 9083`; any setting as `--set section.key=value`
+2. the environment: `HMS_CACHE__SECTION__KEY`
+3. the TOML file that `--config` or `HMS_CACHE_CONFIG` names: `[section]`, `key = value`
+4. `hive-site.xml` / `metastore-site.xml`, each named with `--site`: the keys that the table of a setting names
+5. the default
+
+`hms-cache config print` shows every value with where it came from, `hms-cache config check` all problems at once. A
+name that does not exist is an error with a suggestion. Keys of a site file that no setting stands for are kept:
+clients read them with `get_config_value`.
+
+A number is in the unit that ends the setting's name; one with a unit of its own (`500ms`, `5 min`, `1d`, `100 MiB`) is
+converted. Times and limits that may be absent take `inf`. Lists are TOML lists, or one text with commas. Secrets belong
+into files: `password_file`, `token_file`. Settings marked *reload* are taken by a running server on SIGHUP.
+"""
+
+
+def _default(reference: SettingReference) -> Any:
+    """The default as declared: a relative path stays one, so that the page is the same on every machine."""
+    return reference.field.default
+
+
+def _form(reference: SettingReference) -> str:
+    """What values the setting takes, for people."""
+    annotation = reference.field.annotation
+    if typing.get_origin(annotation) is typing.Literal:
+        return ", ".join(f"`{value}`" for value in typing.get_args(annotation))
+    if typing.get_origin(annotation) is types.UnionType:
+        return "path"
+    names = {bool: "`true`, `false`", int: "number", float: "number", str: "text"}
+    if typing.get_origin(annotation) is tuple:
+        return "list"
+    return names.get(annotation, "text")  # type: ignore[arg-type]
+
+
+def markdown() -> str:
+    """The text of ``docs/configuration.md``."""
+    parts = [_INTRODUCTION]
+    for section, section_type in section_types().items():
+        parts.append(f"\n## [{section}]\n\n{section_type.__doc__}\n")
+        for reference in all_settings():
+            if reference.section == section:
+                parts.append(_markdown_of(reference))
+    return "".join(parts)
+
+
+def _markdown_of(reference: SettingReference) -> str:
+    facts = facts_of(reference.field)
+    default = shown(_default(reference), reference.name)
+    lines = [f"\n### {reference.name}\n", "", reference.field.description or "", ""]
+    unit = f" {facts.unit}" if facts.unit and default and default != "inf" and facts.unit != "bytes" else ""
+    lines.append(
+        f"- default: {f'`{default}`' if default else 'empty'}{unit}" + (f". {facts.reason}" if facts.reason else "")
+    )
+    lines.append(
+        f"- values: {_form(reference)}"
+        + (f" ({facts.unit})" if facts.unit else "")
+        + (", *reload*" if facts.reloadable else "")
+    )
+    lines.append(f"- environment: `{reference.environment_variable}`")
+    if facts.site_keys:
+        lines.append("- site file: " + ", ".join(f"`{key}`" for key in facts.site_keys))
+    return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
+
+
+def toml() -> str:
+    """The text of ``conf/hms-cache.toml``: every setting, commented out, at its default."""
+    lines = ["# hms-cache.toml: every setting at its default. Take away the # before what you change.", ""]
+    for section, section_type in section_types().items():
+        lines += [f"# {section_type.__doc__}", f"[{section}]"]
+        for reference in all_settings():
+            if reference.section == section:
+                lines += textwrap.wrap(
+                    reference.field.description or "", 118, initial_indent="# ", subsequent_indent="# "
+                )
+                lines.append(f"#{reference.key} = {_toml_value(_default(reference), reference)}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _toml_value(value: Any, reference: SettingReference) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(f'"{item}"' for item in value) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float) and not reference.key.endswith("_bytes"):
+        return f"{value:.0f}" if value == int(value) else repr(value)
+    return f'"{shown(value, reference.name)}"'
+
+
+def main() -> None:
+    """Write both files into the checkout that this module runs from."""
+    root = Path(__file__).parents[2]
+    for path, text in ((root / "docs" / "configuration.md", markdown()), (root / "conf" / "hms-cache.toml", toml())):
+        path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{path.relative_to(root)}\n")
+
+
+if __name__ == "__main__":
+    main()

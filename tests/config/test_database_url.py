@@ -1,0 +1,60 @@
+"""Database addresses in and out."""
+
+import pytest
+from sqlalchemy.engine import make_url
+
+from hms_cache.config.database_url import masked, sqlalchemy_url, with_credentials
+
+
+@pytest.mark.parametrize(
+    ("written", "used"),
+    [
+        ("sqlite:///hms-cache.db", "sqlite:///hms-cache.db"),
+        ("mysql://u:p@db/hive", "mysql+pymysql://u:p@db/hive"),
+        ("mariadb://db:3307/hive", "mysql+pymysql://db:3307/hive"),
+        ("mysql+mysqldb://db/hive", "mysql+pymysql://db/hive"),
+        ("postgres://db/hive", "postgresql+psycopg://db/hive"),
+        ("postgresql+psycopg2://db/hive?sslmode=require", "postgresql+psycopg://db/hive?sslmode=require"),
+        ("jdbc:mysql://db:3306/hive?createDatabaseIfNotExist=true&useSSL=false", "mysql+pymysql://db:3306/hive"),
+        ("jdbc:mariadb://db/hive?user=u&password=p%40ss", "mysql+pymysql://u:p%40ss@db/hive"),
+        ("jdbc:postgresql://db:5432/hive?sslmode=verify-full", "postgresql+psycopg://db:5432/hive?sslmode=verify-full"),
+        ("jdbc:sqlite:/data/hms.db", "sqlite:////data/hms.db"),
+    ],
+)
+def test_each_form_becomes_sqlalchemys_with_our_driver(written: str, used: str) -> None:
+    assert sqlalchemy_url(written) == used
+    make_url(used)
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("hms-cache.db", "no database URL"),
+        ("oracle://db/hive", "no database 'oracle'"),
+        ("jdbc:oracle:thin:@db", "no database 'oracle'"),
+        ("jdbc:derby:;databaseName=metastore_db", "Derby"),
+        ("jdbc:postgresql://a,b/hive", "one host"),
+        ("jdbc:mysql:replication://a,b/hive", "one host"),
+    ],
+)
+def test_what_cannot_be_used_says_why(written: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        sqlalchemy_url(written)
+
+
+def test_credentials_are_put_in_where_the_url_has_none() -> None:
+    url = with_credentials("mysql+pymysql://db:3306/hive", "hive", "p@ss/word")
+    parsed = make_url(url)
+    assert (parsed.username, parsed.password, parsed.host, parsed.port) == ("hive", "p@ss/word", "db", 3306)
+
+
+def test_the_urls_own_credentials_win() -> None:
+    assert with_credentials("mysql+pymysql://a:b@db/hive", "hive", "secret") == "mysql+pymysql://a:b@db/hive"
+    assert with_credentials("mysql+pymysql://a@db/hive", "hive", "s") == "mysql+pymysql://a:s@db/hive"
+    assert with_credentials("sqlite:///a.db", "hive", "s") == "sqlite:///a.db"
+
+
+@pytest.mark.parametrize("url", ["mysql://u:hush@db/hive", "postgresql://db/hive?user=u&password=hush"])
+def test_a_shown_url_has_no_password(url: str) -> None:
+    assert "hush" not in masked(url)
+    assert "***" in masked(url)

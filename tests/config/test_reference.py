@@ -1,0 +1,44 @@
+"""The documents that list the settings are what the declarations say."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from hms_cache.config import Settings, load
+from hms_cache.config.reference import markdown, toml
+from hms_cache.config.setting import facts_of
+from hms_cache.config.settings import all_settings
+from hms_cache.config.site_file import settings_by_site_key
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_and_the_example_are_up_to_date() -> None:
+    assert (ROOT / "docs" / "configuration.md").read_text() == markdown(), "run make generate"
+    assert (ROOT / "conf" / "hms-cache.toml").read_text() == toml(), "run make generate"
+
+
+def test_the_example_says_the_defaults(tmp_path: Path) -> None:
+    uncommented = re.sub(r"^#(\w+ = )", r"\1", toml(), flags=re.M)
+    assert len([line for line in uncommented.splitlines() if " = " in line and line[0] != "#"]) == len(
+        [*all_settings()]
+    )
+    tomllib.loads(uncommented)
+    path = tmp_path / "all.toml"
+    path.write_text(re.sub(r"^password = .*\n|^token = .*\n", "", uncommented, flags=re.M))
+    assert load(config_file=path, environment={}).settings == Settings()
+
+
+def test_every_setting_says_what_it_is_and_why_its_number() -> None:
+    for reference in all_settings():
+        facts = facts_of(reference.field)
+        assert reference.field.description and reference.field.description.endswith((".", "?")), reference.name
+        if isinstance(reference.field.default, int | float) and not isinstance(reference.field.default, bool):
+            assert facts.reason.endswith("."), f"{reference.name} has a number without its reason"
+
+
+def test_no_site_key_stands_for_two_settings() -> None:
+    keys = [key for reference in all_settings() for key in facts_of(reference.field).site_keys]
+    assert len(keys) == len(set(keys)) == len(settings_by_site_key())
