@@ -1,0 +1,170 @@
+"""What an event may concern: the names that whoever keeps state about the catalog has to look at.
+
+A scope may be wider than the change, never narrower. Names are normalized as Hive's ``normalizeIdentifier`` does
+(blanks cut, lower case); partition values are kept as they are. An event without a catalog belongs to the default
+catalog: Hive's direct-SQL listener path leaves the column empty (hive 4.0 ``DbNotificationListener``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+DEFAULT_CATALOG = "hive"
+
+PartitionValues = tuple[str, ...]
+
+
+def normalize_name(name: str) -> str:
+    """The form under which Hive stores names: blanks at both ends cut, lower case."""
+    return name.strip().lower()
+
+
+class DatabaseName(NamedTuple):
+    """A database, fully named, normalized."""
+
+    catalog: str
+    database: str
+
+
+class TableName(NamedTuple):
+    """A table or view, fully named, normalized."""
+
+    catalog: str
+    database: str
+    table: str
+
+    @property
+    def in_database(self) -> DatabaseName:
+        return DatabaseName(self.catalog, self.database)
+
+
+class FunctionName(NamedTuple):
+    """A function, fully named, normalized."""
+
+    catalog: str
+    database: str
+    function: str
+
+
+def database_name(catalog: str | None, database: str) -> DatabaseName:
+    """The normalized name; no catalog means the default one."""
+    return DatabaseName(normalize_name(catalog) if catalog else DEFAULT_CATALOG, normalize_name(database))
+
+
+def table_name(catalog: str | None, database: str, table: str) -> TableName:
+    """The normalized name; no catalog means the default one."""
+    return TableName(
+        normalize_name(catalog) if catalog else DEFAULT_CATALOG, normalize_name(database), normalize_name(table)
+    )
+
+
+def function_name(catalog: str | None, database: str, function: str) -> FunctionName:
+    """The normalized name; no catalog means the default one."""
+    return FunctionName(
+        normalize_name(catalog) if catalog else DEFAULT_CATALOG, normalize_name(database), normalize_name(function)
+    )
+
+
+_NO_PARTITIONS: Mapping[TableName, frozenset[PartitionValues]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The objects an event may concern.
+
+    ``everything``        nothing can be ruled out; the other fields say nothing then.
+    ``catalogs``          these catalog objects (not what is in them).
+    ``whole_catalogs``    these catalogs with everything in them.
+    ``databases``         these database objects alone (not what is in them).
+    ``whole_databases``   these databases with all their tables and functions.
+    ``tables``            these tables with all that hangs on them (partitions, statistics, constraints).
+    ``partitions``        by table: these partitions of it, by values in the order of the partition keys, and what a
+                          change of them moves in the table as a whole (counts, lists, statistics).
+    ``functions``         these functions.
+    ``transactions``      these transactions; ``all_transactions`` if they cannot be told.
+    ``foreign_keys``      foreign keys that *end* at one of the named tables, on tables that are not named, may have
+                          changed too (a parent was dropped or renamed, or a constraint dropped by its name).
+    """
+
+    everything: bool = False
+    catalogs: frozenset[str] = frozenset()
+    whole_catalogs: frozenset[str] = frozenset()
+    databases: frozenset[DatabaseName] = frozenset()
+    whole_databases: frozenset[DatabaseName] = frozenset()
+    tables: frozenset[TableName] = frozenset()
+    partitions: Mapping[TableName, frozenset[PartitionValues]] = field(default_factory=lambda: _NO_PARTITIONS)
+    functions: frozenset[FunctionName] = frozenset()
+    transactions: Collection[int] = frozenset()
+    all_transactions: bool = False
+    foreign_keys: bool = False
+
+    def concerns_table(self, table: TableName) -> bool:
+        """Whether the table, or anything that hangs on it, may be concerned."""
+        return (
+            self.everything
+            or table in self.tables
+            or table in self.partitions
+            or table.in_database in self.whole_databases
+            or table.catalog in self.whole_catalogs
+        )
+
+    def concerns_partition(self, table: TableName, values: PartitionValues) -> bool:
+        """Whether this partition of the table may be concerned."""
+        named = self.partitions.get(table)
+        if named is not None and values in named:
+            return True
+        return (
+            self.everything
+            or table in self.tables
+            or table.in_database in self.whole_databases
+            or table.catalog in self.whole_catalogs
+        )
+
+    def concerns_database(self, database: DatabaseName) -> bool:
+        """Whether the database object itself may be concerned."""
+        return (
+            self.everything
+            or database in self.databases
+            or database in self.whole_databases
+            or database.catalog in self.whole_catalogs
+        )
+
+    def concerns_function(self, function: FunctionName) -> bool:
+        """Whether this function may be concerned."""
+        return (
+            self.everything
+            or function in self.functions
+            or DatabaseName(function.catalog, function.database) in self.whole_databases
+            or function.catalog in self.whole_catalogs
+        )
+
+    def concerns_transaction(self, transaction_id: int) -> bool:
+        """Whether the state of this transaction, or the write ids it holds, may be concerned."""
+        return self.everything or self.all_transactions or transaction_id in self.transactions
+
+    def widened_to_databases(self) -> Scope:
+        """The next wider scope: every table, partition and function becomes its database; without any, everything."""
+        named: set[DatabaseName] = set(self.databases) | set(self.whole_databases)
+        named.update(table.in_database for table in self.tables)
+        named.update(table.in_database for table in self.partitions)
+        named.update(DatabaseName(function.catalog, function.database) for function in self.functions)
+        widest = self.everything or self.all_transactions or self.catalogs or self.whole_catalogs or self.transactions
+        if widest or not named:
+            return EVERYTHING
+        return Scope(whole_databases=frozenset(named), foreign_keys=True)
+
+
+EVERYTHING = Scope(everything=True)
+NOTHING = Scope()
+
+
+def scope_of_tables(tables: Iterable[TableName], *, foreign_keys: bool = False) -> Scope:
+    """These tables with all that hangs on them."""
+    return Scope(tables=frozenset(tables), foreign_keys=foreign_keys)
+
+
+def scope_of_partitions(table: TableName, partitions: Iterable[PartitionValues]) -> Scope:
+    """These partitions of one table."""
+    return Scope(partitions={table: frozenset(partitions)})
