@@ -33,7 +33,7 @@ from hms_cache.expressions.bound import (
     BoundUnknown,
 )
 from hms_cache.expressions.key_columns import Codes, KeyColumn, KeyColumns, Mask
-from hms_cache.expressions.key_types import MAX_LONG, MIN_LONG, KeyKind, KeyValue
+from hms_cache.expressions.key_types import MAX_LONG, KeyKind, KeyValue
 from hms_cache.expressions.tree import ComparisonOperator
 
 _COMPARE: dict[ComparisonOperator, Callable[[Any, Any], Any]] = {
@@ -215,7 +215,7 @@ class _Evaluation:
             true = np.fromiter((compare(text, value) for text in values), np.bool_, len(values))
             return true & ~self._null_texts(column, value), np.ones(len(true), np.bool_)
         reading = column.reading(kind, self._lenient)
-        true = np.asarray(compare(reading.values, _fitting(kind, value)), np.bool_)
+        true = np.asarray(compare(reading.values, value), np.bool_)
         return true & reading.valid, reading.valid
 
     def _included(
@@ -238,8 +238,7 @@ class _Evaluation:
         if reading.values.dtype == object:
             true = np.fromiter((value in values for value in reading.values), np.bool_, len(reading.values))
         else:
-            wanted = [_fitting(kind, value) for value in values]
-            true = np.isin(reading.values, np.array(wanted, reading.values.dtype))
+            true = np.isin(reading.values, np.array(list(values), reading.values.dtype))
         return (~true if negated else true) & reading.valid, reading.valid
 
     def _null_texts(self, column: KeyColumn, literal: KeyValue | None = None) -> Mask:
@@ -280,13 +279,6 @@ class _Evaluation:
 
 def _texts(column: KeyColumn, kind: KeyKind) -> list[str]:
     return [text.rstrip(" ") for text in column.dictionary] if kind is KeyKind.CHAR else list(column.dictionary)
-
-
-def _fitting(kind: KeyKind, value: KeyValue) -> KeyValue:
-    """A literal beyond 64 bits (a timestamp's nanoseconds) is brought to the end its readings are brought to."""
-    if kind is KeyKind.TIMESTAMP and isinstance(value, int):
-        return min(max(value, MIN_LONG), MAX_LONG)
-    return value
 
 
 def _combined(columns: list[KeyColumn]) -> tuple[npt.NDArray[Any], list[int]]:

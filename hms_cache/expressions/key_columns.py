@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from hms_cache.expressions.key_types import (
     DEFAULT_PARTITION_NAME,
-    MAX_LONG,
-    MIN_LONG,
     KeyKind,
     PartitionKey,
     read_text,
@@ -237,20 +235,14 @@ def _read(texts: TextDictionary, kind: KeyKind, lenient: bool) -> TypedReading:
             return quick
     read = [read_text(kind, text, lenient) for text in texts]
     valid = np.fromiter((value is not None for value in read), np.bool_, len(read))
-    if kind is KeyKind.DECIMAL:
+    if kind in (KeyKind.DECIMAL, KeyKind.TIMESTAMP):
+        # Exact decimals, and nanoseconds of years beyond 2262, fit no machine number.
         values: npt.NDArray[Any] = np.empty(len(read), object)
         values[:] = [0 if value is None else value for value in read]
     else:
         number_type = np.float64 if kind in (KeyKind.FLOAT, KeyKind.DOUBLE) else np.int64
-        values = np.fromiter((_bounded(value) for value in read), number_type, len(read))
+        values = np.fromiter((0 if value is None else value for value in read), number_type, len(read))
     return TypedReading(values, valid)
-
-
-def _bounded(value: Any) -> Any:
-    """Timestamps beyond the year 2262 do not fit 64 bits of nanoseconds; they sort last (first), as they should."""
-    if value is None:
-        return 0
-    return min(max(value, MIN_LONG), MAX_LONG) if isinstance(value, int) else value
 
 
 def _read_plain_integers(texts: TextDictionary) -> TypedReading | None:

@@ -61,8 +61,13 @@ def filter_pattern(text: str) -> LikePattern:
     return _compile(text, _tokens(text, expression=".*" in text))
 
 
-def _tokens(text: str, expression: bool) -> Iterator[str | _Wildcard]:
-    escapable = "%_\\.*" if expression else "%_\\"
+def expression_pattern(text: str) -> LikePattern:
+    """A pattern of DataNucleus, as filters of tables always are: `.*` and `.` are wildcards, `%` and `_` are not."""
+    return _compile(text, _tokens(text, expression=True, sql=False))
+
+
+def _tokens(text: str, expression: bool, sql: bool = True) -> Iterator[str | _Wildcard]:
+    escapable = ("%_" if sql else "") + "\\" + (".*" if expression else "")
     position = 0
     while position < len(text):
         character = text[position]
@@ -71,9 +76,9 @@ def _tokens(text: str, expression: bool) -> Iterator[str | _Wildcard]:
         if character == "\\" and following and following in escapable:
             position += 1
             yield following
-        elif character == "%":
+        elif sql and character == "%":
             yield _Wildcard.MANY
-        elif character == "_":
+        elif sql and character == "_":
             yield _Wildcard.ONE
         elif expression and character == ".":
             if following == "*":

@@ -1,0 +1,176 @@
+"""Filters of `get_table_names_by_filter`: the filter language over properties of tables instead of partition keys.
+
+Names of fields, as Hive 4 has them (2.3 and 3.1 lack the first two):
+
+| field | compares | operators |
+|---|---|---|
+| `hive_filter_field_tableName__`, `hive_filter_field_tableType__`, `hive_filter_field_owner__` | text | all |
+| `hive_filter_field_last_access__` | integer | all but LIKE |
+| `hive_filter_field_params__KEY` | text of the table parameter KEY | `=`, `!=`, `<>`, LIKE |
+
+A table without the parameter, or without an owner, is NULL there: no comparison of it is true, under NOT neither.
+A dot cannot be written in a name; `discover__partitions` stands for `discover.partitions`, compared without regard to
+case, as in Hive; other names with dots can be given in backticks. LIKE takes `.*` and `.` (`like_pattern`).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from hms_cache.expressions.errors import FilterBindError
+from hms_cache.expressions.like_pattern import expression_pattern
+from hms_cache.expressions.tree import (
+    And,
+    Between,
+    Column,
+    Comparison,
+    ComparisonOperator,
+    Constant,
+    In,
+    Like,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+)
+
+FIELD_TABLE_NAME = "hive_filter_field_tableName__"
+FIELD_TABLE_TYPE = "hive_filter_field_tableType__"
+FIELD_OWNER = "hive_filter_field_owner__"
+FIELD_LAST_ACCESS = "hive_filter_field_last_access__"
+FIELD_PARAMETERS = "hive_filter_field_params__"
+
+_COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
+    ComparisonOperator.EQUAL: operator.eq,
+    ComparisonOperator.NOT_EQUAL: operator.ne,
+    ComparisonOperator.LESS: operator.lt,
+    ComparisonOperator.LESS_OR_EQUAL: operator.le,
+    ComparisonOperator.GREATER: operator.gt,
+    ComparisonOperator.GREATER_OR_EQUAL: operator.ge,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableProperties:
+    """What a filter can ask of a table."""
+
+    table_name: str
+    table_type: str | None
+    owner: str | None
+    last_access_time_s: int
+    parameters: Mapping[str, str]
+
+
+_Test: TypeAlias = Callable[[TableProperties], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class TableFilter:
+    """A checked filter. `parameter_keys` are the table parameters it reads: no others need be fetched."""
+
+    parameter_keys: frozenset[str]
+    _test: _Test
+
+    def matches(self, table: TableProperties) -> bool:
+        """Whether the filter is true of the table."""
+        return self._test(table)
+
+
+def bind_table_filter(tree: Predicate) -> TableFilter:
+    """The tree of a filter text as a filter of tables.
+
+    Raises `FilterBindError` with Hive's text for fields that do not exist and operators they do not have.
+    """
+    binder = _TableBinder()
+    test = binder.bind(tree, negated=False)
+    return TableFilter(frozenset(binder.parameter_keys), test)
+
+
+class _TableBinder:
+    def __init__(self) -> None:
+        self.parameter_keys: set[str] = set()
+
+    def bind(self, node: Predicate, negated: bool) -> _Test:
+        match node:
+            case Not(child):
+                return self.bind(child, not negated)
+            case And(children) | Or(children):
+                tests = [self.bind(child, negated) for child in children]
+                join = all if isinstance(node, And) != negated else any
+                return lambda table: join(test(table) for test in tests)
+            case Comparison(comparison, Column(name), Constant(value)):
+                return self._comparison(name, comparison.negated if negated else comparison, value)
+            case Comparison(comparison, Constant(value), Column(name)):
+                mirrored = comparison.mirrored
+                return self._comparison(name, mirrored.negated if negated else mirrored, value)
+            case Between(operand, lower, upper):
+                above = Comparison(ComparisonOperator.GREATER_OR_EQUAL, operand, lower)
+                below = Comparison(ComparisonOperator.LESS_OR_EQUAL, operand, upper)
+                return self.bind(And((above, below)), negated)
+            case In(operand, values):
+                return self.bind(_any_equal(operand, values), negated)
+            case Like(Column(name), Constant(value)):
+                return self._like(name, value, negated)
+            case Like(_, Column(name)):
+                raise FilterBindError(f"Value should be on the RHS for LIKE operator : Key <{name}>")
+            case _:
+                raise FilterBindError(f"A filter cannot hold {type(node).__name__}")
+
+    def _comparison(self, name: str, comparison: ComparisonOperator, value: Literal) -> _Test:
+        compare = _COMPARE[comparison]
+        if name == FIELD_LAST_ACCESS:
+            number = _integer(value)
+            return lambda table: compare(table.last_access_time_s, number)
+        text = str(value)
+        if name.startswith(FIELD_PARAMETERS) and comparison not in (
+            ComparisonOperator.EQUAL,
+            ComparisonOperator.NOT_EQUAL,
+        ):
+            raise FilterBindError("Only [=, LIKE, !=, <>] are supported operators for HIVE_FILTER_FIELD_PARAMS")
+        if name == FIELD_PARAMETERS + "discover__partitions":
+            text = text.upper()
+        field = self._text_field(name)
+        return lambda table: (found := field(table)) is not None and compare(found, text)
+
+    def _like(self, name: str, value: Literal, negated: bool) -> _Test:
+        if name == FIELD_LAST_ACCESS:
+            raise FilterBindError("Like is not supported for HIVE_FILTER_FIELD_LAST_ACCESS")
+        field = self._text_field(name)
+        upper = name == FIELD_PARAMETERS + "discover__partitions"
+        pattern = expression_pattern(str(value).upper() if upper else str(value))
+        return lambda table: (found := field(table)) is not None and pattern.matches(found) != negated
+
+    def _text_field(self, name: str) -> Callable[[TableProperties], str | None]:
+        if name == FIELD_TABLE_NAME:
+            return lambda table: table.table_name
+        if name == FIELD_TABLE_TYPE:
+            return lambda table: table.table_type
+        if name == FIELD_OWNER:
+            return lambda table: table.owner
+        if name.startswith(FIELD_PARAMETERS):
+            key = name[len(FIELD_PARAMETERS) :]
+            if key == "discover__partitions":
+                self.parameter_keys.add("discover.partitions")
+                return lambda table: _upper(table.parameters.get("discover.partitions"))
+            self.parameter_keys.add(key)
+            return lambda table: table.parameters.get(key)
+        raise FilterBindError("Invalid key name in filter.  Use constants from org.apache.hadoop.hive.metastore.api")
+
+
+def _any_equal(operand: Operand, values: tuple[Operand, ...]) -> Predicate:
+    return Or(tuple(Comparison(ComparisonOperator.EQUAL, operand, value) for value in values))
+
+
+def _integer(value: Literal) -> int:
+    try:
+        return int(str(value))
+    except ValueError as error:
+        raise FilterBindError(f"The last access time is an integer, not {str(value)[:40]!r}") from error
+
+
+def _upper(text: str | None) -> str | None:
+    return None if text is None else text.upper()

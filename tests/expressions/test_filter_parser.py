@@ -1,0 +1,144 @@
+"""Filter text to trees: the texts clients send, Hive's corners, refusals, limits."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hms_cache.expressions import FilterError, FilterLimitError, FilterLimits, FilterSyntaxError, parse_filter
+from hms_cache.expressions.tree import (
+    TRUE,
+    And,
+    Between,
+    Column,
+    Comparison,
+    Constant,
+    In,
+    Like,
+    Not,
+    Or,
+)
+from hms_cache.expressions.tree import ComparisonOperator as Op
+from tests.expressions.strategies import tables_and_filters, text_of
+
+
+def compare(name: str, operator: Op, value: object) -> Comparison:
+    return Comparison(operator, Column(name), Constant(value))  # type: ignore[arg-type]
+
+
+def equal(name: str, value: object) -> Comparison:
+    return compare(name, Op.EQUAL, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("", TRUE),
+        ('dt = "2024-01-01" and hr = 0', And((equal("dt", "2024-01-01"), equal("hr", 0)))),
+        ('dt like "x.*"', Like(Column("dt"), Constant("x.*"))),
+        ("(hr) in (1, 2)", In(Column("hr"), (Constant(1), Constant(2)))),
+        ("(hr) NOT IN (1, -2)", Not(In(Column("hr"), (Constant(1), Constant(-2))))),
+        ("hr in (1)", In(Column("hr"), (Constant(1),))),
+        ("a=1 or b=2 and c=3", Or((equal("a", 1), And((equal("b", 2), equal("c", 3)))))),
+        ("(a=1 or b=2) and c=3", And((Or((equal("a", 1), equal("b", 2))), equal("c", 3)))),
+        ("not a=1 and b=2", And((Not(equal("a", 1)), equal("b", 2)))),
+        ("NOT (a=1 OR b=2)", Not(Or((equal("a", 1), equal("b", 2))))),
+        ("5 < hr", Comparison(Op.LESS, Constant(5), Column("hr"))),
+        ("hr == - 5", equal("hr", -5)),
+        ("a <> 'x' ", compare("a", Op.NOT_EQUAL, "x")),
+        ("a != 'x'", compare("a", Op.NOT_EQUAL, "x")),
+        ("a>='x'", compare("a", Op.GREATER_OR_EQUAL, "x")),
+        ("d between 2024-01-01 and 2024-02-01", Between(Column("d"), Constant("2024-01-01"), Constant("2024-02-01"))),
+        ("d not between 1 and 2", Not(Between(Column("d"), Constant(1), Constant(2)))),
+        ("date = date '2024-01-01'", equal("date", "2024-01-01")),
+        ("date = DATE 2024-01-01", equal("date", "2024-01-01")),
+        ("ts < timestamp '2024-01-01 10:00:00'", compare("ts", Op.LESS, "2024-01-01 10:00:00")),
+        ("ts < 2024-01-01 10:00:00", compare("ts", Op.LESS, "2024-01-01 10:00:00")),
+        ("`a b``c` = 1", equal("a b`c", 1)),
+        ("2024_x = 1", equal("2024_x", 1)),
+        ("1a = 007", equal("1a", 7)),
+        # Keywords as keys, which Hive's lexers take for keywords.
+        ("timestamp = 'x'", equal("timestamp", "x")),
+        ("in = 1", equal("in", 1)),
+        # A backslash keeps a quote from ending the string and stays; neighbours keep their inner quotes.
+        (r'a = "x\"y"', equal("a", r"x\"y")),
+        (r"a = 'x\\'", equal("a", r"x\\")),
+        ('a = "1" "2"', equal("a", '1""2')),
+        ("a = 'x\ny'", equal("a", "x\ny")),
+        (
+            "(struct(a, b)) in (const struct(1, 'x'), struct(2, 'y'))",
+            Or((And((equal("a", 1), equal("b", "x"))), And((equal("a", 2), equal("b", "y"))))),
+        ),
+        ("(struct(a)) not in (const struct(1))", Not(Or((And((equal("a", 1),)),)))),
+    ],
+)
+def test_text_means_tree(text: str, tree: object) -> None:
+    assert parse_filter(text) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a=", "lexer error: mismatched input '<EOF>'"),
+        ("  ", "lexer error: mismatched input '<EOF>'"),
+        ("(a=1", "lexer error: mismatched input '<EOF>'"),
+        ("a=1 garbage", "lexer error: line 1:4 mismatched input 'garbage'"),
+        ('a = "x', "lexer error: line 1:4 token recognition error at: '\"'"),
+        ("a <=> 1", "Unsupported comparison operator: <=>"),
+        ("a = 9223372036854775808", 'For input string: "9223372036854775808"'),
+        ("d = date '2024-02-30'", "Text '2024-02-30' could not be parsed as a date"),
+        ("d = 2024-13-01", "Text '2024-13-01' could not be parsed as a date"),
+        ("t = timestamp '2024-01-01 25:00:00'", "Text '2024-01-01 25:00:00' could not be parsed as a timestamp"),
+        ("(struct(a,b)) in (struct(1))", "Struct key [a, b] and value [1] sizes do not match."),
+    ],
+)
+def test_what_is_no_filter_is_refused_with_the_reason(text: str, message: str) -> None:
+    with pytest.raises(FilterSyntaxError) as caught:
+        parse_filter(text)
+    assert str(caught.value) == "Error parsing partition filter: " + message
+
+
+def test_limits_are_errors_with_the_numbers() -> None:
+    limits = FilterLimits(max_characters=20, max_depth=3)
+    assert parse_filter("(((a=1)))", limits) == equal("a", 1)
+    with pytest.raises(FilterLimitError, match="more than 3 deep"):
+        parse_filter("((((a=1))))", limits)
+    with pytest.raises(FilterLimitError, match="21 characters, the limit is 20"):
+        parse_filter("a = 'aaaaaaaaaaaaaaa'", limits)
+
+
+def test_nots_count_as_depth_only_where_they_nest() -> None:
+    limits = FilterLimits(max_depth=4)
+    assert isinstance(parse_filter(" and ".join(["(a) not in (1)"] * 50), limits), And)
+    assert isinstance(parse_filter("not not not not a=1", limits), Not)
+    with pytest.raises(FilterLimitError):
+        parse_filter("not not not not not a=1", limits)
+
+
+def test_depth_at_the_default_limit_is_parsed_and_beyond_refused() -> None:
+    assert parse_filter("(" * 99 + "a=1" + ")" * 99) == equal("a", 1)
+    parse_filter("not " * 100 + "a=1")
+    for text in ("(" * 100_000, "not " * 100_000 + "a=1", "(" * 101 + "a=1" + ")" * 101):
+        with pytest.raises(FilterLimitError):
+            parse_filter(text)
+
+
+def test_a_long_list_is_parsed() -> None:
+    tree = parse_filter(f"(hr) in ({','.join(map(str, range(20_000)))})")
+    assert isinstance(tree, In)
+    assert len(tree.values) == 20_000
+
+
+@given(tables_and_filters(max_rows=0))
+def test_printed_trees_are_parsed_back(case) -> None:
+    _, _, tree = case
+    assert parse_filter(text_of(tree)) == tree
+
+
+@given(st.text(alphabet="ab1 =<>!()'\"`\\,-.%andotriNLIKEbew\n", max_size=60))
+def test_no_text_does_worse_than_a_filter_error(text: str) -> None:
+    try:
+        parse_filter(text)
+    except FilterError as error:
+        assert str(error).startswith("Error parsing partition filter: ")

@@ -1,0 +1,58 @@
+"""Patterns match what SQL says, what Spark means, and in bounded time."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hms_cache.expressions.like_pattern import expression_pattern, filter_pattern, sql_pattern
+from tests.expressions.reference import _like
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "matches"),
+    [
+        ("a%", "abc", True),
+        ("a%", "ba", False),
+        ("a_c", "abc", True),
+        (r"a\_c", "abc", False),
+        (r"a\_c", "a_c", True),
+        (r"100\%", "100%", True),
+        ("a.c", "abc", False),
+        ("a.*", "abc", True),
+        ("a.b.*", "axb", True),
+        (r"a\.b.*", "axb", False),
+        ("(x+.*", "(x+1", True),
+        (".*", "", True),
+        ("%a%b%", "xxaxxbxx", True),
+        ("%ab%ba%", "aba", False),
+        ("", "", True),
+        ("", "a", False),
+        ("%", "line\nbreak", True),
+    ],
+)
+def test_filter_patterns(pattern: str, text: str, matches: bool) -> None:
+    assert filter_pattern(pattern).matches(text) is matches
+
+
+def test_the_three_languages_differ() -> None:
+    assert sql_pattern("a.*").matches("a.*")
+    assert not sql_pattern("a.*").matches("ab")
+    assert expression_pattern("a_.").matches("a_x")
+    assert not expression_pattern("a_.").matches("abx")
+    assert sql_pattern("2024-01%").prefix == "2024-01"
+    assert sql_pattern("_2024%").prefix == ""
+    assert filter_pattern("20.*").prefix == "20"
+
+
+@given(st.text(alphabet="ab%_.*\\", max_size=8), st.text(alphabet="ab%_.*\\", max_size=8))
+def test_matching_equals_the_plain_matcher(pattern: str, text: str) -> None:
+    compiled = filter_pattern(pattern)
+    assert compiled.matches(text) == _like(text, pattern)
+    if compiled.matches(text):
+        assert text.startswith(compiled.prefix)
+
+
+def test_many_wildcards_do_not_explode() -> None:
+    assert not sql_pattern("%a" * 200 + "b%").matches("a" * 4_000)
