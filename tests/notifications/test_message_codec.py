@@ -1,0 +1,382 @@
+"""What the builder writes, the reader understands; and what the reader does with rows that are not like that."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hms_cache.notifications import events as ev
+from hms_cache.notifications import message_reader
+from hms_cache.notifications.event_types import EventType
+from hms_cache.notifications.events import EventRow, NotificationRow, scope_bound_of_row, scope_of_row
+from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.notifications.message_reader import read_event
+from hms_cache.notifications.messages import MessageError, MessageFormat, decode_message, encode_message
+from hms_cache.notifications.scope import EVERYTHING, DatabaseName, Scope, TableName, scope_of_tables
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.manual_clock import ManualClock
+from tests.notifications import samples
+from tests.notifications.samples import OWN_SAMPLES, SAMPLES, Sample, partition, table
+
+FORMATS = list(MessageFormat)
+
+
+def stored(row: EventRow, event_id: int = 1) -> NotificationRow:
+    return NotificationRow(event_id, 1_700_000_000, *row)
+
+
+def plain(row: EventRow) -> dict[str, Any]:
+    return decode_message(row.message, row.message_format)
+
+
+def rewritten(row: EventRow, **fields: Any) -> NotificationRow:
+    """The row with some fields of its message replaced, as plain JSON."""
+    message = json.dumps({**plain(row), **fields})
+    return stored(row._replace(message=message, message_format="json-0.2"))
+
+
+@pytest.mark.parametrize("message_format", FORMATS)
+@pytest.mark.parametrize("sample", SAMPLES + OWN_SAMPLES, ids=lambda sample: sample.name)
+def test_reader_understands_what_the_builder_wrote(sample: Sample, message_format: MessageFormat) -> None:
+    row = sample.build(MessageBuilder(message_format))
+    assert row.message_format == message_format.value
+    event = read_event(stored(row, 42))
+    assert type(event) is sample.event_class
+    assert event.event_id == 42
+    assert event.scope == sample.scope
+    for name, value in sample.details.items():
+        assert getattr(event, name) == value, name
+
+
+@pytest.mark.parametrize("sample", SAMPLES + OWN_SAMPLES, ids=lambda sample: sample.name)
+def test_scope_bound_of_row_holds_the_scope(sample: Sample) -> None:
+    event = read_event(stored(sample.build(MessageBuilder())))
+    bound = scope_bound_of_row(event.header)
+    if bound is None:
+        return
+    assert all(bound.concerns_table(name) for name in event.scope.tables)
+    assert all(bound.concerns_database(name) for name in event.scope.databases)
+    assert all(bound.concerns_function(name) for name in event.scope.functions)
+    for name, values in event.scope.partitions.items():
+        assert all(bound.concerns_partition(name, each) for each in values)
+
+
+def test_every_type_has_a_reader() -> None:
+    known = message_reader._READERS.keys() | message_reader._READERS_OF_ROW.keys()
+    assert known == set(EventType)
+
+
+def test_messages_say_who_wrote_them_and_when() -> None:
+    clock = ManualClock(epoch_s=1_700_000_123.9)
+    builder = MessageBuilder(
+        MessageFormat.JSON, server="thrift://h:9083", service_principal="hive/_HOST@R", clock=clock
+    )
+    for sample in SAMPLES:
+        message = json.loads(sample.build(builder).message)
+        assert message["server"] == "thrift://h:9083"
+        assert message["servicePrincipal"] == "hive/_HOST@R"
+        assert message["timestamp"] == 1_700_000_123
+
+
+def test_equal_writes_give_equal_messages() -> None:
+    builder = MessageBuilder(clock=ManualClock())
+    assert builder.build_create_table(table()) == builder.build_create_table(table())
+
+
+OBJECTS: list[tuple[str, Callable[[MessageBuilder], EventRow], Callable[[Any], Any], Any]] = [
+    (
+        "create database",
+        lambda b: b.build_create_database(samples.database()),
+        lambda e: e.database(),
+        samples.database(),
+    ),
+    ("drop database", lambda b: b.build_drop_database(samples.database()), lambda e: e.database(), samples.database()),
+    (
+        "alter database",
+        lambda b: b.build_alter_database(samples.database(), samples.database(description="x")),
+        lambda e: [e.before(), e.after()],
+        [samples.database(), samples.database(description="x")],
+    ),
+    ("create table", lambda b: b.build_create_table(table()), lambda e: e.table(), table()),
+    (
+        "alter table",
+        lambda b: b.build_alter_table(table(), table("t2")),
+        lambda e: [e.before(), e.after()],
+        [table(), table("t2")],
+    ),
+    (
+        "add partitions",
+        lambda b: b.build_add_partitions(table(), [partition("1", "x")])[0],
+        lambda e: [e.table(), *e.partition_objects()],
+        [table(), partition("1", "x")],
+    ),
+    (
+        "alter partition",
+        lambda b: b.build_alter_partition(table(), partition("1", "x"), partition("2", "x")),
+        lambda e: [e.before(), e.after()],
+        [partition("1", "x"), partition("2", "x")],
+    ),
+    (
+        "alter partitions",
+        lambda b: b.build_alter_partitions(table(), [partition("1", "x")])[0],
+        lambda e: e.partition_objects(),
+        [partition("1", "x")],
+    ),
+    (
+        "insert",
+        lambda b: b.build_insert(table(), partition("1", "x")),
+        lambda e: e.partition(),
+        partition("1", "x"),
+    ),
+    ("insert, whole", lambda b: b.build_insert(table()), lambda e: e.partition(), None),
+    (
+        "reload",
+        lambda b: b.build_reload(table(), partition("1", "x")),
+        lambda e: e.partition(),
+        partition("1", "x"),
+    ),
+    (
+        "create function",
+        lambda b: b.build_create_function(samples.function()),
+        lambda e: e.function(),
+        samples.function(),
+    ),
+    (
+        "foreign key",
+        lambda b: b.build_add_constraints(table(), [samples.foreign_key()]),
+        lambda e: e.constraints(),
+        [samples.foreign_key()],
+    ),
+    (
+        "primary key",
+        lambda b: b.build_add_constraints(table(), [samples.primary_key()]),
+        lambda e: e.constraints(),
+        [samples.primary_key()],
+    ),
+    (
+        "table statistics",
+        lambda b: b.build_update_table_column_statistics(table(), samples.statistics()),
+        lambda e: e.statistics(),
+        samples.statistics(),
+    ),
+    (
+        "partition statistics",
+        lambda b: b.build_update_partition_column_statistics(table(), ["1", "x"], samples.statistics(False)),
+        lambda e: e.statistics(),
+        samples.statistics(False),
+    ),
+    (
+        "alter catalog",
+        lambda b: b.build_alter_catalog(ttypes.Catalog("c", "1"), ttypes.Catalog("c", "2")),
+        lambda e: [e.before(), e.after()],
+        [ttypes.Catalog("c", "1"), ttypes.Catalog("c", "2")],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("build", "get", "expected"), [case[1:] for case in OBJECTS], ids=[case[0] for case in OBJECTS]
+)
+def test_embedded_objects_come_back_whole(
+    build: Callable[[MessageBuilder], EventRow], get: Callable[[Any], Any], expected: Any
+) -> None:
+    assert get(read_event(stored(build(MessageBuilder())))) == expected
+
+
+# ---- formats --------------------------------------------------------------------------------------------------------
+
+
+def test_label_of_the_row_decides() -> None:
+    plain_row = MessageBuilder(MessageFormat.JSON).build_drop_table(table())
+    zipped = base64.b64encode(gzip.compress(plain_row.message.encode())).decode()
+    for message, label in [(plain_row.message, "json-0.2"), (zipped, "gzip(json-2.0)"), (zipped, "gzip")]:
+        row = stored(plain_row._replace(message=message, message_format=label))
+        assert type(read_event(row)) is ev.TableDropped, label
+    assert type(read_event(stored(plain_row)._replace(message_format=None))) is ev.TableDropped
+    for message, label in [(zipped, "json-0.2"), (plain_row.message, "gzip(json-2.0)"), (zipped, "protobuf-1")]:
+        row = stored(plain_row._replace(message=message, message_format=label))
+        assert type(read_event(row)) is ev.UndecodedEvent, label
+
+
+def test_unescaped_control_characters_are_read() -> None:
+    row = MessageBuilder(MessageFormat.JSON).build_drop_function(samples.function())
+    text = row.message.replace('"f"', '"f\x01\tg"')
+    event = read_event(stored(row._replace(message=text)))
+    assert isinstance(event, ev.FunctionDropped)
+    assert event.function_name == "f\x01\tg"
+
+
+def test_message_that_inflates_past_the_limit_is_refused() -> None:
+    packed = encode_message('{"a":"' + "x" * 100_000 + '"}', MessageFormat.GZIP_JSON)
+    assert len(packed) < 1_000
+    assert decode_message(packed, "gzip(json-2.0)", 200_000)["a"] == "x" * 100_000
+    with pytest.raises(MessageError, match="more than 50000 bytes"):
+        decode_message(packed, "gzip(json-2.0)", 50_000)
+
+
+# ---- other writers --------------------------------------------------------------------------------------------------
+
+
+def test_fields_of_newer_and_older_writers() -> None:
+    builder = MessageBuilder()
+    event = read_event(rewritten(builder.build_alter_table(table(), table()), writeId=None, brandNew={"a": [1]}))
+    assert isinstance(event, ev.TableAltered)
+    assert event.write_id is None
+    # Hive 3.1: no dbJson in DROP_DATABASE, a transaction id alone in COMMIT_TXN.
+    message = plain(builder.build_drop_database(samples.database()))
+    del message["dbJson"]
+    old = read_event(NotificationRow(1, 1, "DROP_DATABASE", "hive", "d", None, json.dumps(message), "json-0.2"))
+    assert isinstance(old, ev.DatabaseDropped)
+    assert old.database() is None
+    commit = read_event(NotificationRow(1, 1, "COMMIT_TXN", None, None, None, '{"txnid":"17"}', "json-0.2"))
+    assert commit.scope == Scope(transactions=frozenset([17]))
+
+
+def test_commit_that_names_its_tables() -> None:
+    row = MessageBuilder().build_commit_transaction(3)
+    named = read_event(rewritten(row, databases=["D", "d2"], tables=["t", "t2"]))
+    assert named.scope.tables == {TableName("hive", "d", "t"), TableName("hive", "d2", "t2")}
+    # Databases without tables (Hive after HIVE-28976) name no table.
+    assert read_event(rewritten(row, databases=["d"], writeIds=[1])).scope.tables == frozenset()
+
+
+def test_values_follow_the_table_s_keys_not_the_map_s_order() -> None:
+    row = MessageBuilder().build_drop_partitions(table(), [("1", "x")])[0]
+    event = read_event(rewritten(row, partitions=[{"a": "x", "p": "1"}]))
+    assert event.scope.partitions == {samples.T: frozenset([("1", "x")])}
+
+
+@pytest.mark.parametrize(
+    "partitions", [[{"p": "1", "b": "x"}], [{"p": "1"}, {"p": "2", "a": "x"}], None, [["1", "x"]], [None]]
+)
+def test_partitions_that_do_not_fit_the_keys_mean_the_whole_table(partitions: Any) -> None:
+    row = MessageBuilder().build_drop_partitions(table(), [("1", "x")])[0]
+    assert read_event(rewritten(row, partitions=partitions)).scope == samples.ONE_TABLE
+
+
+def test_partition_event_without_a_readable_table_means_the_whole_table() -> None:
+    row = MessageBuilder().build_drop_partitions(table(), [("1", "x")])[0]
+    for table_json in (None, "{", '{"1":{"str":"t"}}'):
+        assert read_event(rewritten(row, tableObjJson=table_json)).scope == samples.ONE_TABLE
+    altered = MessageBuilder().build_alter_partition(table(), partition("1", "x"), partition("1", "x"))
+    assert read_event(rewritten(altered, partitionObjAfterJson="{")).scope == samples.ONE_TABLE
+
+
+def test_event_about_no_partition_concerns_none() -> None:
+    row = MessageBuilder().build_drop_partitions(table(), [("1", "x")])[0]
+    event = read_event(rewritten(row, partitions=[]))
+    assert event.scope.partitions == {samples.T: frozenset()}
+    assert event.scope.concerns_partition(samples.T, ("1", "x")) is False
+
+
+def test_names_are_normalized() -> None:
+    builder = MessageBuilder()
+    upper = read_event(stored(builder.build_drop_table(table("Tab", "DB", catName=None))))
+    assert upper.scope.tables == {TableName("hive", "db", "tab")}
+    function = ttypes.Function(functionName="F ", dbName="D", catName="Spark")
+    created = read_event(stored(builder.build_create_function(function)))
+    assert {tuple(name) for name in created.scope.functions} == {("spark", "d", "f")}
+
+
+def test_range_of_opened_transactions_is_not_spelled_out() -> None:
+    row = MessageBuilder().build_open_transactions(1, 1)
+    assert read_event(rewritten(row, txnIds=[4, 5])).scope.transactions == {4, 5}
+    assert read_event(rewritten(row, fromTxnId=0, toTxnId=1 << 62)).scope == Scope(all_transactions=True)
+    assert read_event(rewritten(row, fromTxnId=9, toTxnId=2)).scope == Scope(all_transactions=True)
+
+
+# ---- what cannot be understood --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("event_type", "catalog", "database", "table_column", "expected"),
+    [
+        ("CREATE_TABLE", "hive", "d", "t", scope_of_tables([samples.T], foreign_keys=True)),
+        ("NEVER_HEARD_OF", "hive", "d", "t", scope_of_tables([samples.T], foreign_keys=True)),
+        (
+            "NEVER_HEARD_OF",
+            None,
+            "d",
+            None,
+            Scope(whole_databases=frozenset([DatabaseName("hive", "d")]), foreign_keys=True),
+        ),
+        ("NEVER_HEARD_OF", None, None, None, EVERYTHING),
+        ("ALTER_TABLE", "hive", "d", "t", EVERYTHING),  # the old name is in the message only
+        ("ADD_FOREIGNKEY", "hive", "d", "t", EVERYTHING),  # so is the child
+        ("COMMIT_TXN", None, None, None, EVERYTHING),
+        ("ALLOC_WRITE_ID_EVENT", None, "d", "t", scope_of_tables([samples.T], foreign_keys=True)),
+    ],
+)
+def test_damaged_message_names_what_it_may_concern(
+    event_type: str, catalog: str | None, database: str | None, table_column: str | None, expected: Scope
+) -> None:
+    row = NotificationRow(5, 1, event_type, catalog, database, table_column, "no message", "json-0.2")
+    event = read_event(row)
+    assert isinstance(event, ev.UndecodedEvent)
+    assert event.scope == expected
+    assert event.reason
+    assert event.scope.concerns_table(samples.T)
+
+
+def test_types_without_readers_of_messages() -> None:
+    for event_type in message_reader._READERS_OF_ROW:
+        event = read_event(NotificationRow(5, 1, event_type, "hive", "d", "t", None, None))
+        assert not isinstance(event, ev.UndecodedEvent)
+    batch = read_event(NotificationRow(5, 1, "BATCH_ACID_WRITE_EVENT", "hive", "d", "t", "{}", "json-0.2"))
+    assert batch.scope == scope_of_row(batch.header)
+
+
+def test_widening_ends_at_everything() -> None:
+    narrow = read_event(stored(MessageBuilder().build_drop_partitions(table(), [("1", "x")])[0])).scope
+    database_wide = narrow.widened_to_databases()
+    assert database_wide.whole_databases == {DatabaseName("hive", "d")}
+    assert Scope(transactions=frozenset([1])).widened_to_databases() is EVERYTHING
+    assert EVERYTHING.widened_to_databases() is EVERYTHING
+
+
+# ---- size -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("message_format", FORMATS)
+def test_long_lists_are_spread_over_events_in_order(message_format: MessageFormat) -> None:
+    builder = MessageBuilder(message_format, max_message_bytes=20_000)
+    partitions = [partition(str(number), f"é{number}") for number in range(100)]
+    expected = [(str(number), f"é{number}") for number in range(100)]
+    for rows in (
+        builder.build_add_partitions(table(), partitions),
+        builder.build_alter_partitions(table(), partitions),
+        MessageBuilder(message_format, max_message_bytes=3_500).build_drop_partitions(table(), expected),
+    ):
+        assert len(rows) > 1
+        seen: list[tuple[str, ...]] = []
+        for row in rows:
+            assert len(row.message) <= 20_000
+            assert len(json.dumps(plain(row), ensure_ascii=False).encode()) <= 20_000
+            event = read_event(stored(row))
+            assert isinstance(event, ev.PartitionsEvent)
+            assert event.partitions
+            seen.extend(event.partitions)
+        assert seen == expected
+    assert len(MessageBuilder(message_format).build_add_partitions(table(), partitions)) == 1
+    assert builder.build_add_partitions(table(), []) == []
+
+
+def test_object_larger_than_the_limit_is_written_whole() -> None:
+    builder = MessageBuilder(max_message_bytes=1_000)
+    rows = builder.build_add_partitions(table(), [partition("1", "x"), partition("2", "y")])
+    assert [read_event(stored(row)).scope.partitions[samples.T] for row in rows] == [{("1", "x")}, {("2", "y")}]
+
+
+def test_constraints_of_one_event_are_of_one_kind_and_one_parent() -> None:
+    builder = MessageBuilder()
+    with pytest.raises(ValueError, match="one kind"):
+        builder.build_add_constraints(table(), [])
+    with pytest.raises(ValueError, match="one kind"):
+        builder.build_add_constraints(table(), [samples.primary_key(), samples.foreign_key()])
+    with pytest.raises(ValueError, match="one parent"):
+        builder.build_add_constraints(table("other"), [samples.foreign_key()])
