@@ -78,6 +78,8 @@ class HiveValues:
         value = getattr(getattr(self._settings, reference.section), reference.key)
         if reference.name == "events.message_format":
             return _ENCODERS[value]
+        if reference.name == "transactions.min_history_level":
+            return "false" if value == "off" else "true"
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, tuple):

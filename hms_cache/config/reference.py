@@ -51,6 +51,8 @@ def _form(reference: SettingReference) -> str:
     if typing.get_origin(annotation) is types.UnionType:
         return "path"
     names = {bool: "`true`, `false`", int: "number", float: "number", str: "text"}
+    if typing.get_origin(annotation) is dict:
+        return "table"
     if typing.get_origin(annotation) is tuple:
         return "list"
     return names.get(annotation, "text")  # type: ignore[arg-type]
@@ -104,6 +106,8 @@ def toml() -> str:
 def _toml_value(value: Any, reference: SettingReference) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(f'"{item}"' for item in value) + "]"
+    if isinstance(value, dict):
+        return "{}"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float) and not reference.key.endswith("_bytes"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import SecretStr, field_validator
 
@@ -89,6 +89,13 @@ class ServerSettings(Section):
         reason="Sessions of people pause overnight, and clients reconnect by themselves.",
         gt=0,
     )
+    message_timeout_s: Seconds = setting(
+        120.0,
+        "A message whose bytes have not all arrived by then closes its connection.",
+        unit="seconds",
+        reason="100 MiB at 1 MiB/s take 100 s; a client that stalls longer is gone.",
+        gt=0,
+    )
     request_timeout_s: Seconds = setting(
         600.0,
         "A call that has not been answered by then is answered with a fault; inf: never.",
@@ -141,6 +148,14 @@ class DatabaseSettings(Section):
         ge=1,
         le=1000,
     )
+    check_pool_size: int = setting(
+        2,
+        "Connections for position checks and polling, besides those of pool_size.",
+        unit="connections",
+        reason="Checks are shared by all calls that wait, so more than two are never busy.",
+        ge=1,
+        le=16,
+    )
     pool_timeout_s: Seconds = setting(
         30.0,
         "How long a call waits for a connection of the pool before it fails.",
@@ -178,6 +193,13 @@ class DatabaseSettings(Section):
         ge=1,
         le=100,
     )
+    retry_total_s: Seconds = setting(
+        300.0,
+        "After so long no further attempt is begun.",
+        unit="seconds",
+        reason="As statement_timeout_s: half of what Hive's clients wait.",
+        gt=0,
+    )
 
     @field_validator("url")
     @classmethod
@@ -211,6 +233,11 @@ class WarehouseSettings(Section):
         "manage",
         "manage: make, move and delete directories as Hive does. leave: never touch a file; clients do.",
     )
+    default_file_system: str = setting(
+        "file:///",
+        "File system of locations that name none.",
+        site_keys=("fs.defaultFS", "fs.default.name"),
+    )
     trash_interval_min: Minutes = setting(
         0.0,
         "Above 0, dropped data goes to .Trash/Current of the user this server runs as, where HDFS or a cron job"
@@ -220,6 +247,12 @@ class WarehouseSettings(Section):
         reason="Hadoop's default.",
         site_keys=("fs.trash.interval",),
         ge=0,
+    )
+    trash_directory: str = setting(
+        "", "Where that trash is. Empty: .Trash in the user's home directory on that file system."
+    )
+    options: dict[str, dict[str, Any]] = setting(
+        {}, "Arguments for fsspec's drivers, a table per scheme: [warehouse.options.s3a]. Values are never shown."
     )
 
     @field_validator("directory", "external_directory")
@@ -298,6 +331,19 @@ class CatalogSettings(Section):
         site_keys=(
             "metastore.partition.inherit.table.properties",
             "hive.metastore.partition.inherit.table.properties",
+        ),
+    )
+    special_characters_in_table_names: bool = setting(
+        True,
+        "Allow characters other than letters, digits and underscores in names of tables.",
+        site_keys=("metastore.support.special.characters.tablename", "hive.support.special.characters.tablename"),
+    )
+    retain_column_statistics_on_column_removal: bool = setting(
+        True,
+        "Keep the statistics of the columns that stay when a column is taken away.",
+        site_keys=(
+            "metastore.colstats.retain.on.column.removal",
+            "hive.metastore.colstats.retain.on.column.removal",
         ),
     )
     statistics_autogather: bool = setting(
@@ -430,6 +476,12 @@ class EventSettings(Section):
         " below it.",
         ge=64 * 1024,
     )
+    single_alter_partitions_event: bool = setting(
+        False,
+        "One ALTER_PARTITIONS event for all partitions of a call, in place of one for each.",
+        reason="Readers older than Hive 4.1 do not know the event.",
+        site_keys=("metastore.alterPartitions.notification.v2.enabled",),
+    )
     exclude_parameters: Words = setting(
         (),
         "Regular expressions of parameter names that are left out of messages.",
@@ -529,6 +581,128 @@ class TransactionSettings(Section):
         reason="Hive's default; every server of one database must agree on it.",
         site_keys=("metastore.txn.opentxn.timeout", "hive.txn.opentxn.timeout"),
         gt=0,
+    )
+    open_count_interval_s: Seconds = setting(
+        1.0,
+        "How old the count of open transactions that max_open is compared with may be.",
+        unit="seconds",
+        reason="Hive's default.",
+        site_keys=("metastore.count.open.txns.interval", "hive.count.open.txns.interval"),
+        ge=0,
+    )
+    min_history_level: Literal["auto", "on", "off"] = setting(
+        "auto",
+        "Note for each open transaction the oldest one it saw open, which a Java cleaner waits for."
+        " auto: unless on SQLite.",
+        site_keys=("metastore.txn.use.minhistorylevel", "hive.txn.use.minhistorylevel"),
+    )
+    min_history_write_id: bool = setting(
+        True,
+        "Note the write ids that readers announce, so that a cleaner need not wait for readers of other tables.",
+        reason="Hive 4.0 has it off but its clients send the call.",
+        site_keys=("metastore.txn.use.minhistorywriteid", "hive.txn.use.minhistorywriteid"),
+    )
+
+    @field_validator("min_history_level", mode="before")
+    @classmethod
+    def _yes_or_no(cls, value: object) -> object:
+        """Site files say true and false."""
+        return {"true": "on", "false": "off"}.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
+class CompactionSettings(Section):
+    """The queue of compactions. The workers are Hive's or somebody else's: this server keeps the queue."""
+
+    max_failed: int = setting(
+        2,
+        "After so many failures in a row nothing is initiated for a table.",
+        unit="compactions",
+        reason="Hive's default.",
+        site_keys=(
+            "metastore.compactor.initiator.failed.compacts.threshold",
+            "hive.compactor.initiator.failed.compacts.threshold",
+        ),
+        ge=1,
+        le=20,
+    )
+    failed_retry_s: Seconds = setting(
+        7 * 86400.0,
+        "After so long a table with failures is tried again.",
+        unit="seconds",
+        reason="Hive's default.",
+        site_keys=(
+            "metastore.compactor.initiator.failed.retry.time",
+            "hive.compactor.initiator.failed.retry.time",
+        ),
+        gt=0,
+    )
+    aborted_transactions_threshold: int = setting(
+        1000,
+        "More aborted transactions than this on a table make it a candidate.",
+        unit="transactions",
+        reason="Hive's default.",
+        site_keys=("hive.compactor.abortedtxn.threshold",),
+        ge=0,
+    )
+    aborted_transaction_age_s: Seconds = setting(
+        12 * 3600.0,
+        "An aborted transaction older than this makes its table a candidate, too.",
+        unit="seconds",
+        reason="Hive's default.",
+        site_keys=("hive.compactor.aborted.txn.time.threshold",),
+        gt=0,
+    )
+    worker_timeout_s: Seconds = setting(
+        86400.0,
+        "A compaction that has been worked on for longer goes back to the queue.",
+        unit="seconds",
+        reason="Hive's default.",
+        site_keys=("hive.compactor.worker.timeout",),
+        gt=0,
+    )
+    history_failed: int = setting(
+        3,
+        "Failed compactions kept for a table or partition.",
+        unit="compactions",
+        reason="Hive's default.",
+        site_keys=(
+            "metastore.compactor.history.retention.failed",
+            "hive.compactor.history.retention.failed",
+        ),
+        ge=0,
+    )
+    history_succeeded: int = setting(
+        3,
+        "Compactions that succeeded kept for a table or partition.",
+        unit="compactions",
+        reason="Hive's default.",
+        site_keys=(
+            "metastore.compactor.history.retention.succeeded",
+            "hive.compactor.history.retention.succeeded",
+        ),
+        ge=0,
+    )
+    history_did_not_initiate: int = setting(
+        2,
+        "Compactions that could not be initiated kept for a table or partition.",
+        unit="compactions",
+        reason="Hive's default.",
+        site_keys=(
+            "metastore.compactor.history.retention.did.not.initiate",
+            "hive.compactor.history.retention.did.not.initiate",
+        ),
+        ge=0,
+    )
+    history_refused: int = setting(
+        3,
+        "Refused and aborted compactions kept for a table or partition.",
+        unit="compactions",
+        reason="Hive's default.",
+        site_keys=(
+            "metastore.compactor.history.retention.refused",
+            "hive.compactor.history.retention.refused",
+        ),
+        ge=0,
     )
 
 

@@ -15,6 +15,7 @@ from hms_cache.config.sections import (
     AdminSettings,
     CacheSettings,
     CatalogSettings,
+    CompactionSettings,
     DatabaseSettings,
     EventSettings,
     LogSettings,
@@ -44,6 +45,7 @@ class Settings(BaseModel):
     cache: CacheSettings = Field(default_factory=CacheSettings)
     events: EventSettings = Field(default_factory=EventSettings)
     transactions: TransactionSettings = Field(default_factory=TransactionSettings)
+    compactions: CompactionSettings = Field(default_factory=CompactionSettings)
     admin: AdminSettings = Field(default_factory=AdminSettings)
     log: LogSettings = Field(default_factory=LogSettings)
 
@@ -96,6 +98,8 @@ def shown(value: object, name: str = "") -> str:
         return "true" if value else "false"
     if isinstance(value, tuple):
         return ", ".join(str(item) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{scheme}: ***" for scheme in value)
     if isinstance(value, float):
         return f"{value:g}" if value < 1e6 or value == float("inf") else f"{value:.0f}"
     if isinstance(value, int) and name.endswith("_bytes"):
