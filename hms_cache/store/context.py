@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hms_cache.clock import Clock
+from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.database import Database
 from hms_cache.store.settings import StoreSettings
+from hms_cache.store.transactions import Writer
 from hms_cache.store.warehouse import Warehouse
 
 
@@ -15,6 +17,8 @@ class StoreContext:
     """The parts that `ObjectStore` hands to its entities (`Databases`, `Tables`, `Partitions`, …). Shared by threads."""
 
     database: Database
+    writer: Writer
+    messages: MessageBuilder
     warehouse: Warehouse
     settings: StoreSettings
     clock: Clock

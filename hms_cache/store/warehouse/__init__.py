@@ -1,8 +1,15 @@
 """The warehouse: where data lies by default, and the directories that the store makes, moves and deletes."""
 
-from hms_cache.store.warehouse.changes import WarehouseChanges
+from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.settings import WarehouseSettings
 from hms_cache.store.warehouse.warehouse import DirectoryStatistics, Warehouse
 
-__all__ = ["DirectoryStatistics", "Location", "Warehouse", "WarehouseChanges", "WarehouseSettings"]
+__all__ = [
+    "DirectoryStatistics",
+    "Location",
+    "TransactionOutcome",
+    "Warehouse",
+    "WarehouseChanges",
+    "WarehouseSettings",
+]

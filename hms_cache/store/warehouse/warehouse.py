@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hms_cache.store.names import DEFAULT_CATALOG, DEFAULT_DATABASE, database_directory_name, table_directory_name
-from hms_cache.store.warehouse.changes import WarehouseChanges
+from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
 from hms_cache.store.warehouse.file_systems import FileSystems
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.settings import WarehouseSettings
@@ -131,9 +131,9 @@ class Warehouse:
 
     # File operations
 
-    def changes(self) -> WarehouseChanges:
-        """A new, empty set of file changes that belong to one store transaction."""
-        return WarehouseChanges(self)
+    def changes(self, transaction: TransactionOutcome) -> WarehouseChanges:
+        """File changes that share the fate of this attempt of a transaction."""
+        return WarehouseChanges(self, transaction)
 
     def is_directory(self, location: Location) -> bool:
         """Whether there is a directory."""
