@@ -1,0 +1,80 @@
+"""Rows written, changed and deleted by the thousand, in few statements.
+
+Drivers send one row per statement of an UPDATE; an INSERT of many rows is one. So changes go as inserts that update the
+row that is there (each database's own form), and deletions name their ids in lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from sqlalchemy import Column, ColumnElement, Connection, Table, bindparam, delete, insert
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+
+IDS_IN_A_STATEMENT = 10_000
+"""Ids written into one statement: some 100 KB of SQL, below SQLite's limit of 1 MB and MySQL's of 16 MB."""
+
+ROWS_IN_A_STATEMENT = 5_000
+"""Rows handed to a driver at once, so that the texts of one batch are in memory at a time."""
+
+_Value = TypeVar("_Value")
+
+
+def batches(values: Sequence[_Value], size: int) -> Iterator[Sequence[_Value]]:
+    """The values in slices of at most `size`."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
+
+
+def in_ids(column: Column[Any], name: str = "ids") -> ColumnElement[bool]:
+    """`column IN (…)` over the parameter `name`, a list of integers that goes into the statement's text: lists are then
+    not limited by the number of parameters that a database takes."""
+    return column.in_(bindparam(name, expanding=True, literal_execute=True))
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Inserts the rows, which all have the same keys."""
+    for batch in batches(rows, ROWS_IN_A_STATEMENT):
+        connection.execute(_insert(table), list(batch))
+
+
+def upsert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Inserts the rows or, where the primary key exists, sets the other columns. All rows have the same keys, which
+    must include every column that may not be null."""
+    if not rows:
+        return
+    statement = _upsert(connection.dialect.name, table, tuple(rows[0]))
+    for batch in batches(rows, ROWS_IN_A_STATEMENT):
+        connection.execute(statement, list(batch))
+
+
+def delete_ids(connection: Connection, column: Column[Any], ids: Iterable[int]) -> None:
+    """Deletes the rows whose `column` is among the ids."""
+    statement = _delete(column)
+    for batch in batches(sorted(ids), IDS_IN_A_STATEMENT):
+        connection.execute(statement, {"ids": list(batch)})
+
+
+@lru_cache(maxsize=128)
+def _insert(table: Table) -> Any:
+    return insert(table)
+
+
+@lru_cache(maxsize=128)
+def _delete(column: Column[Any]) -> Any:
+    return delete(column.table).where(in_ids(column))
+
+
+@lru_cache(maxsize=128)
+def _upsert(dialect: str, table: Table, columns: tuple[str, ...]) -> Any:
+    keys = [column.name for column in table.primary_key]
+    changed = [name for name in columns if name not in keys]
+    if dialect in ("mysql", "mariadb"):
+        of_mysql = mysql.insert(table)
+        return of_mysql.on_duplicate_key_update({name: of_mysql.inserted[name] for name in changed})
+    of_others: Any = (postgresql if dialect == "postgresql" else sqlite).insert(table)
+    return of_others.on_conflict_do_update(
+        index_elements=keys, set_={name: of_others.excluded[name] for name in changed}
+    )

@@ -1,0 +1,160 @@
+"""Partition names: `key=value/key2=value2`, escaped so that a name is also a relative path.
+
+The rules are those of Hive's `FileUtils` and `Warehouse` (4.0.1, `FileUtils` checked against its own jar): they decide
+what is stored in PARTITIONS.PART_NAME, so they must agree character by character with every other writer.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidObjectException, MetaException
+
+DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""What stands in a name for an absent or empty value (Hive's default of `hive.exec.default.partition.name`)."""
+
+_ESCAPED = "".join(chr(code) for code in range(0x20)) + "\"#%'*/:=?[\\]^{\x7f"
+_NEEDS_ESCAPE = re.compile("[" + re.escape(_ESCAPED) + "]")
+_ESCAPES = {ord(character): f"%{ord(character):02X}" for character in _ESCAPED}
+_PLAIN_ESCAPE = re.compile("%([0-9a-fA-F]{2})")
+_ANY_ESCAPE = re.compile("%(..)", re.DOTALL)
+_FULL_WIDTH_LETTERS = {
+    chr(base + offset): 10 + offset for base in (0xFF21, 0xFF41) for offset in range(6)
+}  # Java's Character.digit reads these as hexadecimal digits too
+
+
+def escape_path_name(text: str | None) -> str:
+    """A name part as it stands in a path: control characters and those with a meaning in paths become `%XX`.
+
+    None and the empty text become the default partition value. Source: `FileUtils.escapePathName`.
+    """
+    if not text:
+        return DEFAULT_PARTITION_VALUE
+    if _NEEDS_ESCAPE.search(text) is None:
+        return text
+    return text.translate(_ESCAPES)
+
+
+def unescape_path_name(text: str) -> str:
+    """The inverse of `escape_path_name`, lenient as Hive's: a `%` that starts no number stays as it is.
+
+    Source: `FileUtils.unescapePathName`, which reads two characters with Java's `Integer.parseInt(…, 16)`: a leading
+    plus sign and digits of other scripts count.
+    """
+    if "%" not in text:
+        return text
+    if text.count("%") == len(_PLAIN_ESCAPE.findall(text)):
+        return _PLAIN_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text)
+    parts: list[str] = []
+    position = 0
+    while (match := _ANY_ESCAPE.search(text, position)) is not None:
+        code = _java_hexadecimal(match.group(1))
+        if code is None:
+            parts.append(text[position : match.start() + 1])
+            position = match.start() + 1
+        else:
+            parts.append(text[position : match.start()])
+            parts.append(chr(code))
+            position = match.end()
+    parts.append(text[position:])
+    return "".join(parts)
+
+
+def _java_hexadecimal(two: str) -> int | None:
+    """`Integer.parseInt(two, 16)` where it is not negative, else None."""
+    digits = two[1:] if two[0] == "+" else two
+    value = 0
+    for character in digits:
+        digit = _java_digit(character)
+        if digit is None:
+            return None
+        value = value * 16 + digit
+    return value
+
+
+def _java_digit(character: str) -> int | None:
+    if character in "0123456789abcdefABCDEF":
+        return int(character, 16)
+    if character > "\uffff":  # Java sees half of a surrogate pair
+        return None
+    if character in _FULL_WIDTH_LETTERS:
+        return _FULL_WIDTH_LETTERS[character]
+    return unicodedata.decimal(character, None)
+
+
+def make_partition_name(keys: Sequence[str], values: Sequence[str | None]) -> str:
+    """The name of the partition of a table with these keys (lower-cased) that has these values.
+
+    Raises MetaException when their numbers differ or there is none. Source: `Warehouse.makePartName`.
+    """
+    if len(keys) != len(values) or not keys:
+        raise MetaException(
+            "Invalid partition key & values; keys [" + "".join(f"{key}, " for key in keys) + "], values ["
+            "" + "".join(f"{value}, " for value in values) + "]"
+        )
+    return "/".join(
+        f"{escape_path_name(key.lower())}={escape_path_name(value)}" for key, value in zip(keys, values, strict=True)
+    )
+
+
+class PartitionNaming:
+    """Names of one table's partitions: the escaped keys are made once, which is what bulk writes need."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._keys = list(keys)
+        self._prefixes = [escape_path_name(key.lower()) + "=" for key in keys]
+
+    def name(self, values: Sequence[str | None]) -> str:
+        """As `make_partition_name`."""
+        if len(values) != len(self._prefixes) or not values:
+            return make_partition_name(self._keys, values)
+        return "/".join(
+            [prefix + escape_path_name(value) for prefix, value in zip(self._prefixes, values, strict=True)]
+        )
+
+
+def values_of_name(name: str) -> list[str]:
+    """The values in a name, in its order.
+
+    Raises MetaException for a component without a key. Source: `Warehouse.makeValsFromName`.
+    """
+    values = []
+    for component in name.rstrip("/").split("/"):
+        key, equals, value = component.partition("=")
+        if not equals or not key:
+            raise MetaException(f"Unexpected component {component}")
+        values.append(unescape_path_name(value) if "%" in value else value)
+    return values
+
+
+_COMPONENT = re.compile("([^/]+)=([^/]+)", re.DOTALL)
+
+
+def specification_of_name(name: str) -> dict[str, str]:
+    """Keys and values in a name, in its order; components that are not `key=value` are left out.
+
+    The last `=` parts key from value, as in `Warehouse.makeSpecFromName` (well-formed names hold one only).
+    """
+    specification: dict[str, str] = {}
+    for component in name.split("/"):
+        match = _COMPONENT.fullmatch(component)
+        if match is not None:
+            specification[unescape_path_name(match.group(1))] = unescape_path_name(match.group(2))
+    return specification
+
+
+def values_for_keys(name: str, keys: Sequence[str]) -> list[str]:
+    """The values of a name in the order of the table's keys, whatever order the name has them in.
+
+    Raises InvalidObjectException for a missing key. Source: `HMSHandler.getPartValsFromName`.
+    """
+    specification = specification_of_name(name)
+    values = []
+    for key in keys:
+        value = specification.get(key)
+        if value is None:
+            raise InvalidObjectException(f"incomplete partition name - missing {key}")
+        values.append(value)
+    return values

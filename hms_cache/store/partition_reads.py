@@ -1,0 +1,296 @@
+"""Partitions read from the database: rows first, structs on top of them.
+
+`read_partition_rows` answers columns as parallel lists in a fixed number of statements whatever the number of
+partitions; `partitions_of_rows` makes the structs. Caches build from the rows and never pay for structs.
+
+Structs of one answer share what equal descriptors have in common (columns, serde, parameters of the descriptor, skew);
+their own are `values`, `parameters`, the `StorageDescriptor` and the `Partition`. Treat the shared parts as frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, literal, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import Integer
+
+from hms_cache.store.bulk_writes import in_ids
+from hms_cache.store.partition_names import values_of_name
+from hms_cache.store.partition_selection import (
+    MOST_LISTED,
+    PartitionedTable,
+    SelectedPartitions,
+    empty_values,
+    has_default_value,
+    values_of_stored_name,
+    values_with_empty,
+)
+from hms_cache.store.schema import PARTITION_PARAMS, PARTITIONS, SDS, SERDES
+from hms_cache.store.storage_descriptors import (
+    DESCRIPTOR_COLUMNS,
+    DescriptorScope,
+    DescriptorTemplates,
+    build_templates,
+    read_templates,
+)
+from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, StorageDescriptor
+
+_FEW = 200
+"""Up to this many partitions are read with their whole descriptors in one statement; more are worth grouping."""
+
+# Between the parts of parameters that the server joins. Where a parameter holds one of them, it shows in the counts.
+_KEY_END, _PAIR_END = "\x01", "\x02"
+
+
+@dataclass(slots=True)
+class PartitionRows:
+    """Partitions of one table as parallel lists, by name ascending (code points).
+
+    `template_numbers` index `templates`, which have no location (None: a partition of a view, without a descriptor).
+    `empty_values` holds, by row, the positions of values that are stored empty though their names say otherwise.
+    `parameters` are in key order; parameters stored as NULL are left out, as Hive does.
+    """
+
+    table: PartitionedTable
+    part_ids: list[int]
+    names: list[str]
+    create_times: list[int]
+    last_access_times: list[int]
+    write_ids: list[int]
+    sd_ids: list[int | None]
+    locations: list[str | None]
+    template_numbers: list[int | None]
+    templates: list[StorageDescriptor]
+    column_descriptor_ids: list[int | None]
+    parameters: list[dict[str, str]]
+    empty_values: dict[int, dict[int, str]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.part_ids)
+
+    def values(self, row: int) -> list[str]:
+        """The values of one partition, in key order."""
+        values = values_of_stored_name(self.names[row], len(self.table.keys))
+        return values_with_empty(values, self.empty_values.get(row)) if self.empty_values else values
+
+
+class _CharacterCount(FunctionElement[int]):
+    """Number of characters of a text, under the name that each database has for it."""
+
+    name = "character_count"
+    type = Integer()
+    inherit_cache = True
+
+
+@compiles(_CharacterCount)
+def _character_count(element: _CharacterCount, compiler: Any, **keywords: Any) -> str:
+    return f"char_length({compiler.process(element.clauses, **keywords)})"
+
+
+@compiles(_CharacterCount, "sqlite")
+def _character_count_of_sqlite(element: _CharacterCount, compiler: Any, **keywords: Any) -> str:
+    return f"length({compiler.process(element.clauses, **keywords)})"
+
+
+_Reach = Literal["table", "range", "ids"]
+
+_CONDITIONS: dict[_Reach, ColumnElement[bool]] = {
+    "table": PARTITIONS.c.TBL_ID == bindparam("table_id"),
+    "range": and_(
+        PARTITIONS.c.TBL_ID == bindparam("table_id"),
+        PARTITIONS.c.PART_ID.between(bindparam("lowest_id"), bindparam("highest_id")),
+    ),
+    "ids": in_ids(PARTITIONS.c.PART_ID, "part_ids"),
+}
+
+_NARROW_COLUMNS = (
+    PARTITIONS.c.PART_ID,
+    PARTITIONS.c.PART_NAME,
+    PARTITIONS.c.CREATE_TIME,
+    PARTITIONS.c.LAST_ACCESS_TIME,
+    PARTITIONS.c.WRITE_ID,
+    PARTITIONS.c.SD_ID,
+    SDS.c.LOCATION,
+)
+_WIDTH = len(_NARROW_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    narrow: Select[Any]
+    wide: Select[Any]
+    grouped_parameters: Select[Any]
+    plain_parameters: Select[Any]
+    scope: DescriptorScope
+
+
+@lru_cache(maxsize=len(_CONDITIONS))
+def _statements(reach: _Reach) -> _Statements:
+    condition = _CONDITIONS[reach]
+    with_descriptors = PARTITIONS.outerjoin(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID)
+    parameters = PARTITION_PARAMS.c
+    text = parameters.PARAM_KEY + literal(_KEY_END) + parameters.PARAM_VALUE
+    with_parameters = PARTITIONS.join(PARTITION_PARAMS, parameters.PART_ID == PARTITIONS.c.PART_ID)
+    present = and_(condition, parameters.PARAM_VALUE.is_not(None))
+    return _Statements(
+        narrow=select(*_NARROW_COLUMNS).select_from(with_descriptors).where(condition),
+        wide=select(*_NARROW_COLUMNS, *DESCRIPTOR_COLUMNS)
+        .select_from(with_descriptors.outerjoin(SERDES, SERDES.c.SERDE_ID == SDS.c.SERDE_ID))
+        .where(condition),
+        grouped_parameters=select(
+            parameters.PART_ID,
+            func.aggregate_strings(text, _PAIR_END),
+            func.count(),
+            func.sum(_CharacterCount(parameters.PARAM_KEY) + _CharacterCount(parameters.PARAM_VALUE)),
+        )
+        .select_from(with_parameters)
+        .where(present)
+        .group_by(parameters.PART_ID),
+        plain_parameters=select(parameters.PART_ID, parameters.PARAM_KEY, parameters.PARAM_VALUE)
+        .select_from(with_parameters)
+        .where(present),
+        scope=DescriptorScope(PARTITIONS, PARTITIONS.c.SD_ID, condition),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How to reach the selected partitions: statements and their parameters; `wanted` if they reach more than those."""
+
+    statements: _Statements
+    parameters: dict[str, Any]
+    wanted: frozenset[int] | None
+
+
+def _plan(table: PartitionedTable, part_ids: Sequence[int] | None) -> _Reading:
+    if part_ids is None:
+        return _Reading(_statements("table"), {"table_id": table.table_id}, None)
+    if len(part_ids) > MOST_LISTED:
+        span = {"table_id": table.table_id, "lowest_id": min(part_ids), "highest_id": max(part_ids)}
+        return _Reading(_statements("range"), span, frozenset(part_ids))
+    return _Reading(_statements("ids"), {"part_ids": list(part_ids)}, None)
+
+
+def read_partition_rows(connection: Connection, table: PartitionedTable, selected: SelectedPartitions) -> PartitionRows:
+    """The selected partitions as rows, by name.
+
+    At most six statements whatever their number: partitions, templates, details of templates, skew if there is any,
+    parameters, empty values if there may be any.
+    """
+    part_ids = selected.part_ids
+    if part_ids is not None and not part_ids:
+        return PartitionRows(table, [], [], [], [], [], [], [], [], [], [], [])
+    reading = _plan(table, part_ids)
+    few = part_ids is not None and len(part_ids) <= _FEW
+    statement = reading.statements.wide if few else reading.statements.narrow
+    rows: Sequence[Row[Any]] = connection.execute(statement, reading.parameters).all()
+    if reading.wanted is not None:
+        rows = [row for row in rows if row[0] in reading.wanted]
+    rows = sorted(rows, key=itemgetter(1))
+    columns = list(zip(*rows, strict=True)) if rows else [()] * _WIDTH
+    ids, names, create_times, access_times, write_ids, sd_ids, locations = (list(c) for c in columns[:_WIDTH])
+    templates = _templates(connection, reading, rows if few else None)
+    number_of = templates.number_of
+    parameters = _read_parameters(connection, reading)
+    found = PartitionRows(
+        table,
+        part_ids=ids,
+        names=names,
+        create_times=create_times,
+        last_access_times=access_times,
+        write_ids=[write_id or 0 for write_id in write_ids],
+        sd_ids=sd_ids,
+        locations=locations,
+        template_numbers=[None if sd_id is None else number_of.get(sd_id) for sd_id in sd_ids],
+        templates=templates.structs,
+        column_descriptor_ids=templates.column_descriptor_ids,
+        parameters=[parameters.get(part_id) or {} for part_id in ids],
+    )
+    if has_default_value(names):
+        empty = empty_values(connection, table)
+        found.empty_values = {row: empty[part_id] for row, part_id in enumerate(ids) if part_id in empty}
+    return found
+
+
+def _templates(connection: Connection, reading: _Reading, wide_rows: Sequence[Row[Any]] | None) -> DescriptorTemplates:
+    if wide_rows is None:
+        return read_templates(connection, reading.statements.scope, reading.parameters)
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for row in wide_rows:
+        if row[5] is not None:
+            groups.setdefault(tuple(row[_WIDTH:]), []).append(row[5])
+    return build_templates(connection, groups.items(), reading.statements.scope, reading.parameters)
+
+
+def _read_parameters(connection: Connection, reading: _Reading) -> dict[int, dict[str, str]]:
+    """Parameters by partition. The server joins those of a partition into one text; where a text does not add up (it
+    was cut short, or holds the separators itself) all are read one by one."""
+    found: dict[int, dict[str, str]] = {}
+    statements = reading.statements
+    for part_id, text, count, characters in connection.execute(statements.grouped_parameters, reading.parameters):
+        pairs = text.split(_PAIR_END)
+        if len(pairs) != count or len(text) != int(characters) + 2 * count - 1 or text.count(_KEY_END) != count:
+            return _read_plain_parameters(connection, reading)
+        pairs.sort()
+        found[part_id] = dict([pair.split(_KEY_END) for pair in pairs])
+    return found
+
+
+def _read_plain_parameters(connection: Connection, reading: _Reading) -> dict[int, dict[str, str]]:
+    found: dict[int, dict[str, str]] = {}
+    for part_id, key, value in connection.execute(reading.statements.plain_parameters, reading.parameters):
+        found.setdefault(part_id, {})[key] = value
+    return {part_id: dict(sorted(parameters.items())) for part_id, parameters in found.items()}
+
+
+def partitions_of_rows(rows: PartitionRows) -> list[Partition]:
+    """The structs of the rows, in their order."""
+    table = rows.table
+    catalog, database, name, key_count = table.catalog, table.database, table.name, len(table.keys)
+    partitions = []
+    for row, part_name in enumerate(rows.names):
+        values = values_of_name(part_name)
+        if len(values) != key_count:
+            values = values_of_stored_name(part_name, key_count)
+        number = rows.template_numbers[row]
+        partitions.append(
+            Partition(
+                values,
+                database,
+                name,
+                rows.create_times[row],
+                rows.last_access_times[row],
+                None if number is None else _at_location(rows.templates[number], rows.locations[row]),
+                rows.parameters[row],
+                None,
+                catalog,
+                rows.write_ids[row],
+            )
+        )
+    for row, empty in rows.empty_values.items():
+        values_with_empty(partitions[row].values, empty)
+    return partitions
+
+
+def _at_location(template: StorageDescriptor, location: str | None) -> StorageDescriptor:
+    """A descriptor that shares everything with the template but its location."""
+    return StorageDescriptor(
+        template.cols,
+        location,
+        template.inputFormat,
+        template.outputFormat,
+        template.compressed,
+        template.numBuckets,
+        template.serdeInfo,
+        template.bucketCols,
+        template.sortCols,
+        template.parameters,
+        template.skewedInfo,
+        template.storedAsSubDirectories,
+    )
