@@ -6,6 +6,7 @@
 """
 
 from hms_cache.config.hive_values import HiveValues
+from hms_cache.config.quantities import finite_s
 from hms_cache.config.sections import (
     AdminSettings,
     CacheSettings,
@@ -17,7 +18,6 @@ from hms_cache.config.sections import (
     ServerSettings,
     TransactionSettings,
     WarehouseSettings,
-    finite_s,
 )
 from hms_cache.config.settings import Configuration, Settings
 from hms_cache.config.sources import load

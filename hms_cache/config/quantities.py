@@ -95,3 +95,8 @@ SizeBytes = Annotated[int, BeforeValidator(_size)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 #: A file that need not be given; an empty text is none.
 OptionalPath = Annotated[Path | None, BeforeValidator(_path)]
+
+
+def finite_s(seconds: float) -> float | None:
+    """``seconds`` as most waiting functions want it: None for infinity."""
+    return None if math.isinf(seconds) else seconds

@@ -18,7 +18,7 @@ from hms_cache.config.settings import SettingReference, all_settings, section_ty
 _INTRODUCTION = """\
 # Configuration
 
-Written from the declarations in `hms_cache/config/sections.py` by `make generate`.
+Written from the declarations in `hms_cache/config/sections/` by `make generate`.
 
 Values come from, the first that has one wins:
 

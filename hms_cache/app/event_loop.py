@@ -1,0 +1,44 @@
+"""The event loop of the connections, on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+class EventLoopThread:
+    """An event loop (uvloop's where it is installed) that runs until :meth:`stop`."""
+
+    def __init__(self, name: str = "hms-loop") -> None:
+        self._loop = _new_loop()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, Result], timeout_s: float | None = None) -> Result:
+        """Run the coroutine on the loop and wait for its result. Raises what it raises, or ``TimeoutError``."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout_s)
+
+    def stop(self) -> None:
+        """Stop the loop, wait for its thread, close it. Not to be called from the loop."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:  # Windows, where uvloop does not exist
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()

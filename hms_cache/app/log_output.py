@@ -1,0 +1,50 @@
+"""What the process writes to standard error: lines for people, or a JSON object per line."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+
+from hms_cache.config import LogSettings
+
+#: The root of this program's loggers; libraries log beside it, from warnings up.
+PROGRAM_LOGGER = "hms_cache"
+
+
+class TextFormatter(logging.Formatter):
+    """``2026-01-02 03:04:05,678 INFO hms_cache.app: message``, UTC like the database's clock."""
+
+    converter = staticmethod(time.gmtime)
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+
+class JsonFormatter(logging.Formatter):
+    """``{"time": …, "level": …, "logger": …, "message": …}``, with ``"trace"`` where there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, str | float] = {
+            "time": round(record.created, 3),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def set_up_logging(settings: LogSettings) -> None:
+    """Send all log records to standard error in the chosen form. May be called again, after a reload."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if settings.format == "json" else TextFormatter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    set_log_level(settings)
+
+
+def set_log_level(settings: LogSettings) -> None:
+    """Let through what ``log.level`` says; audit lines always, since ``server.audit`` decides about them."""
+    logging.getLogger(PROGRAM_LOGGER).setLevel(settings.level.upper())
+    logging.getLogger(f"{PROGRAM_LOGGER}.audit").setLevel(logging.INFO)

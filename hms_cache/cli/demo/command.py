@@ -1,0 +1,109 @@
+"""The command: server up, Spark through it, results and calls shown, everything stopped again."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hms_cache.errors import HmsCacheError, StartupError
+
+#: Longest the whole session may take. On one slow core it is done in about two minutes.
+SESSION_TIMEOUT_S = 900.0
+
+
+@click.command()
+@click.option("--database", metavar="URL", help="Work on this database instead of a temporary SQLite one.")
+def demo(*, database: str | None) -> None:
+    """Start a metastore, let a PySpark session work through it, and show what it was asked."""
+    if util.find_spec("pyspark") is None:
+        raise StartupError("the demo needs PySpark", remedy="Install it: pip install 'hms-cache[demo]'")
+    with tempfile.TemporaryDirectory(prefix="hms-cache-demo-") as directory:
+        _run(Path(directory), database)
+
+
+def _run(scratch: Path, database: str | None) -> None:
+    from rich.console import Console
+
+    from hms_cache.app.service import Service
+    from hms_cache.cli.demo.java import java_home
+    from hms_cache.config import load
+
+    console = Console(highlight=False)
+    home = java_home(scratch)
+    configuration = load(
+        command_line={
+            "server.port": 0,
+            "admin.port": 0,
+            "database.url": database or f"sqlite:///{scratch / 'hms-cache.db'}",
+            "warehouse.directory": str(scratch / "warehouse"),
+            "log.level": "warning",
+        },
+        environment={},
+    )
+    service = Service(configuration)
+    uri = service.start()
+    try:
+        console.print(f"metastore up at [bold]{uri}[/bold] on {'SQLite' if database is None else 'the database given'}")
+        steps = _session(scratch, home, uri, console)
+        calls = service.calls_by_method()
+    finally:
+        service.stop()
+    _show_calls(console, calls)
+    console.print(f"[green]done[/green]: {len(steps)} steps, {sum(calls.values())} metastore calls, everything stopped")
+
+
+def _session(scratch: Path, home: Path, uri: str, console: Any) -> list[Mapping[str, Any]]:
+    """Run the script, print each step as it is told; raise with the end of Spark's log if it fails."""
+    log = scratch / "spark.log"
+    environment = os.environ | {"JAVA_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
+    environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
+    environment.pop("SPARK_HOME", None)  # the PySpark installed beside us, not another Spark of the machine
+    command = [sys.executable, "-m", "hms_cache.cli.demo.spark_script", uri, str(scratch / "warehouse")]
+    steps: list[Mapping[str, Any]] = []
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment, cwd=scratch
+        ) as spark,
+    ):
+        assert spark.stdout is not None
+        try:
+            for line in spark.stdout:
+                if line.startswith("{"):
+                    steps.append(json.loads(line))
+                    _show_step(console, steps[-1])
+            status = spark.wait(SESSION_TIMEOUT_S)
+        except BaseException:
+            spark.kill()
+            raise
+    if status != 0:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-30:])
+        raise HmsCacheError(f"the Spark session ended with status {status}:\n{tail}")
+    return steps
+
+
+def _show_step(console: Any, step: Mapping[str, Any]) -> None:
+    console.print(f"[cyan]{step['seconds']:6.2f} s[/cyan]  {step['step']}")
+    if step["statement"]:
+        console.print(f"          [dim]{step['statement']}[/dim]", soft_wrap=True)
+    for row in step["rows"]:
+        console.print(f"          {' | '.join(row)}", markup=False)
+
+
+def _show_calls(console: Any, calls: Mapping[str, int]) -> None:
+    from rich.table import Table
+
+    table = Table("method", "calls", title="what the metastore was asked")
+    table.columns[1].justify = "right"
+    for method, count in sorted(calls.items(), key=lambda item: (-item[1], item[0])):
+        table.add_row(method, str(count))
+    console.print(table)

@@ -1,0 +1,47 @@
+"""The program ``hms-cache``: the group of its commands, and how errors become exit statuses.
+
+Exit status: 0 done; 1 the command failed; 2 the command line or the configuration cannot be used.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+import click
+
+from hms_cache.cli.config import config
+from hms_cache.cli.demo.command import demo
+from hms_cache.cli.schema import schema
+from hms_cache.cli.serve import serve
+from hms_cache.cli.version import program_version, version
+from hms_cache.errors import ConfigurationError, HmsCacheError, StartupError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(program_version(), prog_name="hms-cache")
+def commands() -> None:
+    """A Hive Metastore whose cache is never wrong."""
+
+
+for _command in (serve, schema, config, demo, version):
+    commands.add_command(_command)
+
+
+def main() -> NoReturn:
+    """Entry point. What the program raises on purpose is told in a few lines; a defect shows its trace."""
+    try:
+        commands(standalone_mode=True)
+    except ConfigurationError as error:
+        for problem in error.problems:
+            click.echo(f"hms-cache: {problem}", err=True)
+        sys.exit(2)
+    except StartupError as error:
+        click.echo(f"hms-cache: {error.problem}", err=True)
+        if error.remedy:
+            click.echo(error.remedy, err=True)
+        sys.exit(1)
+    except HmsCacheError as error:
+        click.echo(f"hms-cache: {error}", err=True)
+        sys.exit(1)
+    sys.exit(0)

@@ -1,0 +1,27 @@
+"""The settings, a module per section or two.
+
+A default that is a number has its reason beside it. A setting that Hive has too names Hive's keys (``site_keys``) and
+has Hive 4.0.1's default unless the reason says otherwise.
+"""
+
+from hms_cache.config.sections.cache import CacheSettings
+from hms_cache.config.sections.catalog import CatalogSettings
+from hms_cache.config.sections.database import DatabaseSettings
+from hms_cache.config.sections.events import EventSettings
+from hms_cache.config.sections.operation import AdminSettings, LogSettings
+from hms_cache.config.sections.server import ServerSettings
+from hms_cache.config.sections.transactions import CompactionSettings, TransactionSettings
+from hms_cache.config.sections.warehouse import WarehouseSettings
+
+__all__ = [
+    "AdminSettings",
+    "CacheSettings",
+    "CatalogSettings",
+    "CompactionSettings",
+    "DatabaseSettings",
+    "EventSettings",
+    "LogSettings",
+    "ServerSettings",
+    "TransactionSettings",
+    "WarehouseSettings",
+]

@@ -1,0 +1,119 @@
+"""Settings of Hive's that change answers."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import field_validator
+
+from hms_cache.config.quantities import Words
+from hms_cache.config.setting import Section, setting
+
+
+class CatalogSettings(Section):
+    """Rules that change answers: the settings of Hive's with the same meaning."""
+
+    partition_request_limit: int = setting(
+        -1,
+        "A request that would return more partitions than this is refused; -1: no limit.",
+        unit="partitions",
+        reason="Hive's default.",
+        site_keys=(
+            "metastore.limit.partition.request",
+            "hive.metastore.limit.partition.request",
+        ),
+        ge=-1,
+    )
+    batch_retrieve_max: int = setting(
+        300,
+        "Objects that clients are told to ask for at once.",
+        unit="objects",
+        reason="Hive's default.",
+        site_keys=("metastore.batch.retrieve.max", "hive.metastore.batch.retrieve.max"),
+        ge=1,
+    )
+    batch_retrieve_table_partition_max: int = setting(
+        1000,
+        "Tables and partitions that clients are told to ask for at once.",
+        unit="objects",
+        reason="Hive's default.",
+        site_keys=(
+            "metastore.batch.retrieve.table.partition.max",
+            "hive.metastore.batch.retrieve.table.partition.max",
+        ),
+        ge=1,
+    )
+    disallow_incompatible_column_type_changes: bool = setting(
+        True,
+        "Refuse an alter_table that changes a column to a type its old values cannot be read as.",
+        site_keys=(
+            "metastore.disallow.incompatible.col.type.changes",
+            "hive.metastore.disallow.incompatible.col.type.changes",
+        ),
+    )
+    allow_incompatible_column_type_changes_serdes: Words = setting(
+        ("org.apache.hadoop.hive.kudu.KuduSerDe", "org.apache.iceberg.mr.hive.HiveIcebergSerDe"),
+        "SerDes whose tables are free of that rule.",
+        site_keys=(
+            "metastore.allow.incompatible.col.type.changes.serdes",
+            "hive.metastore.allow.incompatible.col.type.changes.serdes",
+        ),
+    )
+    partition_name_whitelist_pattern: str = setting(
+        "",
+        "Regular expression that each partition value must match in whole. Empty: any value.",
+        site_keys=("metastore.partition.name.whitelist.pattern", "hive.metastore.partition.name.whitelist.pattern"),
+    )
+    default_partition_name: str = setting(
+        "__HIVE_DEFAULT_PARTITION__",
+        "How a NULL or empty partition value is written in a partition's name.",
+        site_keys=("metastore.default.partition.name", "hive.exec.default.partition.name"),
+    )
+    partition_inherit_table_properties: Words = setting(
+        (),
+        "Table parameters that a new partition gets too; * means all.",
+        site_keys=(
+            "metastore.partition.inherit.table.properties",
+            "hive.metastore.partition.inherit.table.properties",
+        ),
+    )
+    special_characters_in_table_names: bool = setting(
+        True,
+        "Allow characters other than letters, digits and underscores in names of tables.",
+        site_keys=("metastore.support.special.characters.tablename", "hive.support.special.characters.tablename"),
+    )
+    retain_column_statistics_on_column_removal: bool = setting(
+        True,
+        "Keep the statistics of the columns that stay when a column is taken away.",
+        site_keys=(
+            "metastore.colstats.retain.on.column.removal",
+            "hive.metastore.colstats.retain.on.column.removal",
+        ),
+    )
+    statistics_autogather: bool = setting(
+        True,
+        "Count files and bytes of new tables and partitions into their parameters.",
+        site_keys=("metastore.stats.autogather", "hive.stats.autogather"),
+    )
+    storage_schema_reader: str = setting(
+        "org.apache.hadoop.hive.metastore.SerDeStorageSchemaReader",
+        "Class that Hive reads the columns of tables with which keep them in their files. DefaultStorageSchemaReader:"
+        " refuse.",
+        site_keys=("metastore.storage.schema.reader.impl",),
+    )
+    metadata_translation: Literal["off", "hive4"] = setting(
+        "off",
+        "hive4: change new managed tables that a client cannot write as transactional ones into external ones, as"
+        " Hive 4 does.",
+        reason="Spark, Trino and Iceberg expect back what they wrote.",
+    )
+
+    @field_validator("partition_name_whitelist_pattern")
+    @classmethod
+    def _is_a_pattern(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+        return pattern

@@ -1,0 +1,98 @@
+"""The Thrift listener."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hms_cache.config.quantities import Seconds, SizeBytes
+from hms_cache.config.setting import Section, setting
+
+
+class ServerSettings(Section):
+    """The Thrift listener."""
+
+    host: str = setting(
+        "127.0.0.1",
+        "Address to listen on. The protocol carries no authentication of its own, so other machines are let in on"
+        " purpose only.",
+        site_keys=("metastore.thrift.bind.host", "hive.metastore.thrift.bind.host"),
+    )
+    port: int = setting(
+        9083,
+        "Port to listen on; 0 picks a free one.",
+        reason="Hive's port, which clients assume.",
+        site_keys=("metastore.thrift.port", "hive.metastore.port"),
+        ge=0,
+        le=65535,
+    )
+    advertised_uris: str = setting(
+        "",
+        "What clients call this metastore, such as thrift://hms:9083; it is written into the events. Empty:"
+        " thrift://host:port.",
+        site_keys=("metastore.thrift.uris", "hive.metastore.uris"),
+    )
+    threads: int = setting(
+        16,
+        "Threads that run the calls which need the database.",
+        reason="Calls wait for the database, not for the processor: more threads than database connections only queue"
+        " there.",
+        ge=1,
+        le=1024,
+    )
+    max_connections: int = setting(
+        4096,
+        "Client connections open at once; one more is closed at once and counted.",
+        unit="connections",
+        reason="An idle connection costs a few KiB; Hive allows 1000 because each costs it a thread.",
+        ge=1,
+    )
+    max_in_flight: int = setting(
+        1024,
+        "Calls being answered or waiting for a thread; one more is answered with a fault that tells the client to"
+        " retry.",
+        unit="calls",
+        reason="64 calls waiting for each thread: at 10 ms a call, the last of them waits less than a second.",
+        ge=1,
+    )
+    max_message_bytes: SizeBytes = setting(
+        100 * 1024 * 1024,
+        "Largest message accepted. A larger one is refused with a fault and its connection closed.",
+        unit="bytes",
+        reason="Hive's default.",
+        site_keys=("metastore.server.max.message.size", "hive.metastore.server.max.message.size"),
+        ge=1024,
+    )
+    idle_timeout_s: Seconds = setting(
+        86400.0,
+        "A connection on which nothing was said for so long is closed; inf: never.",
+        unit="seconds",
+        reason="Sessions of people pause overnight, and clients reconnect by themselves.",
+        gt=0,
+    )
+    message_timeout_s: Seconds = setting(
+        120.0,
+        "A message whose bytes have not all arrived by then closes its connection.",
+        unit="seconds",
+        reason="100 MiB at 1 MiB/s take 100 s; a client that stalls longer is gone.",
+        gt=0,
+    )
+    request_timeout_s: Seconds = setting(
+        600.0,
+        "A call that has not been answered by then is answered with a fault; inf: never.",
+        unit="seconds",
+        reason="Hive's clients wait 600 s for an answer: a later one reaches nobody.",
+        gt=0,
+    )
+    drain_timeout_s: Seconds = setting(
+        30.0,
+        "After SIGTERM, how long running calls may take to finish before their connections are closed.",
+        unit="seconds",
+        reason="Kubernetes kills a process 30 s after it asked it to stop.",
+        ge=0,
+    )
+    audit: Literal["all", "writes", "off"] = setting(
+        "writes",
+        "Which calls get an audit line, in the shape of Hive's HiveMetaStore.audit log.",
+        reason="Reads are most of the calls and change nothing.",
+        reloadable=True,
+    )
