@@ -1634,6 +1634,9 @@ struct TableValidWriteIds {
   3: list<i64> invalidWriteIds,  // required
   4: optional i64 minOpenWriteId,
   5: binary abortedBits,  // required
+  // Not Hive's: the id of the table the list is about, so that a reader can tell a table from one created again under its
+  // name. The number is far from those Hive may give next.
+  100: optional i64 tableId,
 }
 
 // Since 3.1.

@@ -5425,6 +5425,7 @@ class TableValidWriteIds(TBase):
      - invalidWriteIds
      - minOpenWriteId
      - abortedBits
+     - tableId
 
     """
 
@@ -5434,15 +5435,17 @@ class TableValidWriteIds(TBase):
         'invalidWriteIds',
         'minOpenWriteId',
         'abortedBits',
+        'tableId',
     )
 
 
-    def __init__(self, fullTableName=None, writeIdHighWaterMark=None, invalidWriteIds=None, minOpenWriteId=None, abortedBits=None,):
+    def __init__(self, fullTableName=None, writeIdHighWaterMark=None, invalidWriteIds=None, minOpenWriteId=None, abortedBits=None, tableId=None,):
         self.fullTableName = fullTableName
         self.writeIdHighWaterMark = writeIdHighWaterMark
         self.invalidWriteIds = invalidWriteIds
         self.minOpenWriteId = minOpenWriteId
         self.abortedBits = abortedBits
+        self.tableId = tableId
 
 
 class GetValidWriteIdsResponse(TBase):
@@ -10335,6 +10338,101 @@ TableValidWriteIds.thrift_spec = (
     (3, TType.LIST, 'invalidWriteIds', (TType.I64, None, False), None, ),  # 3
     (4, TType.I64, 'minOpenWriteId', None, None, ),  # 4
     (5, TType.STRING, 'abortedBits', 'BINARY', None, ),  # 5
+    None,  # 6
+    None,  # 7
+    None,  # 8
+    None,  # 9
+    None,  # 10
+    None,  # 11
+    None,  # 12
+    None,  # 13
+    None,  # 14
+    None,  # 15
+    None,  # 16
+    None,  # 17
+    None,  # 18
+    None,  # 19
+    None,  # 20
+    None,  # 21
+    None,  # 22
+    None,  # 23
+    None,  # 24
+    None,  # 25
+    None,  # 26
+    None,  # 27
+    None,  # 28
+    None,  # 29
+    None,  # 30
+    None,  # 31
+    None,  # 32
+    None,  # 33
+    None,  # 34
+    None,  # 35
+    None,  # 36
+    None,  # 37
+    None,  # 38
+    None,  # 39
+    None,  # 40
+    None,  # 41
+    None,  # 42
+    None,  # 43
+    None,  # 44
+    None,  # 45
+    None,  # 46
+    None,  # 47
+    None,  # 48
+    None,  # 49
+    None,  # 50
+    None,  # 51
+    None,  # 52
+    None,  # 53
+    None,  # 54
+    None,  # 55
+    None,  # 56
+    None,  # 57
+    None,  # 58
+    None,  # 59
+    None,  # 60
+    None,  # 61
+    None,  # 62
+    None,  # 63
+    None,  # 64
+    None,  # 65
+    None,  # 66
+    None,  # 67
+    None,  # 68
+    None,  # 69
+    None,  # 70
+    None,  # 71
+    None,  # 72
+    None,  # 73
+    None,  # 74
+    None,  # 75
+    None,  # 76
+    None,  # 77
+    None,  # 78
+    None,  # 79
+    None,  # 80
+    None,  # 81
+    None,  # 82
+    None,  # 83
+    None,  # 84
+    None,  # 85
+    None,  # 86
+    None,  # 87
+    None,  # 88
+    None,  # 89
+    None,  # 90
+    None,  # 91
+    None,  # 92
+    None,  # 93
+    None,  # 94
+    None,  # 95
+    None,  # 96
+    None,  # 97
+    None,  # 98
+    None,  # 99
+    (100, TType.I64, 'tableId', None, None, ),  # 100
 )
 all_structs.append(GetValidWriteIdsResponse)
 GetValidWriteIdsResponse.thrift_spec = (
