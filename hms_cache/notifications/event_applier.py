@@ -1,0 +1,152 @@
+"""Decodes a batch of rows and hands it to the sink, so that no single event can stop the stream (P8)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from hms_cache.clock import Clock
+from hms_cache.metrics.registry import EventMetrics
+from hms_cache.notifications.event_log import LogDiscontinuity
+from hms_cache.notifications.events import Event, EventHeader, NotificationRow, UndecodedEvent, header_of, undecoded
+from hms_cache.notifications.message_reader import read_event
+from hms_cache.notifications.poller_statistics import EventFailure, PollerCounters
+from hms_cache.notifications.scope import EVERYTHING
+
+_LOGGER = logging.getLogger(__name__)
+
+HeaderFilter = Callable[[EventHeader], str | None]
+
+
+class EventSink(Protocol):
+    """Who is told of the events. Called by one thread at a time, without any lock of the poller."""
+
+    def apply(self, events: Sequence[Event], new_position: int) -> None:
+        """Take these events, in order; afterwards everything up to ``new_position`` is applied.
+
+        ``events`` may be empty: ids that were skipped still move the position. An error leaves the position where it
+        was; the same events may come again, one by one, and must do no harm.
+        """
+        ...
+
+    def reset(self, reason: str, position: int) -> None:
+        """Drop everything and take this position, which may be lower than the one before.
+
+        What is loaded from now on is brought up to the log from there.
+        """
+        ...
+
+
+class EventApplier:
+    """Used by one thread at a time, but for ``skip``; ``lock`` guards the counters and the ids to be skipped."""
+
+    def __init__(
+        self,
+        sink: EventSink,
+        counters: PollerCounters,
+        lock: threading.Condition,
+        clock: Clock,
+        header_filter: HeaderFilter | None,
+        metrics: EventMetrics | None,
+    ) -> None:
+        self._sink = sink
+        self._counters = counters
+        self._lock = lock
+        self._clock = clock
+        self._header_filter = header_filter
+        self._metrics = metrics
+        self._skip_ids: set[int] = set()
+
+    def skip(self, event_id: int) -> None:
+        """Do not decode this event when its turn comes. The caller holds the lock."""
+        self._skip_ids.add(event_id)
+
+    def apply(self, rows: Sequence[NotificationRow]) -> None:
+        """Apply these rows, at least one; the sink has the last one's position then.
+
+        Raises ``LogDiscontinuity`` if the sink refuses even to drop everything, so that it is reset.
+        """
+        began_s = self._clock.monotonic_s()
+        events = [event for row in rows if (event := self._decode(row)) is not None]
+        reached = rows[-1].event_id
+        try:
+            self._sink.apply(events, reached)
+        except Exception:
+            _LOGGER.exception("a batch of events could not be applied; its events are applied one by one")
+            self._apply_one_by_one(events, reached)
+        took_s = self._clock.monotonic_s() - began_s
+        with self._lock:
+            self._skip_ids = {event_id for event_id in self._skip_ids if event_id > reached}
+            counters = self._counters
+            counters.received += len(rows)
+            counters.applied += len(events)
+            for rate in counters.rates:
+                rate.add(len(rows))
+            counters.apply_durations = counters.apply_durations.with_one(took_s)
+            counters.newest_event_delay_s = max(0.0, self._clock.epoch_s() - rows[-1].event_time_s)
+        if self._metrics is not None:
+            self._metrics.received.add((), len(rows))
+            self._metrics.apply_duration.observe(took_s)
+
+    def _decode(self, row: NotificationRow) -> Event | None:
+        header = header_of(row)
+        if row.event_id in self._skip_ids:
+            self._count_skip("operator")
+            return undecoded(header, "skipped by an operator")
+        reason = self._reason_to_skip(header)
+        if reason is not None:
+            self._count_skip(reason)
+            return None
+        event = read_event(row)
+        if isinstance(event, UndecodedEvent):
+            self._count_failure(header, event.reason)
+        return event
+
+    def _reason_to_skip(self, header: EventHeader) -> str | None:
+        if self._header_filter is None:
+            return None
+        try:
+            return self._header_filter(header)
+        except Exception:
+            _LOGGER.exception("event %d could not be filtered; it is decoded", header.event_id)
+            return None
+
+    def _apply_one_by_one(self, events: Sequence[Event], reached: int) -> None:
+        """Apply what can be applied, and replace an event that cannot by what it may concern, wider each time."""
+        for event in events:
+            try:
+                self._sink.apply([event], event.event_id)
+            except Exception as error:
+                self._count_failure(event.header, f"{type(error).__name__}: {error}")
+                self._apply_in_its_place(event)
+        try:
+            self._sink.apply((), reached)
+        except Exception as error:
+            raise LogDiscontinuity(f"the position could not be moved to event {reached}: {error}") from error
+
+    def _apply_in_its_place(self, event: Event) -> None:
+        stand_in = undecoded(event.header, "could not be applied")
+        for scope in (stand_in.scope, stand_in.scope.widened_to_databases(), EVERYTHING):
+            try:
+                self._sink.apply([UndecodedEvent(event.header, stand_in.reason, scope)], event.event_id)
+            except Exception:
+                _LOGGER.debug("event %d could not be applied as %s", event.event_id, scope, exc_info=True)
+                continue
+            return
+        raise LogDiscontinuity(f"event {event.event_id} ({event.header.event_type}) could not be applied in any way")
+
+    def _count_skip(self, reason: str) -> None:
+        with self._lock:
+            self._counters.skipped[reason] = self._counters.skipped.get(reason, 0) + 1
+        if self._metrics is not None:
+            self._metrics.skipped.add((reason,))
+
+    def _count_failure(self, header: EventHeader, reason: str) -> None:
+        with self._lock:
+            self._counters.failed += 1
+            self._counters.failures.append(EventFailure(header, reason, self._clock.epoch_s()))
+        if self._metrics is not None:
+            self._metrics.failed.add()
+        _LOGGER.warning("event %d (%s): %s; what it may concern is dropped", header.event_id, header.event_type, reason)

@@ -1,0 +1,103 @@
+"""What the poller needs of the notification log, and how a place in it is proven.
+
+Event ids are gapless and in commit order, because every writer holds the NOTIFICATION_SEQUENCE row until it commits
+(Hive since HIVE-16886; ours too). An id alone proves nothing, though: a database restored from a copy hands out the
+same ids to other events. So a position carries a digest of the row it stands on, and the identity of the server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from hms_cache.notifications.events import NotificationRow
+
+
+class LogHead(NamedTuple):
+    """The end of the log. ``last_event_id`` is NEXT_EVENT_ID - 1: 0 for a log that never had an event.
+
+    ``server_identity`` names the database server and the database; another one means that nothing read before is known
+    to hold (a failover may have lost commits).
+    """
+
+    last_event_id: int
+    server_identity: str
+
+
+class LogPage(NamedTuple):
+    """Rows by ascending event id. ``exhausted``: the log held no further row when this one was read."""
+
+    rows: Sequence[NotificationRow]
+    exhausted: bool
+
+
+class EventLog(Protocol):
+    """Reads the log; each call sees the latest commit. Errors are whatever the database raises."""
+
+    def head(self) -> LogHead:
+        """The end of the log, read in a fresh statement."""
+        ...
+
+    def fetch(self, after_event_id: int, limit: int) -> LogPage:
+        """At most ``limit`` rows with larger ids; fewer if they are large, but at least two if the log holds two."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LogPosition:
+    """A place in a log: everything up to ``event_id`` is applied.
+
+    ``row_digest`` is that of the rows with this id (more than one only in logs of Hive releases without the unique
+    index on EVENT_ID), ``None`` if the log had no such row when the place was taken: it was empty or cleaned up to
+    there. A stored position is proven again before it is trusted.
+    """
+
+    event_id: int
+    row_digest: str | None
+    server_identity: str
+
+
+def digest_of(rows: Sequence[NotificationRow]) -> str | None:
+    """A digest over all columns that the rows are read with; ``None`` for no row."""
+    if not rows:
+        return None
+    digest = hashlib.blake2b(digest_size=16)
+    for row in sorted(rows, key=lambda row: (row.event_type, row.message or "")):
+        digest.update(repr(tuple(row)).encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()
+
+
+class LogDiscontinuity(Exception):
+    """The log does not continue what was applied (P7); the text says why."""
+
+
+def rows_after(place: LogPosition, head: LogHead, page: LogPage) -> list[NotificationRow]:
+    """The rows of the page that follow the place.
+
+    ``page`` begins with the row that the place stands on and was read after ``head``, so it must hold, or be followed
+    by, all that the head counts. Raises ``LogDiscontinuity`` unless both continue the same log.
+    """
+    if place.server_identity and head.server_identity != place.server_identity:
+        raise LogDiscontinuity(
+            f"the database server is another one: {head.server_identity}, not {place.server_identity}"
+        )
+    if head.last_event_id < place.event_id:
+        raise LogDiscontinuity(
+            f"the log ends at event {head.last_event_id}, before the last one applied, {place.event_id}"
+        )
+    here = [row for row in page.rows if row.event_id == place.event_id]
+    if place.event_id > 0 and digest_of(here) != place.row_digest:
+        what = "is no longer in the log" if not here else "is not the one that was applied"
+        raise LogDiscontinuity(f"event {place.event_id} {what}")
+    rows = [row for row in page.rows if row.event_id > place.event_id]
+    expected = place.event_id + 1
+    for row in rows:
+        # Releases without the unique index could hand out an id twice (HIVE-16886); both are applied.
+        if row.event_id not in (expected, expected - 1):
+            raise LogDiscontinuity(f"events {expected} to {row.event_id - 1} are missing from the log")
+        expected = row.event_id + 1
+    if page.exhausted and expected <= head.last_event_id:
+        raise LogDiscontinuity(f"events {expected} to {head.last_event_id} are missing from the log")
+    return rows

@@ -1,0 +1,460 @@
+"""Follows the notification log: fetches events in the order of their ids and hands them to a sink.
+
+It has no thread of its own. The application calls ``step`` at intervals, and readers that wait for a position call
+``ensure_applied``, which steps on demand; one thread steps at a time, the others wait for it.
+
+Each step proves before it trusts (P7): the server must be the same, the row that was applied last must still be there
+and unchanged, and ids must follow each other without a hole up to the end of the log. Otherwise the status becomes
+``NEEDS_RESYNC``, the sink drops everything, and the poller goes on from the end of the log. A row that was cleaned away
+by retention while it was the last one applied counts as a hole: nothing proves that it was the same log.
+
+A bad event never stops the stream (P8): what cannot be decoded or applied is replaced by an event that names what it
+may concern, at last everything (`event_applier`).
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from hms_cache.clock import Clock, SystemClock
+from hms_cache.metrics.registry import EventMetrics
+from hms_cache.notifications.event_applier import EventApplier, EventSink
+from hms_cache.notifications.event_log import (
+    EventLog,
+    LogDiscontinuity,
+    LogHead,
+    LogPage,
+    LogPosition,
+    digest_of,
+    rows_after,
+)
+from hms_cache.notifications.events import EventHeader
+from hms_cache.notifications.poller_statistics import PollerCounters, PollerStatistics
+from hms_cache.notifications.poller_status import PollerCommand, PollerStatus, StatusReport, next_status
+
+_LOGGER = logging.getLogger(__name__)
+
+_LOG_STARTED = "starting: nothing is known yet"
+
+
+class StepOutcome(StrEnum):
+    CAUGHT_UP = "caught_up"
+    MORE = "more"
+    """A full batch was applied; there may be more."""
+    RESYNCED = "resynced"
+    """Everything was dropped, and the position set anew."""
+    DATABASE_AWAY = "database_away"
+    SINK_FAILED = "sink_failed"
+    """The sink could not be reset; the status stays ``NEEDS_RESYNC``."""
+    BUSY = "busy"
+    """Another thread is stepping."""
+    IDLE = "idle"
+    """The status does not allow reading the log."""
+
+
+class StepResult(NamedTuple):
+    """``next_step_in_s``: when to call ``step`` again."""
+
+    outcome: StepOutcome
+    position: int
+    received: int
+    next_step_in_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class PollerOptions:
+    """Settings of one poller.
+
+    ``header_filter``: for a header the reason to skip its event undecoded, or ``None``. It must not skip by the table's
+    name what ``scope_bound_of_row`` cannot bound (renames, foreign keys, transactions).
+    """
+
+    poll_interval_s: float = 1.0
+    batch_size: int = 1000
+    # Waits double from the first to the longest while the database is away: quick after a blip, bearable in an outage.
+    first_backoff_s: float = 0.1
+    longest_backoff_s: float = 30.0
+    # Servers that were started together shall not poll together.
+    jitter: float = 0.1
+    header_filter: Callable[[EventHeader], str | None] | None = None
+
+
+class Poller:
+    """See the module. ``_condition`` guards all fields below it; no call of the log or the sink is made under it."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        sink: EventSink,
+        clock: Clock | None = None,
+        options: PollerOptions | None = None,
+        metrics: EventMetrics | None = None,
+        *,
+        enabled: bool = True,
+    ) -> None:
+        self._log = log
+        self._sink = sink
+        self._clock: Clock = clock or SystemClock()
+        self._options = options or PollerOptions()
+        self._metrics = metrics
+        self._condition = threading.Condition()
+        self._status = PollerStatus.STOPPED if enabled else PollerStatus.DISABLED
+        self._reason = "not started yet" if enabled else "switched off"
+        self._since_s = self._clock.epoch_s()
+        self._position = 0
+        self._row_digest: str | None = None
+        self._server_identity = ""
+        self._head_event_id = 0
+        self._current_at_s: float | None = None
+        # Set while the status is NEEDS_RESYNC: where to begin anew (None: at the end), a stored place to be proven.
+        self._seek_to: int | None = None
+        self._stored: LogPosition | None = None
+        self._requests = 0  # commands so far; a step that ends under another number does not touch the status
+        self._stepping = False
+        self._steps = 0  # steps begun
+        self._last_finished = (0, StepOutcome.IDLE)
+        self._counters = PollerCounters(self._clock)
+        self._applier = EventApplier(
+            sink, self._counters, self._condition, self._clock, self._options.header_filter, metrics
+        )
+        self._show_status()
+
+    # ---- state ----
+
+    @property
+    def status(self) -> PollerStatus:
+        return self._status
+
+    @property
+    def applied_position(self) -> int:
+        """Everything up to this event id is applied; meaningless unless ``ACTIVE`` or ``PAUSED``."""
+        return self._position
+
+    def status_report(self) -> StatusReport:
+        with self._condition:
+            return StatusReport(self._status, self._reason, self._since_s)
+
+    def position(self) -> LogPosition:
+        """The place reached, fit to be stored and given to ``start``."""
+        with self._condition:
+            return LogPosition(self._position, self._row_digest, self._server_identity)
+
+    def statistics(self) -> PollerStatistics:
+        with self._condition:
+            return self._counters.snapshot(self._position, self._head_event_id, self._current_at_s)
+
+    # ---- commands ----
+
+    def start(self, stored: LogPosition | None = None) -> None:
+        """Begin to follow the log, at its end, or at a stored place if the first step can prove it.
+
+        :raises IllegalPollerCommand: it runs already, or is disabled.
+        """
+        with self._condition:
+            self._command(PollerCommand.START, _LOG_STARTED)
+            self._seek_to, self._stored = None, stored
+
+    def stop(self) -> None:
+        """Read no more; a running step ends as it will. :raises IllegalPollerCommand: it does not run."""
+        with self._condition:
+            self._command(PollerCommand.STOP, "stopped")
+
+    def pause(self, reason: str = "paused by an operator") -> None:
+        """Read no more until ``resume``; a running step ends as it will. :raises IllegalPollerCommand:"""
+        with self._condition:
+            self._command(PollerCommand.PAUSE, reason)
+
+    def resume(self) -> None:
+        """Go on where ``pause`` stopped. :raises IllegalPollerCommand: it is not paused."""
+        with self._condition:
+            self._command(PollerCommand.RESUME, "resumed")
+
+    def seek(self, event_id: int) -> None:
+        """Drop everything and go on after this event, be it earlier or later than the position.
+
+        :raises IllegalPollerCommand: it does not run.
+        :raises ValueError: the log does not reach so far.
+        """
+        with self._condition:
+            next_status(self._status, PollerCommand.SEEK)
+        head = self._log.head()
+        if not 0 <= event_id <= head.last_event_id:
+            raise ValueError(f"cannot seek event {event_id}: the log ends at {head.last_event_id}")
+        with self._condition:
+            self._command(PollerCommand.SEEK, f"an operator asked to go on after event {event_id}")
+            self._seek_to, self._stored = event_id, None
+
+    def resync(self, reason: str = "an operator asked for it") -> None:
+        """Drop everything and go on at the end of the log. :raises IllegalPollerCommand: it does not run."""
+        with self._condition:
+            self._command(PollerCommand.RESYNC, reason)
+            self._seek_to, self._stored = None, None
+
+    def skip(self, event_id: int) -> None:
+        """Do not decode this event when its turn comes; what its row may concern is dropped instead.
+
+        :raises IllegalPollerCommand: it does not run.
+        :raises ValueError: the event is applied already.
+        """
+        with self._condition:
+            next_status(self._status, PollerCommand.SKIP)
+            if event_id <= self._position:
+                raise ValueError(f"event {event_id} is applied already")
+            self._applier.skip(event_id)
+
+    def fail(self, reason: str) -> None:
+        """Something is wrong that following the log cannot repair; wait for an operator. Ignored when not running."""
+        with self._condition:
+            if self._status in (PollerStatus.STOPPED, PollerStatus.DISABLED, PollerStatus.ERROR):
+                return
+            self._command(PollerCommand.FAIL, reason)
+        _LOGGER.error("the event poller waits for an operator: %s", reason)
+
+    def disable(self) -> None:
+        """:raises IllegalPollerCommand: it is disabled already."""
+        with self._condition:
+            self._command(PollerCommand.DISABLE, "switched off")
+
+    def enable(self) -> None:
+        """Leaves it stopped. :raises IllegalPollerCommand: it is enabled."""
+        with self._condition:
+            self._command(PollerCommand.ENABLE, "switched on, not started yet")
+
+    def wait_until_idle(self, timeout_s: float) -> bool:
+        """Wait for a running step to end, ``timeout_s`` at most; whether none runs."""
+        with self._condition:
+            return self._condition.wait_for(lambda: not self._stepping, timeout_s)
+
+    def _command(self, command: PollerCommand, reason: str) -> None:
+        """Under the lock."""
+        self._move(next_status(self._status, command), reason)
+        self._requests += 1
+        self._condition.notify_all()
+
+    def _move(self, status: PollerStatus, reason: str) -> None:
+        """Under the lock."""
+        if status is not self._status:
+            self._since_s = self._clock.epoch_s()
+        self._status, self._reason = status, reason
+        self._show_status()
+
+    def _show_status(self) -> None:
+        if self._metrics is not None:
+            for status in PollerStatus:
+                self._metrics.status.labels(status.value).set(status is self._status)
+
+    # ---- stepping ----
+
+    def step(self) -> StepResult:
+        """Read and apply one batch, or begin anew if that is due. Never raises for what log, database or sink do."""
+        with self._condition:
+            if self._stepping:
+                return StepResult(StepOutcome.BUSY, self._position, 0, self._interval_s())
+            self._take_lead()
+        return self._lead()
+
+    def ensure_applied(self, position: int, timeout_s: float) -> bool:
+        """Whether everything up to ``position`` is applied, stepping for it if necessary. Thread-safe.
+
+        False after ``timeout_s``, or sooner if it cannot become true: the poller does not follow the log, the database
+        is away, or the log does not reach so far. The time limit bounds the waiting for other threads; a step of this
+        thread's own is bounded by the database's time-outs.
+        """
+        deadline_s = self._clock.monotonic_s() + timeout_s
+        with self._condition:
+            begun_before = self._steps
+        while True:
+            with self._condition:
+                answer = self._answer(position, begun_before)
+                while answer is None and self._stepping:
+                    left_s = deadline_s - self._clock.monotonic_s()
+                    if left_s <= 0 or not self._condition.wait(left_s):
+                        return False
+                    answer = self._answer(position, begun_before)
+                if answer is not None:
+                    return answer
+                if self._clock.monotonic_s() >= deadline_s:
+                    return False
+                self._take_lead()
+            self._lead()
+
+    def _answer(self, position: int, begun_before: int) -> bool | None:
+        """Under the lock: what ``ensure_applied`` returns, or ``None`` if another step may come nearer."""
+        follows = self._status is PollerStatus.ACTIVE
+        if position <= self._position and (follows or self._status is PollerStatus.PAUSED):
+            return True
+        if not follows and self._status is not PollerStatus.NEEDS_RESYNC:
+            return False
+        number, outcome = self._last_finished
+        ended = outcome not in (StepOutcome.MORE, StepOutcome.RESYNCED)
+        return False if number > begun_before and ended else None
+
+    def _take_lead(self) -> None:
+        """Under the lock."""
+        self._stepping = True
+        self._steps += 1
+
+    def _lead(self) -> StepResult:
+        """One step by the thread that took the lead."""
+        outcome, received = StepOutcome.IDLE, 0
+        try:
+            outcome, received = self._step()
+        finally:
+            with self._condition:
+                self._stepping = False
+                self._last_finished = (self._steps, outcome)
+                result = StepResult(outcome, self._position, received, self._next_step_in_s(outcome))
+                self._condition.notify_all()
+        return result
+
+    def _next_step_in_s(self, outcome: StepOutcome) -> float:
+        if outcome in (StepOutcome.MORE, StepOutcome.RESYNCED):
+            return 0.0
+        if outcome in (StepOutcome.DATABASE_AWAY, StepOutcome.SINK_FAILED):
+            exponent = min(30, max(0, self._counters.consecutive_fetch_failures - 1))
+            wait_s = min(self._options.longest_backoff_s, self._options.first_backoff_s * float(2**exponent))
+            return wait_s * random.uniform(0.5, 1.0)
+        return self._interval_s()
+
+    def _interval_s(self) -> float:
+        return self._options.poll_interval_s * random.uniform(1 - self._options.jitter, 1 + self._options.jitter)
+
+    def _step(self) -> tuple[StepOutcome, int]:
+        with self._condition:
+            status, requests, stored = self._status, self._requests, self._stored
+        if status is PollerStatus.NEEDS_RESYNC:
+            if stored is None or not self._prove(stored, requests):
+                return self._begin_anew(requests), 0
+            status = self._status
+        if status is not PollerStatus.ACTIVE:
+            return StepOutcome.IDLE, 0
+        try:
+            return self._advance()
+        except LogDiscontinuity as hole:
+            with self._condition:
+                if self._status is not PollerStatus.ACTIVE or self._requests != requests:
+                    return StepOutcome.IDLE, 0  # a command came first; what it leads to proves the log again
+                self._move(PollerStatus.NEEDS_RESYNC, str(hole))
+                self._seek_to = None
+                self._condition.notify_all()
+            _LOGGER.warning("everything held is dropped: %s", hole)
+            return self._begin_anew(requests), 0
+
+    # ---- reading ----
+
+    def _read(self, after_event_id: int, limit: int) -> tuple[LogHead, LogPage] | None:
+        """The end of the log, then a page of it: whatever the head counts must be in a complete page. None: away."""
+        began_s = self._clock.monotonic_s()
+        try:
+            head = self._log.head()
+            page = self._log.fetch(after_event_id, limit)
+        except Exception as error:
+            self._count_fetch_failure(error)
+            return None
+        took_s = self._clock.monotonic_s() - began_s
+        with self._condition:
+            self._counters.consecutive_fetch_failures = 0
+            self._counters.fetch_durations = self._counters.fetch_durations.with_one(took_s)
+            self._head_event_id = head.last_event_id
+        if self._metrics is not None:
+            self._metrics.fetch_duration.observe(took_s)
+        return head, page
+
+    def _count_fetch_failure(self, error: Exception) -> None:
+        with self._condition:
+            self._counters.fetch_failures += 1
+            self._counters.consecutive_fetch_failures += 1
+            self._counters.last_fetch_error = f"{type(error).__name__}: {error}"
+            is_first = self._counters.consecutive_fetch_failures == 1
+        if is_first:
+            _LOGGER.warning("the notification log cannot be read: %s", error)
+
+    def _advance(self) -> tuple[StepOutcome, int]:
+        """One batch. Raises ``LogDiscontinuity``."""
+        place = self.position()
+        asked_at_s = self._clock.monotonic_s()
+        read = self._read(max(0, place.event_id - 1), self._options.batch_size + 1)
+        if read is None:
+            return StepOutcome.DATABASE_AWAY, 0
+        head, page = read
+        rows = rows_after(place, head, page)
+        if rows:
+            self._applier.apply(rows)
+        caught_up = page.exhausted or rows == [] or rows[-1].event_id >= head.last_event_id
+        reached = rows[-1].event_id if rows else place.event_id
+        with self._condition:
+            if rows:
+                self._position = reached
+                self._row_digest = digest_of([row for row in rows if row.event_id == reached])
+            self._server_identity = head.server_identity
+            self._head_event_id = max(head.last_event_id, reached)
+            if reached >= head.last_event_id:
+                self._current_at_s = asked_at_s
+        self._show_position()
+        return (StepOutcome.CAUGHT_UP if caught_up else StepOutcome.MORE), len(rows)
+
+    def _show_position(self) -> None:
+        if self._metrics is not None:
+            self._metrics.position.set(self._position)
+            self._metrics.lag.set(max(0, self._head_event_id - self._position))
+
+    # ---- beginning anew ----
+
+    def _prove(self, stored: LogPosition, requests: int) -> bool:
+        """Whether the stored place is one of this log; then it is taken."""
+        read = self._read(max(0, stored.event_id - 1), 2)
+        if read is None:
+            return False
+        try:
+            rows_after(stored, *read)
+        except LogDiscontinuity as hole:
+            _LOGGER.warning("the stored position is not used: %s", hole)
+            return False
+        with self._condition:
+            if self._requests == requests:
+                self._take(stored, f"goes on at the stored position {stored.event_id}")
+        return True
+
+    def _begin_anew(self, requests: int) -> StepOutcome:
+        """Drop everything and take a place: the end of the log, read before, or where an operator wants it."""
+        with self._condition:
+            seek_to, reason = self._seek_to, self._reason
+        try:
+            head = self._log.head()
+            event_id = head.last_event_id if seek_to is None else min(seek_to, head.last_event_id)
+            page = self._log.fetch(event_id - 1, 1) if event_id > 0 else LogPage((), False)
+        except Exception as error:
+            self._count_fetch_failure(error)
+            return StepOutcome.DATABASE_AWAY
+        here = [row for row in page.rows if row.event_id == event_id]
+        place = LogPosition(event_id, digest_of(here), head.server_identity)
+        try:
+            self._sink.reset(reason, event_id)
+        except Exception:
+            _LOGGER.exception("what is held could not be dropped; it will be tried again")
+            return StepOutcome.SINK_FAILED
+        with self._condition:
+            self._head_event_id = max(head.last_event_id, event_id)
+            self._counters.consecutive_fetch_failures = 0
+            self._counters.resyncs += 1
+            if self._requests == requests:
+                self._take(place, f"began anew at event {event_id}: {reason}")
+        self._show_position()
+        return StepOutcome.RESYNCED
+
+    def _take(self, place: LogPosition, reason: str) -> None:
+        """Under the lock."""
+        self._position, self._row_digest, self._server_identity = (
+            place.event_id,
+            place.row_digest,
+            place.server_identity,
+        )
+        self._current_at_s = None
+        self._seek_to, self._stored = None, None
+        self._move(PollerStatus.ACTIVE, reason)

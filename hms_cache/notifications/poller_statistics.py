@@ -1,0 +1,141 @@
+"""What a poller counts, as plain values for whoever shows them."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hms_cache.clock import Clock
+from hms_cache.notifications.events import EventHeader
+
+_TICK_S = 5.0
+# The last failed events, with their reasons: enough for a page; the count is kept apart.
+_REMEMBERED_FAILURES = 50
+
+
+class MovingRate:
+    """Events per second, exponentially weighted over a window as Unix load averages are (ticks of 5 s).
+
+    Not safe to share by itself; the poller's lock guards it.
+    """
+
+    def __init__(self, window_s: float, clock: Clock) -> None:
+        self._keep = math.exp(-_TICK_S / window_s)
+        self._clock = clock
+        self._ticked_at_s = clock.monotonic_s()
+        self._counted = 0
+        self._rate: float | None = None
+
+    def add(self, count: int) -> None:
+        self._tick()
+        self._counted += count
+
+    def per_second(self) -> float:
+        """The rate as of the last full tick; 0 before the first."""
+        self._tick()
+        return self._rate or 0.0
+
+    def _tick(self) -> None:
+        ticks = int((self._clock.monotonic_s() - self._ticked_at_s) / _TICK_S)
+        if ticks <= 0:
+            return
+        self._ticked_at_s += ticks * _TICK_S
+        now = self._counted / _TICK_S
+        self._counted = 0
+        self._rate = now if self._rate is None else self._rate * self._keep + now * (1 - self._keep)
+        self._rate *= self._keep ** (ticks - 1)
+
+
+class Durations(NamedTuple):
+    """How long a kind of work took, over all runs."""
+
+    runs: int = 0
+    total_s: float = 0.0
+    longest_s: float = 0.0
+    last_s: float = 0.0
+
+    def with_one(self, seconds: float) -> Durations:
+        return Durations(self.runs + 1, self.total_s + seconds, max(self.longest_s, seconds), seconds)
+
+
+class EventFailure(NamedTuple):
+    """An event that could not be decoded or applied, and what was done about it."""
+
+    header: EventHeader
+    reason: str
+    at_s: float
+
+
+class PollerStatistics(NamedTuple):
+    """A moment's view. Rates are received events per second over 1, 5 and 15 minutes."""
+
+    position: int
+    head_event_id: int
+    pending_events: int
+    seconds_since_current: float
+    received: int
+    applied: int
+    skipped: Mapping[str, int]
+    failed: int
+    failures: tuple[EventFailure, ...]
+    resyncs: int
+    fetch_failures: int
+    consecutive_fetch_failures: int
+    last_fetch_error: str
+    fetch_durations: Durations
+    apply_durations: Durations
+    newest_event_delay_s: float
+    rate_1_minute: float
+    rate_5_minutes: float
+    rate_15_minutes: float
+
+
+@dataclass(slots=True)
+class PollerCounters:
+    """The values behind ``PollerStatistics``; guarded by the poller's lock."""
+
+    clock: Clock
+    received: int = 0
+    applied: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    failed: int = 0
+    failures: deque[EventFailure] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_FAILURES))
+    resyncs: int = 0
+    fetch_failures: int = 0
+    consecutive_fetch_failures: int = 0
+    last_fetch_error: str = ""
+    fetch_durations: Durations = field(default_factory=Durations)
+    apply_durations: Durations = field(default_factory=Durations)
+    newest_event_delay_s: float = 0.0
+    rates: tuple[MovingRate, MovingRate, MovingRate] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rates = (MovingRate(60, self.clock), MovingRate(300, self.clock), MovingRate(900, self.clock))
+
+    def snapshot(self, position: int, head_event_id: int, current_at_s: float | None) -> PollerStatistics:
+        """``current_at_s``: when the poller was last known to be at the log's end (monotonic), if ever."""
+        age_s = math.inf if current_at_s is None else max(0.0, self.clock.monotonic_s() - current_at_s)
+        return PollerStatistics(
+            position=position,
+            head_event_id=head_event_id,
+            pending_events=max(0, head_event_id - position),
+            seconds_since_current=age_s,
+            received=self.received,
+            applied=self.applied,
+            skipped=dict(self.skipped),
+            failed=self.failed,
+            failures=tuple(self.failures),
+            resyncs=self.resyncs,
+            fetch_failures=self.fetch_failures,
+            consecutive_fetch_failures=self.consecutive_fetch_failures,
+            last_fetch_error=self.last_fetch_error,
+            fetch_durations=self.fetch_durations,
+            apply_durations=self.apply_durations,
+            newest_event_delay_s=self.newest_event_delay_s,
+            rate_1_minute=self.rates[0].per_second(),
+            rate_5_minutes=self.rates[1].per_second(),
+            rate_15_minutes=self.rates[2].per_second(),
+        )
