@@ -17,8 +17,8 @@ def schema() -> None:
 @schema.command("init")
 @configuration_options
 def init(**options: Any) -> None:
-    """Create the schema in an empty database. One that is there already is left as it is."""
-    from hms_cache.app.database_schema import create_schema
+    """Create the schema. One that is there already is left as it is."""
+    from hms_cache.app.database import create_schema
 
     click.echo(create_schema(load_configuration(**options).settings))
 
@@ -26,12 +26,17 @@ def init(**options: Any) -> None:
 @schema.command("check")
 @configuration_options
 def check(**options: Any) -> None:
-    """Tell the schema's version and what differs from what this program needs. Exit status 1 when it cannot be used."""
-    from hms_cache.app.database_schema import schema_differences
+    """Tell the schema's version and how it differs from Hive 4.0's.
+
+    Exit status 0: as Hive 4.0 makes it, or an older or newer version with what those lack or add. Status 1: no schema,
+    one that cannot be served, or one that calls itself 4.0 and is not.
+    """
+    from hms_cache.app.database import report_schema
     from hms_cache.errors import SchemaError
 
-    settings = load_configuration(**options).settings
-    version, differences = schema_differences(settings)
-    if differences:
-        raise SchemaError("\n".join(differences))
-    click.echo(f"the schema is sound: version {version}")
+    version, differences = report_schema(load_configuration(**options).settings)
+    for difference in differences:
+        click.echo(difference)
+    if differences and version.startswith("4.0."):
+        raise SchemaError(f"the schema calls itself {version} but has {len(differences)} differences")
+    click.echo(f"the schema can be served: version {version}, {len(differences)} differences from 4.0")

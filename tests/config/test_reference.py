@@ -6,6 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from hms_cache.config import Settings, load
 from hms_cache.config.reference import markdown, toml
 from hms_cache.config.setting import facts_of
@@ -42,3 +44,18 @@ def test_every_setting_says_what_it_is_and_why_its_number() -> None:
 def test_no_site_key_stands_for_two_settings() -> None:
     keys = [key for reference in all_settings() for key in facts_of(reference.field).site_keys]
     assert len(keys) == len(set(keys)) == len(settings_by_site_key())
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "conf").iterdir()), ids=lambda path: path.name)
+def test_every_example_loads(path: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hush\n")
+    text = path.read_text().replace("/run/secrets/database-password", str(secret))
+    copy = tmp_path / path.name
+    copy.write_text(text)
+    if path.suffix == ".toml":
+        configuration = load(config_file=copy, environment={})
+    else:
+        configuration = load(site_files=[copy], environment={})
+        assert configuration.settings.database.url == "mysql+pymysql://127.0.0.1:3306/metastore"
+    assert configuration.origins or path.name == "hms-cache.toml"

@@ -1,0 +1,101 @@
+"""The database at the start: opened from the settings, its schema there and usable, Hive's first rows in it."""
+
+from __future__ import annotations
+
+import re
+
+from hms_cache.config import Settings, finite_s
+from hms_cache.config.database_url import masked
+from hms_cache.errors import SchemaError
+from hms_cache.metrics.registry import DatabaseMetrics
+from hms_cache.store.database import Database, DatabaseOptions
+from hms_cache.store.schema.check import check_schema, schema_version
+from hms_cache.store.schema.init import ensure_default_database, ensure_default_roles, init_schema
+from hms_cache.store.transactions import WriteTransaction, run_write
+
+#: The oldest schema that is used as it is; what it lacks, features of the store do without.
+OLDEST_SCHEMA = (3, 1)
+
+#: Stands for ``inf`` where a driver wants a number: a day, longer than any statement or client lives.
+_LONGEST_S = 86400.0
+
+
+def open_database(settings: Settings, metrics: DatabaseMetrics | None = None) -> Database:
+    """The database of the settings. Nothing is connected yet."""
+    given = settings.database
+    options = DatabaseOptions(
+        pool_size=given.pool_size,
+        check_pool_size=given.check_pool_size,
+        pool_timeout_s=finite_s(given.pool_timeout_s) or _LONGEST_S,
+        connect_timeout_s=finite_s(given.connect_timeout_s) or _LONGEST_S,
+        statement_timeout_s=finite_s(given.statement_timeout_s) or _LONGEST_S,
+        recycle_s=finite_s(given.recycle_s) or _LONGEST_S,
+        retry_attempts=given.retry_attempts,
+        retry_total_s=given.retry_total_s,
+    )
+    return Database(given.sqlalchemy_url(), options, metrics=metrics)
+
+
+def require_schema(database: Database, settings: Settings) -> None:
+    """See that the database can be served: an embedded one gets its schema, any other must have it.
+
+    Raises ``SchemaError`` that names the command to run, ``DatabaseUnavailable`` when it does not answer.
+    """
+    version = schema_version(database)
+    if version is None:
+        if not settings.database.is_sqlite:
+            raise SchemaError(
+                "the database has no metastore schema",
+                remedy=f"Create it: hms-cache schema init --database '{masked(settings.database.url)}'",
+            )
+        init_schema(database)
+        return
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    if numbers is None or (int(numbers[1]), int(numbers[2])) < OLDEST_SCHEMA:
+        raise SchemaError(
+            f"the database has a metastore schema of version {version}; 3.1 and later can be served",
+            remedy="Upgrade it with Hive's schematool first.",
+        )
+
+
+def ensure_first_rows(database: Database, settings: Settings) -> None:
+    """The roles and the database ``default`` that every metastore has, as Hive's server makes them when it starts."""
+
+    def work(transaction: WriteTransaction) -> None:
+        now_s = int(database.clock.epoch_s())
+        ensure_default_roles(transaction.connection, now_s)
+        ensure_default_database(transaction.connection, settings.warehouse.directory, now_s, database.features)
+
+    run_write(database, work)
+
+
+def create_schema(settings: Settings) -> str:
+    """What ``hms-cache schema init`` does; the sentence it prints."""
+    database = open_database(settings)
+    try:
+        before = schema_version(database)
+        if before is not None:
+            return f"the database has its schema already: version {before}"
+        init_schema(database)
+        return f"created the schema: version {schema_version(database)}"
+    finally:
+        database.close()
+
+
+def report_schema(settings: Settings) -> tuple[str, list[str]]:
+    """What ``hms-cache schema check`` tells: the schema's version, and what differs from Hive 4.0's, a line each.
+
+    Raises ``SchemaError`` when there is no schema, or one that cannot be served.
+    """
+    database = open_database(settings)
+    try:
+        version = schema_version(database)
+        if version is None:
+            raise SchemaError(
+                "the database has no metastore schema",
+                remedy=f"Create it: hms-cache schema init --database '{masked(settings.database.url)}'",
+            )
+        require_schema(database, settings)
+        return version, [str(difference) for difference in check_schema(database)]
+    finally:
+        database.close()
