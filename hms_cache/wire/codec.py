@@ -1,0 +1,96 @@
+"""One struct to bytes and back, with Thrift's C extension."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any, Final, TypeVar
+
+from thrift.protocol import fastbinary
+
+from hms_cache.wire.errors import MalformedMessage, MessageTooDeep, TruncatedMessage, UnencodableReply
+
+T = TypeVar("T")
+
+#: `TProtocolException.type` when the C decoder refuses to go deeper.
+_DEPTH_LIMIT: Final = 6
+#: What the C extension raises for values that a field cannot carry.
+ENCODING_FAULTS: Final = (TypeError, ValueError, OverflowError, AttributeError)
+
+
+class RanDry(Exception):
+    """The decoder wants more bytes than its buffer holds. Never leaves this package."""
+
+
+class FixedBuffer:
+    """The transport that the C decoder reads from, over bytes that are all there.
+
+    The decoder reads `cstringio_buf` directly (a BytesIO shares the memory of the bytes it was made from) and calls
+    `cstringio_refill` when it needs more. That call fails, and leaves a mark: the decoder replaces the exception in
+    some places, so the exception that comes out does not tell.
+    """
+
+    __slots__ = ("cstringio_buf", "ran_dry")
+
+    def __init__(self) -> None:
+        self.cstringio_buf = BytesIO()
+        self.ran_dry = False
+
+    def cstringio_refill(self, partial: bytes, needed: int) -> BytesIO:
+        self.ran_dry = True
+        raise RanDry
+
+
+class DecoderState:
+    """What the C decoder asks a protocol object for: the transport, and limits in bytes and in elements.
+
+    Each element of a container has at least one byte, so a number of bytes limits the elements too.
+    """
+
+    __slots__ = ("container_length_limit", "string_length_limit", "trans")
+
+    def __init__(self, transport: Any, limit: int) -> None:
+        self.trans = transport
+        self.string_length_limit = limit
+        self.container_length_limit = limit
+
+
+def is_too_deep(error: BaseException) -> bool:
+    """Whether the C decoder gave up because of nesting."""
+    return getattr(error, "type", None) == _DEPTH_LIMIT
+
+
+def encode_struct(struct: Any, *, compact: bool = False) -> bytes:
+    """The encoded struct: its fields and the closing zero byte, no header. Raises UnencodableReply."""
+    encode = fastbinary.encode_compact if compact else fastbinary.encode_binary
+    try:
+        return encode(struct, [struct.__class__, struct.thrift_spec])  # type: ignore[no-any-return]
+    except ENCODING_FAULTS as error:
+        raise UnencodableReply(f"{type(struct).__name__}: {error}") from error
+
+
+def decode_struct(struct_class: type[T], data: bytes, *, compact: bool = False, start: int = 0) -> T:
+    """Decode one struct that begins at `start`. Bytes after it are ignored.
+
+    Raises MalformedMessage, or its subclass TruncatedMessage if the struct is not complete.
+    """
+    instance = struct_class()
+    spec = struct_class.thrift_spec  # type: ignore[attr-defined]
+    return decode_with([struct_class, spec], instance, data, compact=compact, start=start)
+
+
+def decode_with(typeargs: list[Any], instance: T, data: bytes, *, compact: bool, start: int = 0) -> T:
+    """As `decode_struct`, into `instance`, with the field table of `typeargs` instead of the class's own."""
+    buffer = FixedBuffer()
+    buffer.cstringio_buf = BytesIO(data)
+    buffer.cstringio_buf.seek(start)
+    decode = fastbinary.decode_compact if compact else fastbinary.decode_binary
+    try:
+        decode(instance, DecoderState(buffer, len(data)), typeargs)
+    except Exception as error:
+        name = typeargs[0].__name__
+        if buffer.ran_dry:
+            raise TruncatedMessage(f"{name}: the bytes end early") from None
+        if is_too_deep(error):
+            raise MessageTooDeep(f"{name}: nested too deep") from error
+        raise MalformedMessage(f"{name}: {error}") from error
+    return instance

@@ -1,0 +1,409 @@
+"""Whole messages out of bytes: see MessageReader."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any, Final
+
+from hms_cache.wire.codec import DecoderState, FixedBuffer, is_too_deep
+from hms_cache.wire.encodings import (
+    BINARY,
+    CALL,
+    FRAMED_BINARY,
+    ONEWAY,
+    Encoding,
+    Header,
+    detect,
+    read_header,
+)
+from hms_cache.wire.errors import (
+    MalformedMessage,
+    MessageTooDeep,
+    MessageTooLarge,
+    TruncatedMessage,
+    WireError,
+)
+from hms_cache.wire.methods import METHODS_BY_WIRE_NAME, MethodSpec
+from hms_cache.wire.streaming import MessageStream
+
+#: Hive's own limit (hive.metastore.server.max.message.size).
+DEFAULT_MAX_MESSAGE_BYTES: Final = 100 * 1024 * 1024
+#: 100 MiB of ordinary partitions make 5.5 million objects; 8 million take at most 1.1 GB.
+DEFAULT_MAX_MESSAGE_OBJECTS: Final = 8_000_000
+#: Messages up to this size that have come in one piece are decoded where they lie; their bytes can serve as a key.
+WHOLE_BYTES: Final = 64 * 1024
+
+_FRAME_LENGTH_BYTES: Final = 4
+
+
+class _Skipped:
+    """Stands in for the arguments of an unknown method: knows no field, so the decoder skips them all."""
+
+    thrift_spec = ()
+
+
+_SKIPPED_TABLE: Final = [_Skipped, _Skipped.thrift_spec]
+
+
+class Message:
+    """One request.
+
+    name: the method's name as sent.
+    kind: CALL or ONEWAY, as sent.
+    sequence_id: the client's number for this call, to be echoed in the reply.
+    args: the decoded arguments struct, or None if there is no such method (or the message is only a header, in an
+    error).
+    method: the method's description, or None if there is no such method.
+    encoding: how the connection is encoded, and so the reply.
+    size_bytes: length of the whole message, frame length included.
+    """
+
+    __slots__ = (
+        "_raw",
+        "_sequence_end",
+        "_sequence_start",
+        "args",
+        "encoding",
+        "kind",
+        "method",
+        "name",
+        "sequence_id",
+        "size_bytes",
+    )
+
+    def __init__(self, header: Header, method: MethodSpec | None, encoding: Encoding) -> None:
+        self.name = method.name if method is not None else header.name.decode("utf-8", "replace")
+        self.kind = header.kind
+        self.sequence_id = header.sequence_id
+        self.args: Any = None
+        self.method = method
+        self.encoding = encoding
+        self.size_bytes = 0
+        self._raw: bytes | None = None
+        self._sequence_start = 0
+        self._sequence_end = 0
+
+    @property
+    def expects_reply(self) -> bool:
+        """Whether something is to be written back: neither the method nor the message is one-way."""
+        return self.kind != ONEWAY and (self.method is None or not self.method.oneway)
+
+    @property
+    def key_bytes(self) -> bytes | None:
+        """The message without its sequence id: equal for equal requests of equally encoded connections.
+
+        None for a message of more than 64 KiB, whose bytes were let go. See `MessageReader.peek`.
+        """
+        raw = self._raw
+        if raw is None:
+            return None
+        return raw[: self._sequence_start] + raw[self._sequence_end :]
+
+    def __repr__(self) -> str:
+        return f"<Message {self.name} {self.sequence_id} {self.encoding.name} {self.size_bytes} bytes>"
+
+
+class MessageReader:
+    """Takes the bytes of one connection in any portions and gives its messages, in order.
+
+        reader.feed(data)
+        while (message := reader.next_message()) is not None:
+            …
+
+    What the connection speaks is found out from its first bytes. Arguments are decoded by Thrift's C decoder straight
+    from the bytes that were fed. Limits: `max_message_bytes` for a message with its header, `max_message_objects` for
+    what it may make of them (see `streaming`), 64 levels of nesting (the decoder's own). The reader itself holds no
+    more than one message and what was fed with it.
+
+    Not thread-safe; the calls for one message must come from one thread. After a WireError every further call raises
+    the same.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_data",
+        "_encoding",
+        "_error",
+        "_header",
+        "_max_bytes",
+        "_max_objects",
+        "_message",
+        "_more",
+        "_more_bytes",
+        "_needed",
+        "_position",
+        "_raw_pieces",
+        "_state",
+        "_stream",
+    )
+
+    def __init__(
+        self,
+        max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+        max_message_objects: int = DEFAULT_MAX_MESSAGE_OBJECTS,
+    ) -> None:
+        self._max_bytes = max_message_bytes
+        self._max_objects = max_message_objects
+        self._encoding: Encoding | None = None
+        self._data = b""
+        self._position = 0
+        self._more: list[bytes] = []
+        self._more_bytes = 0
+        self._needed = 0  # bytes of the message without which nothing more can be told
+        self._buffer = FixedBuffer()
+        self._state = DecoderState(self._buffer, max_message_bytes)
+        self._stream: MessageStream | None = None
+        self._message: Message | None = None
+        self._header: Header | None = None
+        self._raw_pieces: list[bytes] | None = None
+        self._error: WireError | None = None
+
+    @property
+    def encoding(self) -> Encoding | None:
+        """How the connection is encoded; None until that shows."""
+        return self._encoding
+
+    @property
+    def buffered_bytes(self) -> int:
+        """How many bytes have been fed and belong to no message that was given out yet."""
+        if self._stream is not None:
+            return self._stream.received_bytes
+        return len(self._data) - self._position + self._more_bytes
+
+    def feed(self, data: bytes | bytearray | memoryview) -> None:
+        """Append bytes that have come. `bytes` are kept, everything else is copied."""
+        if data.__class__ is not bytes:
+            data = bytes(data)
+        if self._stream is not None:
+            self._push(data)
+        elif self._position >= len(self._data) and not self._more:
+            self._data = data
+            self._position = 0
+        else:
+            self._more.append(data)
+            self._more_bytes += len(data)
+
+    def peek(self) -> tuple[bytes, bytes] | None:
+        """The key and the sequence id of what might be one whole request: (`Message.key_bytes`, 4 bytes).
+
+        For answering a request that was seen before without decoding it. The key of a whole request is never the
+        beginning of another, so a key that is known from `Message.key_bytes` proves that the request is whole: answer
+        it (`ReplyTemplate.render`) and call `drop_peeked`. Otherwise go on with `next_message`.
+
+        None if it cannot be: the connection is not in (framed or unframed) binary, or what was fed last is not the
+        start of a message.
+        """
+        data = self._data
+        size = len(data)
+        if self._position or self._more or self._stream is not None or not 16 <= size <= WHOLE_BYTES:
+            return None
+        encoding = self._encoding
+        if encoding is BINARY:
+            sequence_start = 8 + int.from_bytes(data[4:8], "big")
+        elif encoding is FRAMED_BINARY:
+            sequence_start = 12 + int.from_bytes(data[8:12], "big")
+        else:
+            return None
+        sequence_end = sequence_start + 4
+        if sequence_end > size:
+            return None
+        return data[:sequence_start] + data[sequence_end:], data[sequence_start:sequence_end]
+
+    def drop_peeked(self) -> None:
+        """Take the request that `peek` showed as read."""
+        self._data = b""
+
+    def next_message(self) -> Message | None:
+        """The next whole message, or None if more bytes are needed. Raises WireError."""
+        if self._error is not None:
+            raise self._error
+        try:
+            if self._stream is not None:
+                return self._resume()
+            return self._read()
+        except WireError as error:
+            if error.message is None:
+                error.message = self._message
+            self._error = error
+            self.close()
+            raise
+
+    def end(self) -> None:
+        """Say that no more bytes will come. Raises TruncatedMessage if they ended in the middle of a message."""
+        waiting = self.buffered_bytes
+        self.close()
+        if waiting and self._error is None:
+            self._error = TruncatedMessage(f"the connection ended within a message, after {waiting} bytes of it")
+            raise self._error
+
+    def close(self) -> None:
+        """Let go of everything that is buffered."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+        self._data = b""
+        self._position = 0
+        self._more = []
+        self._more_bytes = 0
+        self._message = None
+        self._raw_pieces = None
+
+    def _read(self) -> Message | None:
+        data = self._data
+        if self._more:
+            if len(data) - self._position + self._more_bytes < self._needed:
+                return None
+            data = self._data = b"".join((data[self._position :], *self._more))
+            self._position = 0
+            self._more = []
+            self._more_bytes = 0
+        start = self._position
+        if start >= len(data):
+            return None
+        encoding = self._encoding
+        if encoding is None:
+            encoding = self._encoding = detect(data, self._max_bytes)
+            if encoding is None:
+                self._needed = 5
+                return None
+        frame_end = None
+        header_start = start
+        if encoding.framed:
+            header_start = start + _FRAME_LENGTH_BYTES
+            if len(data) < header_start:
+                self._needed = _FRAME_LENGTH_BYTES
+                return None
+            length = int.from_bytes(data[start:header_start], "big")
+            if length > self._max_bytes:
+                raise MessageTooLarge(f"a frame of {length} bytes is larger than {self._max_bytes} bytes")
+            frame_end = header_start + length
+            if len(data) < frame_end and length <= WHOLE_BYTES:
+                self._needed = _FRAME_LENGTH_BYTES + length
+                return None
+        header = read_header(encoding, data, header_start)
+        if isinstance(header, int):
+            if frame_end is not None and header_start + header > frame_end:
+                raise MalformedMessage("the message does not end within its frame")
+            self._needed = header_start - start + header
+            return None
+        return self._decode(encoding, header, start, frame_end)
+
+    def _decode(self, encoding: Encoding, header: Header, start: int, frame_end: int | None) -> Message | None:
+        if header.kind not in (CALL, ONEWAY):
+            raise MalformedMessage(f"a message of kind {header.kind} is no request")
+        data = self._data
+        arguments_start = header.arguments_start
+        method = METHODS_BY_WIRE_NAME.get(header.name)
+        message = self._message = Message(header, method, encoding)
+        end = len(data) if frame_end is None else frame_end
+        if arguments_start > end:
+            raise MalformedMessage("the message does not end within its frame")
+        if end - start > WHOLE_BYTES or end > len(data):
+            return self._start_stream(header, start, frame_end)
+        arguments, table = (method.args_class(), method.args_table) if method is not None else (None, _SKIPPED_TABLE)
+        buffer = self._buffer
+        buffer.cstringio_buf = source = BytesIO(data)
+        source.seek(arguments_start)
+        self._state.container_length_limit = self._max_bytes if frame_end is None else end - arguments_start
+        try:
+            encoding.decode(arguments, self._state, table)
+        except Exception as error:
+            if buffer.ran_dry:
+                buffer.ran_dry = False
+                if frame_end is None:
+                    return self._start_stream(header, start, None)
+                raise MalformedMessage("the message does not end within its frame") from None
+            if is_too_deep(error):
+                raise MessageTooDeep("the arguments are nested too deep") from error
+            raise MalformedMessage(f"the arguments cannot be decoded: {error}") from error
+        stop = source.tell()
+        if stop != end:
+            if frame_end is not None:
+                raise MalformedMessage("the frame does not end with its message")
+            self._position = stop
+            raw = data[start:stop]
+        else:
+            self._position = end
+            if end == len(data):
+                self._data = b""
+                self._position = 0
+            raw = data if start == 0 and end == len(data) else data[start:end]
+        if len(raw) > self._max_bytes:
+            raise MessageTooLarge(f"the message is larger than {self._max_bytes} bytes")
+        return self._finish(message, arguments, header, start, raw)
+
+    def _finish(self, message: Message, arguments: Any, header: Header, start: int, raw: bytes) -> Message:
+        """Complete the message with its arguments and its bytes."""
+        message._raw = raw
+        message._sequence_start = header.sequence_start - start
+        message._sequence_end = header.sequence_end - start
+        message.size_bytes = len(raw)
+        method = message.method
+        if method is not None:
+            if method.reread is not None:
+                arguments = method.reread(arguments, raw[header.arguments_start - start :], message.encoding.compact)
+            message.args = arguments
+        self._message = None
+        return message
+
+    def _start_stream(self, header: Header, start: int, frame_end: int | None) -> Message | None:
+        """Go on with a decoder that waits for what has not come."""
+        message = self._message
+        assert message is not None
+        method = message.method
+        used = header.arguments_start - start
+        if frame_end is None:
+            limit = self._max_bytes - used
+            if limit <= 0:
+                raise MessageTooLarge(f"the message is larger than {self._max_bytes} bytes")
+        else:
+            limit = frame_end - header.arguments_start
+        table = method.args_table if method is not None else _SKIPPED_TABLE
+        self._stream = MessageStream(message.encoding, table, limit, self._max_objects)
+        self._header = Header(
+            header.kind,
+            header.name,
+            header.sequence_id,
+            header.sequence_start - start,
+            header.sequence_end - start,
+            used,
+        )
+        data = self._data
+        self._data = b""
+        self._position = 0
+        self._raw_pieces = [data[start : header.arguments_start]]
+        self._push(data[header.arguments_start :])
+        return self._resume()
+
+    def _push(self, data: bytes) -> None:
+        """Give the stream more, and keep the bytes as long as somebody may want them."""
+        stream = self._stream
+        assert stream is not None and self._message is not None
+        stream.push(data)
+        if self._raw_pieces is not None:
+            method = self._message.method
+            if stream.received_bytes > WHOLE_BYTES and (method is None or method.reread is None):
+                self._raw_pieces = None
+            else:
+                self._raw_pieces.append(data)
+
+    def _resume(self) -> Message | None:
+        stream, message, header = self._stream, self._message, self._header
+        assert stream is not None and message is not None and header is not None
+        arguments = stream.resume()
+        if arguments is None:
+            return None
+        if message.encoding.framed and stream.decoded_bytes != stream.bytes_limit:
+            raise MalformedMessage("the frame does not end with its message")
+        size = header.arguments_start + stream.decoded_bytes
+        pieces, self._raw_pieces = self._raw_pieces, None
+        self._data = stream.rest()
+        self._position = 0
+        self._stream = None
+        self._header = None
+        if pieces is not None:
+            return self._finish(message, arguments, header, 0, b"".join(pieces)[:size])
+        message.size_bytes = size
+        message.args = arguments if message.method is not None else None
+        self._message = None
+        return message

@@ -1,0 +1,110 @@
+"""Results and faults to bytes, as the connection of the request speaks.
+
+A reply is [frame length,] header, payload. The payload, a result struct, depends on nothing but the protocol (binary
+or compact), so it can be kept and sent again: `encode_payload` once, then `encode_reply_from_payload`, or, for a
+request that is answered from its own bytes, a `ReplyTemplate`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from thrift.Thrift import TApplicationException, TType
+
+from hms_cache.wire.codec import ENCODING_FAULTS
+from hms_cache.wire.encodings import EXCEPTION, REPLY, Encoding, write_header
+from hms_cache.wire.errors import UnencodableReply
+from hms_cache.wire.messages import Message
+from hms_cache.wire.methods import MethodSpec
+
+_FAULT_TABLE: Final = [
+    TApplicationException,
+    (None, (1, TType.STRING, "message", "UTF8", None), (2, TType.I32, "type", None, None)),
+]
+#: A frame length is a signed 32-bit number.
+_MAX_FRAME_BYTES: Final = 0x7FFFFFFF
+_SEQUENCE_BYTES: Final = 4
+
+
+def encode_payload(encoding: Encoding, method: MethodSpec, result: Any) -> bytes:
+    """The encoded result struct. Raises UnencodableReply."""
+    try:
+        return encoding.encode(result, method.result_table)
+    except ENCODING_FAULTS as error:
+        raise UnencodableReply(f"result of {method.name}: {error}") from error
+
+
+def encode_reply(message: Message, result: Any) -> bytes:
+    """The whole reply for a result struct (`MethodSpec.result`, `MethodSpec.result_for`). Raises UnencodableReply.
+
+    Only for messages with a known method that is not one-way.
+    """
+    method = message.method
+    assert method is not None
+    return encode_reply_from_payload(message, encode_payload(message.encoding, method, result))
+
+
+def encode_reply_from_payload(message: Message, payload: bytes) -> bytes:
+    """The whole reply for a result that is encoded already, by the protocol of this connection."""
+    return reply_header(message, len(payload)) + payload
+
+
+def reply_header(message: Message, payload_bytes: int) -> bytes:
+    """What goes before a payload of this length; for payloads that are written in pieces.
+
+    Raises UnencodableReply if the connection is framed and no frame can be that long (2 GiB).
+    """
+    return _with_frame_length(message, REPLY, payload_bytes)
+
+
+def encode_exception(message: Message, fault: TApplicationException) -> bytes:
+    """The whole reply for a fault that no method declares: unknown method, internal error, …
+
+    Characters that have no UTF-8 form (half a surrogate pair) are replaced in its text.
+    """
+    text = fault.message
+    safe = TApplicationException(
+        fault.type, text.encode("utf-8", "replace").decode("utf-8") if text is not None else None
+    )
+    payload = message.encoding.encode(safe, _FAULT_TABLE)
+    return _with_frame_length(message, EXCEPTION, len(payload)) + payload
+
+
+def _with_frame_length(message: Message, kind: int, payload_bytes: int) -> bytes:
+    encoding = message.encoding
+    method = message.method
+    name = method.wire_name if method is not None else message.name.encode("utf-8", "replace")
+    header = write_header(encoding, kind, name, message.sequence_id)
+    if not encoding.framed:
+        return header
+    length = len(header) + payload_bytes
+    if length > _MAX_FRAME_BYTES:
+        raise UnencodableReply(f"a reply of {length} bytes does not fit in a frame")
+    return length.to_bytes(4, "big") + header
+
+
+class ReplyTemplate:
+    """A whole reply with a gap for the sequence id."""
+
+    __slots__ = ("_after", "_before", "size_bytes")
+
+    def __init__(self, before: bytes, after: bytes) -> None:
+        self._before = before
+        self._after = after
+        self.size_bytes = len(before) + _SEQUENCE_BYTES + len(after)
+
+    def render(self, sequence: bytes) -> bytes:
+        """The reply to the request with this sequence id, as the 4 bytes that `MessageReader.peek` gives."""
+        return self._before + sequence + self._after
+
+
+def reply_template(message: Message, payload: bytes) -> ReplyTemplate | None:
+    """A template of the reply to this request, for all requests with its `key_bytes`.
+
+    None where the sequence id has no fixed place or length, that is, where `MessageReader.peek` gives nothing either.
+    """
+    encoding = message.encoding
+    if encoding.compact or not encoding.strict:
+        return None
+    header = reply_header(message, len(payload))
+    return ReplyTemplate(header[:-_SEQUENCE_BYTES], payload)

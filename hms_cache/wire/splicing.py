@@ -1,0 +1,74 @@
+"""Answers put together from pieces that are encoded already.
+
+A struct's encoding does not depend on where it stands, so tables and partitions that are kept encoded become an
+answer by
+concatenation: field header, list header, elements, closing zero bytes. Each function gives only the bytes around the
+pieces; write them with the pieces as one sequence of buffers.
+
+Field headers in compact depend on the field before: `previous_id` is its id, 0 for the first field.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from thrift.Thrift import TType
+
+from hms_cache.wire.encodings import write_varint
+
+#: Closes a struct, in both protocols.
+STOP: Final = b"\x00"
+
+_COMPACT_TYPES: Final = {
+    TType.BYTE: 3,
+    TType.I16: 4,
+    TType.I32: 5,
+    TType.I64: 6,
+    TType.DOUBLE: 7,
+    TType.STRING: 8,
+    TType.LIST: 9,
+    TType.SET: 10,
+    TType.MAP: 11,
+    TType.STRUCT: 12,
+}
+#: Container sizes below this go into the type byte.
+_LONG_LIST: Final = 15
+
+
+def _zigzag(value: int) -> bytes:
+    return write_varint(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+def field_header(field_id: int, field_type: int, *, compact: bool, previous_id: int = 0) -> bytes:
+    """What goes before the value of a field. Not for booleans, whose compact header is their value."""
+    if not compact:
+        return bytes((field_type,)) + field_id.to_bytes(2, "big", signed=True)
+    delta = field_id - previous_id
+    if 0 < delta <= 15:
+        return bytes((delta << 4 | _COMPACT_TYPES[field_type],))
+    return bytes((_COMPACT_TYPES[field_type],)) + _zigzag(field_id)
+
+
+def list_header(element_type: int, count: int, *, compact: bool) -> bytes:
+    """What goes before the elements of a list or set."""
+    if not compact:
+        return bytes((element_type,)) + count.to_bytes(4, "big")
+    kind = 2 if element_type == TType.BOOL else _COMPACT_TYPES[element_type]
+    if count < _LONG_LIST:
+        return bytes((count << 4 | kind,))
+    return bytes((0xF0 | kind,)) + write_varint(count)
+
+
+def string(data: bytes, *, compact: bool) -> bytes:
+    """A string value."""
+    return (write_varint(len(data)) if compact else len(data).to_bytes(4, "big")) + data
+
+
+def result_start(value_type: int, *, compact: bool) -> bytes:
+    """What goes before the value of a result struct; `STOP` closes it."""
+    return field_header(0, value_type, compact=compact)
+
+
+def list_result_start(element_type: int, count: int, *, compact: bool) -> bytes:
+    """What goes before the elements of a result that is a list; `STOP` closes it."""
+    return result_start(TType.LIST, compact=compact) + list_header(element_type, count, compact=compact)

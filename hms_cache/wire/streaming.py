@@ -1,0 +1,168 @@
+"""Decoding a long message while it arrives.
+
+Thrift's C decoder wants its bytes when it wants them, and an unframed message does not say how long it is. Decoding
+from the start whenever more has come would take quadratic time, and waiting until twice as much has come would wait
+forever for a message that is nearly complete. So the decoder runs in a greenlet: when it asks for bytes that have not
+come, the greenlet is left, and entered again when they have. Each byte is decoded once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from contextlib import suppress
+from io import BytesIO
+from typing import Any, Final
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+from hms_cache.wire.codec import DecoderState, is_too_deep
+from hms_cache.wire.encodings import Encoding
+from hms_cache.wire.errors import MalformedMessage, MessageTooDeep, MessageTooLarge, WireError
+
+#: How much the decoder gets at a time. Small enough for checking often what it makes of them.
+PIECE_BYTES: Final = 64 * 1024
+#: Objects that any message may make, before the ratio below counts. Other threads allocate meanwhile, and are counted
+#: too: this is their margin.
+_FREE_OBJECTS: Final = 1_000_000
+#: Beyond those, one object for this many bytes. Ordinary requests make one of 12 bytes (lists of short names) to one
+#: of 20 (partitions); a message of empty structs makes one of each byte, 136 bytes large.
+_BYTES_PER_OBJECT: Final = 2
+
+
+class MessageStream:
+    """Decodes the arguments of one message from pieces.
+
+    bytes_limit: how many bytes the arguments may have at most; of a framed message, how many they have.
+    framed: whether to run beyond that limit means a malformed message rather than one that is too large.
+    max_objects: how many objects the message may make.
+
+    Use from one thread. Not to be entered from within itself.
+    """
+
+    def __init__(self, encoding: Encoding, typeargs: list[Any], bytes_limit: int, max_objects: int) -> None:
+        self.received_bytes = 0
+        self._encoding = encoding
+        self._typeargs = typeargs
+        self.bytes_limit = bytes_limit
+        self._max_objects = max_objects
+        self._pieces: deque[memoryview] = deque()
+        self._waiting_bytes = 0
+        self._taken_bytes = 0
+        self._buffer = BytesIO()
+        self._blocks_at_entry = 0
+        self._blocks = 0
+        self._failure: WireError | None = None  # the C decoder may replace what is raised through it
+        self._decoder: greenlet | None = greenlet(self._decode)
+
+    def push(self, data: bytes) -> None:
+        """Append bytes that have come. They are kept, not copied."""
+        if data:
+            self._pieces.append(memoryview(data))
+            self._waiting_bytes += len(data)
+            self.received_bytes += len(data)
+
+    def resume(self) -> Any | None:
+        """Decode as far as the bytes go: the arguments struct, or None if there is more to come. Raises WireError."""
+        decoder = self._decoder
+        if decoder is None:
+            raise RuntimeError("this stream has ended")
+        decoder.parent = getcurrent()
+        self._blocks_at_entry = sys.getallocatedblocks()
+        try:
+            arguments = decoder.switch()
+        except MemoryError as error:
+            self._decoder = None
+            raise MessageTooLarge("the message does not fit in memory") from error
+        except Exception as error:
+            self._decoder = None
+            if self._failure is not None:
+                raise self._failure from None
+            if is_too_deep(error):
+                raise MessageTooDeep("the arguments are nested too deep") from error
+            raise MalformedMessage(f"the arguments cannot be decoded: {error}") from error
+        if decoder.dead:
+            self._decoder = None
+            return arguments
+        return None
+
+    def rest(self) -> bytes:
+        """The bytes after the arguments, once `resume` has returned them."""
+        return self._buffer.read() + b"".join(self._pieces)
+
+    @property
+    def decoded_bytes(self) -> int:
+        """How long the arguments were, once `resume` has returned them."""
+        return self._taken_bytes - (len(self._buffer.getvalue()) - self._buffer.tell())
+
+    def close(self) -> None:
+        """End the decoder and let go of what it has made."""
+        decoder, self._decoder = self._decoder, None
+        if decoder is not None and not decoder.dead:
+            decoder.parent = getcurrent()
+            with suppress(Exception):
+                decoder.throw(GreenletExit)
+
+    def _decode(self) -> Any:
+        self._buffer = self._take(b"", 1)
+        transport = _Transport(self, self._buffer)
+        arguments = self._typeargs[0]()
+        self._encoding.decode(arguments, DecoderState(transport, self.bytes_limit), self._typeargs)
+        return arguments
+
+    def refill(self, partial: bytes, needed: int) -> BytesIO:
+        """A buffer that starts with `partial` and holds at least `needed` bytes; waits in the parent for them."""
+        self._count_objects()
+        self._buffer = self._take(partial, needed)
+        return self._buffer
+
+    def _take(self, partial: bytes, needed: int) -> BytesIO:
+        missing = needed - len(partial)
+        if self._taken_bytes + missing > self.bytes_limit:
+            raise self._fail(self._overrun())
+        while self._waiting_bytes < missing:
+            getcurrent().parent.switch()
+            self._blocks_at_entry = sys.getallocatedblocks()
+        wanted = min(max(missing, PIECE_BYTES), self._waiting_bytes, self.bytes_limit - self._taken_bytes)
+        taken: list[bytes | memoryview] = [partial] if partial else []
+        while wanted > 0:
+            piece = self._pieces.popleft()
+            if len(piece) > wanted:
+                self._pieces.appendleft(piece[wanted:])
+                piece = piece[:wanted]
+            taken.append(piece)
+            wanted -= len(piece)
+            self._taken_bytes += len(piece)
+            self._waiting_bytes -= len(piece)
+        return BytesIO(b"".join(taken))
+
+    def _overrun(self) -> WireError:
+        if self._encoding.framed:
+            return MalformedMessage("the message does not end within its frame")
+        return MessageTooLarge(f"the message is larger than {self.bytes_limit} bytes")
+
+    def _count_objects(self) -> None:
+        """Bound what the message makes of its bytes: 100 MiB of empty structs would take 14 GB."""
+        now = sys.getallocatedblocks()
+        self._blocks += max(0, now - self._blocks_at_entry)
+        self._blocks_at_entry = now
+        if self._blocks > min(self._max_objects, _FREE_OBJECTS + self._taken_bytes // _BYTES_PER_OBJECT):
+            text = f"the message makes {self._blocks} objects of its first {self._taken_bytes} bytes"
+            raise self._fail(MessageTooLarge(text))
+
+    def _fail(self, failure: WireError) -> WireError:
+        self._failure = failure
+        return failure
+
+
+class _Transport:
+    """What the C decoder reads from; see `codec.FixedBuffer`."""
+
+    __slots__ = ("_stream", "cstringio_buf")
+
+    def __init__(self, stream: MessageStream, buffer: BytesIO) -> None:
+        self._stream = stream
+        self.cstringio_buf = buffer
+
+    def cstringio_refill(self, partial: bytes, needed: int) -> BytesIO:
+        return self._stream.refill(partial, needed)

@@ -1,0 +1,152 @@
+"""Where the releases disagree about the same bytes, resolved per call.
+
+The IDL has the meaning of 3.1 and later. Here is the rest:
+
+AddDynamicPartitions: 2.3 has the ids 2 dbname, 3 tablename, 4 partitionnames, 5 operationType; later 2 is writeid
+    and the rest comes one later. A request without a write id is read a second time, by the 2.3 table.
+InsertEventRequestData: 2.3 has 1 filesAdded, 2 filesAddedChecksum; later 1 replace, 2 filesAdded and 3
+    filesAddedChecksum. A request without `replace` is read a second time; a list in field 1 means 2.3.
+GetOpenTxnsResponse, field 2: a set in 2.3, a list later. Written as both; a reader skips the type it does not know.
+get_partition_names, exceptions: 1 Meta in 2.3; 1 NoSuchObject, 2 Meta later. Always written under 1, since both are
+    one string.
+create_ischema, exceptions: NoSuchObject is -1 in 3.1, 2 later. Written under both.
+Table, field 16: a string in 2.3 (which its own client never writes), a struct later. The decoder skips the string.
+Database names: plain in 2.3, `@catalog#database` from Java clients since 3.0. See parse_database_name.
+
+The results of drop_database_req and drop_table_req (nothing until 4.2, AsyncOperationResp later) and the exceptions
+of get_table_objects_by_name (none in 3.1 and 4.0) need no bytes of their own: handlers always answer with a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from thrift.Thrift import TType
+
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore, ttypes
+from hms_cache.wire.codec import decode_with
+
+DEFAULT_CATALOG: Final = "hive"
+
+_CATALOG_MARK: Final = "@"
+_CATALOG_SEPARATOR: Final = "#"
+_EMPTY_DATABASE_MARK: Final = "!"
+
+_TEXT: Final = "UTF8"
+_TEXT_LIST: Final = (TType.STRING, _TEXT, False)
+
+#: A second reading of a request: (arguments as read, their bytes, whether they are compact) to arguments.
+Rereading = Callable[[Any, bytes, bool], Any]
+
+
+def parse_database_name(text: str | None, default_catalog: str = DEFAULT_CATALOG) -> tuple[str, str | None]:
+    """Split the database argument of a call into (catalog, database).
+
+    Clients since Hive 3.0 write `@catalog#database`; `@catalog#` stands for "no database" (None) and `@catalog#!` for
+    an empty name. A plain name, or None, belongs to the default catalog. Source: MetaStoreUtils.parseDbName, Hive
+    3.1.
+
+    Raises MetaException if the mark is there and the separator is not.
+    """
+    if not text or text[0] != _CATALOG_MARK:
+        return default_catalog, text
+    catalog, separator, database = text[1:].partition(_CATALOG_SEPARATOR)
+    if not separator:
+        raise ttypes.MetaException(f"{text} is prepended with the catalog marker but has no catalog name in it")
+    if database == _EMPTY_DATABASE_MARK:
+        return catalog, ""
+    return catalog, database or None
+
+
+def format_database_name(catalog: str, database: str | None) -> str:
+    """The argument that `parse_database_name` splits into these two."""
+    if database == "":
+        database = _EMPTY_DATABASE_MARK
+    return f"{_CATALOG_MARK}{catalog}{_CATALOG_SEPARATOR}{database or ''}"
+
+
+_OLD_DYNAMIC_PARTITIONS: Final = (
+    None,
+    (1, TType.I64, "txnid", None, None),
+    (2, TType.STRING, "dbname", _TEXT, None),
+    (3, TType.STRING, "tablename", _TEXT, None),
+    (4, TType.LIST, "partitionnames", _TEXT_LIST, None),
+    (5, TType.I32, "operationType", None, None),
+)
+_OLD_DYNAMIC_PARTITIONS_ARGUMENTS: Final = [
+    ThriftHiveMetastore.add_dynamic_partitions_args,
+    (None, (1, TType.STRUCT, "rqst", [ttypes.AddDynamicPartitions, _OLD_DYNAMIC_PARTITIONS], None)),
+]
+
+
+def reread_add_dynamic_partitions(arguments: Any, data: bytes, compact: bool) -> Any:
+    """Give the request of a 2.3 client, which has no write id, its own field numbers. `writeid` stays None."""
+    if arguments.rqst is None or arguments.rqst.writeid is not None:
+        return arguments
+    blank = ThriftHiveMetastore.add_dynamic_partitions_args()
+    return decode_with(_OLD_DYNAMIC_PARTITIONS_ARGUMENTS, blank, data, compact=compact)
+
+
+_OLD_INSERT_EVENT: Final = (
+    None,
+    (1, TType.LIST, "filesAdded", _TEXT_LIST, None),
+    (2, TType.LIST, "filesAddedChecksum", _TEXT_LIST, None),
+)
+_OLD_FIRE_EVENT_DATA: Final = (
+    None,
+    (1, TType.STRUCT, "insertData", [ttypes.InsertEventRequestData, _OLD_INSERT_EVENT], None),
+)
+_OLD_FIRE_EVENT: Final = (
+    *ttypes.FireEventRequest.thrift_spec[:2],
+    (2, TType.STRUCT, "data", [ttypes.FireEventRequestData, _OLD_FIRE_EVENT_DATA], None),
+    *ttypes.FireEventRequest.thrift_spec[3:6],
+)
+_OLD_FIRE_EVENT_ARGUMENTS: Final = [
+    ThriftHiveMetastore.fire_listener_event_args,
+    (None, (1, TType.STRUCT, "rqst", [ttypes.FireEventRequest, _OLD_FIRE_EVENT], None)),
+]
+
+
+def reread_fire_listener_event(arguments: Any, data: bytes, compact: bool) -> Any:
+    """Give the insert event of a 2.3 client, whose first field is a list, its own field numbers."""
+    request = arguments.rqst
+    insert = request.data.insertData if request is not None and request.data is not None else None
+    if insert is None or insert.replace is not None:
+        return arguments
+    blank = ThriftHiveMetastore.fire_listener_event_args()
+    old = decode_with(_OLD_FIRE_EVENT_ARGUMENTS, blank, data, compact=compact)
+    return arguments if old.rqst.data.insertData.filesAdded is None else old
+
+
+REREADINGS: Final[dict[str, Rereading]] = {
+    "add_dynamic_partitions": reread_add_dynamic_partitions,
+    "fire_listener_event": reread_fire_listener_event,
+}
+
+
+def _get_open_txns_result() -> list[Any]:
+    spec = ttypes.GetOpenTxnsResponse.thrift_spec
+    as_set = (2, TType.SET, "open_txns", (TType.I64, None, False), None)
+    both = (*spec[:2], as_set, *spec[2:])
+    result = ThriftHiveMetastore.get_open_txns_result
+    success = (0, TType.STRUCT, "success", [ttypes.GetOpenTxnsResponse, both], None)
+    return [result, (success, *result.thrift_spec[1:])]
+
+
+def _create_ischema_result() -> list[Any]:
+    result = ThriftHiveMetastore.create_ischema_result
+    no_such_object = result.thrift_spec[2]
+    return [result, ((-1, *no_such_object[1:]), *result.thrift_spec)]
+
+
+#: Result field tables that write more than the class's own, by method.
+RESULT_TABLES: Final[dict[str, list[Any]]] = {
+    "get_open_txns": _get_open_txns_result(),
+    "create_ischema": _create_ischema_result(),
+}
+
+#: Result attributes for exceptions that must not be written under their own, by method.
+EXCEPTION_ATTRIBUTES: Final[dict[str, dict[type[Exception], str]]] = {
+    "get_partition_names": {ttypes.MetaException: "o1"},
+}
