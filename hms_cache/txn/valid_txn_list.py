@@ -100,8 +100,12 @@ class ValidTxnList:
 
     def is_aborted(self, txn_id: int) -> bool:
         """Whether the transaction is listed as aborted."""
+        return txn_id in self.aborted_ids()
+
+    def aborted_ids(self) -> frozenset[int]:
+        """Exceptions that are marked aborted."""
         flags = flags_of_bits(self.aborted_bits, len(self.exceptions))
-        return any(aborted and listed == txn_id for listed, aborted in zip(self.exceptions, flags, strict=True))
+        return frozenset(txn_id for txn_id, aborted in zip(self.exceptions, flags, strict=True) if aborted)
 
     @property
     def invalid_ids(self) -> tuple[int, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Connection, func, select, text, type_coerce, update
+from sqlalchemy import BigInteger, Column, Connection, select, text
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
+from hms_cache.store.dialects import take_from_counter
 from hms_cache.store.schema import TXN_LOCK_TBL
 from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 
@@ -51,24 +52,15 @@ def read_now_ms(connection: Connection) -> int:
     return int(connection.execute(select(now_ms())).scalar_one())
 
 
-def take_from_counter(connection: Connection, counter: Column[int], count: int = 1) -> int:
+def take_id(connection: Connection, counter: Column[int], count: int = 1) -> int:
     """The first of `count` ids of a one-row counter table; its row stays locked until the transaction ends.
 
     Raises RuntimeError when the table is empty: the schema's script puts the row there.
     """
-    statement = update(counter.table)
-    if is_mysql(connection):
-        # LAST_INSERT_ID(value) hands the old value back with the update's own answer.
-        result = connection.execute(statement.values({counter: func.last_insert_id(counter) + count}))
-        if result.rowcount == 1:
-            return int(result.lastrowid)
-    else:
-        row = connection.execute(
-            statement.values({counter: counter + count}).returning(type_coerce(counter - count, BigInteger))
-        ).first()
-        if row is not None:
-            return int(row[0])
-    raise RuntimeError(f"counter table {counter.table.name} has no row")
+    first = take_from_counter(connection, counter.table, counter, count)
+    if first is None:
+        raise RuntimeError(f"counter table {counter.table.name} has no row")
+    return first
 
 
 def lock_all_txns_shared(connection: Connection) -> None:

@@ -29,7 +29,7 @@ from hms_cache.store.txn.codes import (
     SHARED_WRITE,
     UPDATE,
 )
-from hms_cache.store.txn.database_values import now_ms, read_now_ms, take_from_counter
+from hms_cache.store.txn.database_values import now_ms, read_now_ms, take_id
 from hms_cache.store.txn.errors import no_such_lock_error
 from hms_cache.store.txn.lock_rules import LockRow, LockTarget, earlier_locks_query, first_conflict
 from hms_cache.store.txn.names import plain_database, plain_partition, plain_table
@@ -64,7 +64,7 @@ def lock(connection: Connection, request: LockRequest) -> LockResponse:
         _add_components(connection, txn_id, request.component, targets)
     else:
         now = read_now_ms(connection)
-    external_id = take_from_counter(connection, NEXT_LOCK_ID.c.NL_NEXT)
+    external_id = take_id(connection, NEXT_LOCK_ID.c.NL_NEXT)
     conflict = _conflict_of(connection, external_id, txn_id, targets)
     if conflict is not None and txn_id > 0 and _must_not_wait(request, targets):
         return LockResponse(

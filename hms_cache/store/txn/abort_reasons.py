@@ -1,0 +1,33 @@
+"""Why a transaction was aborted: Hive's error codes and what TXNS keeps of them (Hive 4.0 `TxnErrorMsg`)."""
+
+from __future__ import annotations
+
+ABORTED_BY_WRITE_CONFLICT = 50003
+ABORTED_BY_TIME_OUT = 50004
+ABORTED_BY_ROLLBACK = 50005
+ABORTED_AS_REPLICATED_WRITE_ID = 51002
+
+_TEXTS = {
+    50000: "none",
+    50001: "abort by query command",
+    50002: "concurrent committed transaction",
+    ABORTED_BY_WRITE_CONFLICT: "write conflicts",
+    ABORTED_BY_TIME_OUT: "heartbeat time-out",
+    ABORTED_BY_ROLLBACK: "rollback",
+    50006: "compaction transaction abort",
+    50007: "msck transaction abort",
+    50008: "managed migration transaction abort",
+    51000: "Replication:default replication transaction abort",
+    51001: "Replication:replayed replication transaction abort",
+    ABORTED_AS_REPLICATED_WRITE_ID: (
+        "Replication:abort of allocated txns for referring mapped write ids as aborted ones"
+    ),
+    51003: "Replication:abort of txns while trying to fetch failover metadata",
+    51004: "Replication:abort of write txns for the db under replication",
+    51005: "Replication:abort of ongoing txns(opened prior to failover) for the target database",
+}
+
+
+def reason_text(error_code: int | None) -> str:
+    """What TXN_META_INFO says for a code; clients before 4.0 send none, newer ones may send codes not known here."""
+    return _TEXTS.get(error_code or 50000, _TEXTS[50000])

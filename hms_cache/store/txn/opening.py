@@ -1,0 +1,110 @@
+"""`open_txns`: new transactions.
+
+Ids come from TXNS' auto-increment, so a transaction that is being opened leaves a gap that others can see before they
+see its row. Two things make that safe, and both are Hive's (4.0, `OpenTxnsFunction`, HIVE-23048): readers count gaps
+younger than a time-out as open, and whoever took longer than that to open gives its transactions up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from sqlalchemy import Connection, case, func, insert, literal, select, text
+
+from hms_cache.store.schema import MIN_HISTORY_LEVEL, TXNS
+from hms_cache.store.transactions import WriteTransaction
+from hms_cache.store.txn.codes import TXN_OPEN
+from hms_cache.store.txn.context import TxnContext
+from hms_cache.store.txn.database_values import is_mysql, lock_all_txns_shared, now_ms
+from hms_cache.store.txn.replicated_txns import map_txns, target_txn_ids
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, OpenTxnRequest, TxnType
+
+T = TXNS.c
+
+
+def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest) -> list[int]:
+    """Open the transactions of the request, at most `max_open_batch`; returns their ids, ascending.
+
+    Replayed ones that are open already answer with the ids they have. Appends OPEN_TXN, but not for read-only
+    transactions nor for those that Hive's replication opens for itself (HIVE-24909). Raises MetaException.
+    """
+    if request.num_txns <= 0:
+        raise MetaException(f"Invalid input for number of txns: {request.num_txns}")
+    connection = transaction.connection
+    source_ids = list(request.replSrcTxnIds or ())
+    txn_type = TxnType.REPL_CREATED if source_ids else request.txn_type or TxnType.DEFAULT
+    lock_all_txns_shared(connection)
+    if source_ids:
+        known = target_txn_ids(connection, request.replPolicy, source_ids)
+        if known:
+            if len(known) != len(source_ids):
+                raise MetaException(
+                    f"target txn id number {len(known)} is not matching with source txn id number {len(source_ids)}"
+                )
+            return [known[source_id] for source_id in source_ids]
+    count = min(request.num_txns, context.options.max_open_batch)
+    txn_ids = _insert(connection, request, txn_type, count)
+    if context.use_min_history_level:
+        _note_lowest_open(connection, context, txn_ids)
+    if source_ids:
+        map_txns(connection, request.replPolicy, source_ids, txn_ids)
+    is_hives_own_replication = bool(request.replPolicy) and not source_ids
+    if txn_type != TxnType.READ_ONLY and not is_hives_own_replication:
+        for first, last in _runs(txn_ids):
+            transaction.append_event(context.messages.build_open_transactions(first, last))
+    return txn_ids
+
+
+def _insert(connection: Connection, request: OpenTxnRequest, txn_type: int, count: int) -> list[int]:
+    row = {
+        "TXN_STATE": TXN_OPEN,
+        "TXN_STARTED": now_ms(),
+        "TXN_LAST_HEARTBEAT": now_ms(),
+        "TXN_USER": request.user,
+        "TXN_HOST": request.hostname,
+        "TXN_AGENT_INFO": request.agentInfo,
+        "TXN_TYPE": txn_type,
+    }
+    if count == 1:
+        inserted = connection.execute(insert(TXNS).values(row)).inserted_primary_key
+        assert inserted is not None
+        return [int(inserted[0])]
+    if is_mysql(connection):
+        # InnoDB gives the rows of one INSERT … VALUES consecutive ids in every innodb_autoinc_lock_mode; a Galera
+        # cluster counts in steps.
+        step = int(connection.execute(text("SELECT @@auto_increment_increment")).scalar_one())
+        first = connection.execute(insert(TXNS).values([row] * count)).lastrowid
+        return list(range(first, first + count * step, step))
+    inserted_ids = connection.execute(insert(TXNS).values([row] * count).returning(T.TXN_ID)).scalars()
+    return sorted(inserted_ids)
+
+
+def _note_lowest_open(connection: Connection, context: TxnContext, txn_ids: Sequence[int]) -> None:
+    """The oldest transaction the new ones see open, gaps included: what a Java cleaner goes by (MIN_HISTORY_LEVEL)."""
+    lowest_open = select(func.min(T.TXN_ID)).where(T.TXN_STATE == TXN_OPEN).scalar_subquery()
+    is_old = T.TXN_STARTED < now_ms() - context.options.open_txn_timeout_ms
+    newest_old = select(T.TXN_ID).where(is_old).order_by(T.TXN_ID.desc()).limit(1).scalar_subquery()
+    low_boundary = func.coalesce(newest_old, literal(0)) + 1
+    watermark = case((low_boundary < lowest_open, low_boundary), else_=lowest_open)
+    rows = select(T.TXN_ID, watermark).where(T.TXN_ID.in_(txn_ids))
+    connection.execute(insert(MIN_HISTORY_LEVEL).from_select(["MHL_TXNID", "MHL_MIN_OPEN_TXNID"], rows))
+
+
+def _runs(ids: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """First and last of each run of consecutive ids."""
+    first = last = None
+    for txn_id in ids:
+        if first is None or last is None:
+            first = last = txn_id
+        elif txn_id == last + 1:
+            last = txn_id
+        else:
+            yield first, last
+            first = last = txn_id
+    if first is not None and last is not None:
+        yield first, last
+
+
+def count_open_txns(connection: Connection) -> int:
+    """How many transactions are open."""
+    return int(connection.execute(select(func.count()).where(T.TXN_STATE == TXN_OPEN)).scalar_one())

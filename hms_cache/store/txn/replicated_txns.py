@@ -1,0 +1,47 @@
+"""Transactions that replication opened: the map from the source's ids to ours (REPL_TXN_MAP)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, delete, insert, select
+
+from hms_cache.store.schema import REPL_TXN_MAP
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, TxnType
+
+R = REPL_TXN_MAP.c
+
+
+def target_txn_ids(connection: Connection, policy: str, source_ids: Sequence[int]) -> dict[int, int]:
+    """Our id of each of the source's transactions that is known under this policy."""
+    rows = connection.execute(
+        select(R.RTM_SRC_TXN_ID, R.RTM_TARGET_TXN_ID).where(
+            R.RTM_REPL_POLICY == policy, R.RTM_SRC_TXN_ID.in_(list(source_ids))
+        )
+    )
+    return {row.RTM_SRC_TXN_ID: row.RTM_TARGET_TXN_ID for row in rows}
+
+
+def map_txns(connection: Connection, policy: str, source_ids: Sequence[int], target_ids: Sequence[int]) -> None:
+    """Remember which of our transactions stand for the source's. Raises MetaException when their numbers differ."""
+    if len(source_ids) != len(target_ids):
+        raise MetaException(
+            f"target txn id number {len(target_ids)} is not matching with source txn id number {len(source_ids)}"
+        )
+    connection.execute(
+        insert(REPL_TXN_MAP),
+        [
+            {"RTM_REPL_POLICY": policy, "RTM_SRC_TXN_ID": source, "RTM_TARGET_TXN_ID": target}
+            for source, target in zip(source_ids, target_ids, strict=True)
+        ],
+    )
+
+
+def forget_source_txn(connection: Connection, policy: str, source_id: int) -> None:
+    """The source's transaction is over."""
+    connection.execute(delete(REPL_TXN_MAP).where(R.RTM_REPL_POLICY == policy, R.RTM_SRC_TXN_ID == source_id))
+
+
+def is_replayed(policy: str | None, txn_type: int | None) -> bool:
+    """Whether a commit or abort names the source's transaction: 4.x says so by type, 3.1 by the policy alone."""
+    return txn_type == TxnType.REPL_CREATED or (bool(policy) and txn_type is None)
