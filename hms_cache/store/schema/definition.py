@@ -31,6 +31,7 @@ METADATA = MetaData()
 Side = Literal["mysql", "postgresql"]
 
 _NULLABLE_ON_POSTGRESQL = "nullable_on_postgresql"
+_SIDE = "side"
 
 
 def table(name: str, *elements: SchemaItem, **options: Any) -> Table:
@@ -63,7 +64,7 @@ def column(
 
     :param nullable_on_postgresql: overrides ``nullable`` there, where Hive's scripts disagree.
     """
-    info = {} if nullable_on_postgresql is None else {_NULLABLE_ON_POSTGRESQL: nullable_on_postgresql}
+    info = _info(_NULLABLE_ON_POSTGRESQL, nullable_on_postgresql)
     return Column(name, column_type, nullable=nullable, server_default=default, autoincrement=autoincrement, info=info)
 
 
@@ -74,8 +75,8 @@ def primary_key(*columns: str, name: str | None = None) -> PrimaryKeyConstraint:
 
 def unique(name: str, *columns: str, on: Side | None = None) -> UniqueConstraint:
     """A unique constraint, on one side only if ``on`` is given."""
-    constraint = UniqueConstraint(*columns, name=name)
-    return constraint if on is None else constraint.ddl_if(callable_=_only(on))
+    constraint = UniqueConstraint(*columns, name=name, info=_info(_SIDE, on))
+    return constraint if on is None else constraint.ddl_if(callable_=_exists)
 
 
 def index(
@@ -97,8 +98,8 @@ def index(
         options["postgresql_using"] = "hash"
     if mysql_prefix:
         options["mysql_length"] = dict(mysql_prefix)
-    result = Index(name, *columns, unique=is_unique, **options)
-    return result if on is None else result.ddl_if(callable_=_only(on))
+    result = Index(name, *columns, unique=is_unique, info=_info(_SIDE, on), **options)
+    return result if on is None else result.ddl_if(callable_=_exists)
 
 
 class SidedForeignKey(ForeignKeyConstraint):
@@ -142,11 +143,20 @@ def foreign_key(
     return constraint
 
 
-def _only(side: Side) -> Any:
-    def applies(ddl: Any, target: Any, bind: Any, dialect: Dialect, **_: Any) -> bool:
-        return (dialect.name in MYSQL_DIALECTS) == (side == "mysql")
+def exists_on(element: UniqueConstraint | Index, dialect: Dialect) -> bool:
+    """Whether the key or index belongs to this database's side."""
+    side = element.info.get(_SIDE)
+    return side is None or (side == "mysql") == (dialect.name in MYSQL_DIALECTS)
 
-    return applies
+
+def _exists(
+    ddl: Any, target: Any, bind: Any, tables: Any = None, state: Any = None, *, dialect: Dialect, **_: Any
+) -> bool:
+    return exists_on(target, dialect)
+
+
+def _info(key: str, value: Any) -> dict[Any, Any]:
+    return {} if value is None else {key: value}
 
 
 @compiles(SidedForeignKey, "postgresql")

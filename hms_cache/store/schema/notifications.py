@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import CheckConstraint, text
+from sqlalchemy import column as named
 
 from hms_cache.store.schema.column_types import BIGINT, INTEGER, LONG_TEXT, plane_string, string, word_string
 from hms_cache.store.schema.definition import column, index, primary_key, table
@@ -28,7 +29,7 @@ NOTIFICATION_SEQUENCE = table(
     column("NNI_ID", BIGINT, nullable=False),
     column("NEXT_EVENT_ID", BIGINT, nullable=False),
     primary_key("NNI_ID"),
-    CheckConstraint(text('"NNI_ID" = 1'), name="ONE_ROW_CONSTRAINT"),
+    CheckConstraint(named("NNI_ID") == 1, name="ONE_ROW_CONSTRAINT"),
 )
 
 TXN_WRITE_NOTIFICATION_LOG = table(
