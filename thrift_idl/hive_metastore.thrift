@@ -366,10 +366,11 @@ struct Order {
   2: i32 order,
 }
 
+// The keys of the map are tuples in Python, which has no hash for lists.
 struct SkewedInfo {
   1: list<string> skewedColNames,
   2: list<list<string>> skewedColValues,
-  3: map<list<string>, string> skewedColValueLocationMaps,
+  3: map<list<string> (python.immutable = ""), string> skewedColValueLocationMaps,
 }
 
 struct StorageDescriptor {

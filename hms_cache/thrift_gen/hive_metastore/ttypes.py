@@ -9076,7 +9076,7 @@ SkewedInfo.thrift_spec = (
     None,  # 0
     (1, TType.LIST, 'skewedColNames', (TType.STRING, 'UTF8', False), None, ),  # 1
     (2, TType.LIST, 'skewedColValues', (TType.LIST, (TType.STRING, 'UTF8', False), False), None, ),  # 2
-    (3, TType.MAP, 'skewedColValueLocationMaps', (TType.LIST, (TType.STRING, 'UTF8', False), TType.STRING, 'UTF8', False), None, ),  # 3
+    (3, TType.MAP, 'skewedColValueLocationMaps', (TType.LIST, (TType.STRING, 'UTF8', True), TType.STRING, 'UTF8', False), None, ),  # 3
 )
 all_structs.append(StorageDescriptor)
 StorageDescriptor.thrift_spec = (
