@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from hms_cache.config import Settings, finite_s
 from hms_cache.config.database_url import masked
-from hms_cache.errors import SchemaError
+from hms_cache.errors import SchemaError, StartupError
 from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.store.database import Database, DatabaseOptions
 from hms_cache.store.schema.check import check_schema, schema_version
@@ -18,6 +22,16 @@ OLDEST_SCHEMA = (3, 1)
 
 #: Stands for ``inf`` where a driver wants a number: a day, longer than any statement or client lives.
 _LONGEST_S = 86400.0
+
+
+@contextmanager
+def refusals_explained() -> Iterator[None]:
+    """What the database says no to (access denied, no such database, …) as a sentence, not as a defect."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        reason = getattr(error, "orig", None) or error
+        raise StartupError(f"the database refuses: {reason}") from error
 
 
 def open_database(settings: Settings, metrics: DatabaseMetrics | None = None) -> Database:
@@ -33,7 +47,12 @@ def open_database(settings: Settings, metrics: DatabaseMetrics | None = None) ->
         retry_attempts=given.retry_attempts,
         retry_total_s=given.retry_total_s,
     )
-    return Database(given.sqlalchemy_url(), options, metrics=metrics)
+    try:
+        return Database(given.sqlalchemy_url(), options, metrics=metrics)
+    except ModuleNotFoundError as error:
+        raise StartupError(
+            f"the database needs the driver {error.name}", remedy="Install it: pip install 'hms-cache[postgresql]'"
+        ) from error
 
 
 def require_schema(database: Database, settings: Settings) -> None:
@@ -72,14 +91,12 @@ def ensure_first_rows(database: Database, settings: Settings) -> None:
 def create_schema(settings: Settings) -> str:
     """What ``hms-cache schema init`` does; the sentence it prints."""
     database = open_database(settings)
-    try:
+    with closing(database), refusals_explained():
         before = schema_version(database)
         if before is not None:
             return f"the database has its schema already: version {before}"
         init_schema(database)
         return f"created the schema: version {schema_version(database)}"
-    finally:
-        database.close()
 
 
 def report_schema(settings: Settings) -> tuple[str, list[str]]:
@@ -88,7 +105,7 @@ def report_schema(settings: Settings) -> tuple[str, list[str]]:
     Raises ``SchemaError`` when there is no schema, or one that cannot be served.
     """
     database = open_database(settings)
-    try:
+    with closing(database), refusals_explained():
         version = schema_version(database)
         if version is None:
             raise SchemaError(
@@ -97,5 +114,3 @@ def report_schema(settings: Settings) -> tuple[str, list[str]]:
             )
         require_schema(database, settings)
         return version, [str(difference) for difference in check_schema(database)]
-    finally:
-        database.close()

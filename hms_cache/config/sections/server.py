@@ -62,13 +62,6 @@ class ServerSettings(Section):
         site_keys=("metastore.server.max.message.size", "hive.metastore.server.max.message.size"),
         ge=1024,
     )
-    idle_timeout_s: Seconds = setting(
-        86400.0,
-        "A connection on which nothing was said for so long is closed; inf: never.",
-        unit="seconds",
-        reason="Sessions of people pause overnight, and clients reconnect by themselves.",
-        gt=0,
-    )
     message_timeout_s: Seconds = setting(
         120.0,
         "A message whose bytes have not all arrived by then closes its connection.",

@@ -1,0 +1,92 @@
+"""The settings in the words of the parts: each part has options of its own and knows nothing of the configuration."""
+
+from __future__ import annotations
+
+import getpass
+import math
+
+from hms_cache.config import Settings, finite_s
+from hms_cache.notifications.messages import MessageFormat
+from hms_cache.server.listener import Limits
+from hms_cache.server.service import ServerOptions
+from hms_cache.store.settings import StoreSettings
+from hms_cache.store.txn.options import TxnOptions
+from hms_cache.store.warehouse.settings import WarehouseSettings
+
+
+def server_options(settings: Settings) -> ServerOptions:
+    """Of the listener; a limit of ``inf`` is 0 there."""
+    server = settings.server
+    return ServerOptions(
+        limits=Limits(
+            max_message_bytes=server.max_message_bytes,
+            max_connections=server.max_connections,
+            max_in_flight=server.max_in_flight,
+            request_timeout_s=finite_s(server.request_timeout_s) or 0,
+            message_timeout_s=finite_s(server.message_timeout_s) or 0,
+            drain_timeout_s=server.drain_timeout_s,
+        ),
+        threads=server.threads,
+        audit=server.audit,
+        slow_call_s=settings.log.slow_call_s,
+    )
+
+
+def store_settings(settings: Settings) -> StoreSettings:
+    """Of the object store."""
+    catalog = settings.catalog
+    return StoreSettings(
+        special_characters_in_table_names=catalog.special_characters_in_table_names,
+        disallow_incompatible_column_type_changes=catalog.disallow_incompatible_column_type_changes,
+        statistics_auto_gather=catalog.statistics_autogather,
+        retain_column_statistics_on_column_removal=catalog.retain_column_statistics_on_column_removal,
+        partition_name_whitelist_pattern=catalog.partition_name_whitelist_pattern,
+        partition_request_limit=catalog.partition_request_limit,
+        default_partition_name=catalog.default_partition_name,
+        server_user=getpass.getuser(),
+        single_alter_partitions_event=settings.events.single_alter_partitions_event,
+    )
+
+
+def warehouse_settings(settings: Settings) -> WarehouseSettings:
+    """Of directories and files."""
+    warehouse = settings.warehouse
+    return WarehouseSettings(
+        directory=warehouse.directory,
+        external_directory=warehouse.external_directory,
+        files=warehouse.files,
+        default_file_system=warehouse.default_file_system,
+        trash_interval_min=math.ceil(warehouse.trash_interval_min),
+        trash_directory=warehouse.trash_directory,
+        options=warehouse.options,
+    )
+
+
+def txn_options(settings: Settings) -> TxnOptions:
+    """Of transactions, locks and the compaction queue."""
+    transactions, compactions = settings.transactions, settings.compactions
+    return TxnOptions(
+        timeout_ms=round(transactions.timeout_s * 1000),
+        replication_timeout_ms=round(transactions.replication_timeout_s * 1000),
+        max_open_txns=transactions.max_open,
+        max_open_batch=transactions.max_open_batch,
+        open_txn_timeout_ms=round(transactions.open_timeout_ms),
+        open_count_interval_s=transactions.open_count_interval_s,
+        use_min_history_level={"auto": None, "on": True, "off": False}[transactions.min_history_level],
+        use_min_history_write_id=transactions.min_history_write_id,
+        materialization_lock_timeout_ms=round(transactions.timeout_s * 1000),
+        max_failed_compactions=compactions.max_failed,
+        failed_retry_ms=round(compactions.failed_retry_s * 1000),
+        aborted_txns_threshold=compactions.aborted_transactions_threshold,
+        aborted_txn_age_ms=round(compactions.aborted_transaction_age_s * 1000),
+        worker_timeout_ms=round(compactions.worker_timeout_s * 1000),
+        compaction_history_failed=compactions.history_failed,
+        compaction_history_succeeded=compactions.history_succeeded,
+        compaction_history_did_not_initiate=compactions.history_did_not_initiate,
+        compaction_history_refused=compactions.history_refused,
+    )
+
+
+def message_format(settings: Settings) -> MessageFormat:
+    """Of the events written."""
+    return MessageFormat(settings.events.message_format)

@@ -1,0 +1,72 @@
+"""``hms-cache serve`` as a process: log output, the service, signals, exit."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+from hms_cache.app.log_output import set_log_level, set_up_logging
+from hms_cache.app.service import Service
+from hms_cache.config import Configuration
+from hms_cache.errors import ConfigurationError
+
+_log = logging.getLogger(__name__)
+
+
+def run(load: Callable[[], Configuration]) -> None:
+    """Serve until SIGTERM or SIGINT, then drain and return. SIGHUP loads the configuration again.
+
+    Prints ``ready thrift://HOST:PORT`` to standard output when clients may come. Raises ``ConfigurationError`` or
+    ``StartupError`` before that, with nothing left running.
+    """
+    configuration = load()
+    set_up_logging(configuration.settings.log)
+    stopping = threading.Event()
+    reloading = threading.Event()
+    woken = threading.Event()
+
+    def on_stop(_number: int, _frame: FrameType | None) -> None:
+        stopping.set()
+        woken.set()
+
+    def on_reload(_number: int, _frame: FrameType | None) -> None:
+        reloading.set()
+        woken.set()
+
+    # Before the start, so that a signal that arrives meanwhile ends the process in order, too.
+    signal.signal(signal.SIGTERM, on_stop)
+    signal.signal(signal.SIGINT, on_stop)
+    signal.signal(signal.SIGHUP, on_reload)
+    service = Service(configuration)
+    uri = service.start()
+    try:
+        sys.stdout.write(f"ready {uri}\n")
+        sys.stdout.flush()
+        while not stopping.is_set():
+            woken.wait()
+            woken.clear()
+            if reloading.is_set() and not stopping.is_set():
+                reloading.clear()
+                _reload(service, load)
+        _log.info("stopping")
+    finally:
+        service.stop()
+
+
+def _reload(service: Service, load: Callable[[], Configuration]) -> None:
+    """Take what a running server can take; tell what needs a restart. A bad configuration changes nothing."""
+    try:
+        configuration = load()
+    except ConfigurationError as error:
+        for problem in error.problems:
+            _log.error("not reloaded: %s", problem)
+        return
+    taken, refused = service.reload(configuration)
+    set_log_level(configuration.settings.log)
+    _log.info("reloaded: %s", ", ".join(taken) or "nothing that a running server can take has changed")
+    if refused:
+        _log.warning("these need a restart: %s", ", ".join(refused))

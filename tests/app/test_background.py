@@ -1,0 +1,71 @@
+"""Work beside the calls: it goes on after errors, wakes early, and ends when told."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import pytest
+
+from hms_cache.app.background import BackgroundTask
+
+PATIENCE_S = 30.0
+
+
+def test_the_work_is_done_again_after_its_pause_or_when_woken() -> None:
+    calls = threading.Semaphore(0)
+    pauses = iter([0.0, 0.0, 3600.0, float("inf")])
+
+    def work() -> float:
+        calls.release()
+        return next(pauses)
+
+    task = BackgroundTask("test", work)
+    task.start()
+    for _ in range(3):
+        assert calls.acquire(timeout=PATIENCE_S)
+    assert not calls.acquire(blocking=False)
+    task.wake()
+    assert calls.acquire(timeout=PATIENCE_S)
+    assert task.stop(PATIENCE_S)
+
+
+def test_an_error_is_logged_and_does_not_end_the_task(caplog: pytest.LogCaptureFixture) -> None:
+    again = threading.Event()
+    attempts = []
+
+    def work() -> float:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise RuntimeError("the first time it fails")
+        again.set()
+        return 3600.0
+
+    task = BackgroundTask("test-task", work)
+    with caplog.at_level(logging.ERROR):
+        task.start()
+        task.wake()
+        assert again.wait(PATIENCE_S)
+    assert task.stop(PATIENCE_S)
+    assert "test-task failed" in caplog.text
+    assert "the first time it fails" in caplog.text
+
+
+def test_stop_waits_for_the_running_call_and_no_longer_than_told() -> None:
+    begun, finish = threading.Event(), threading.Event()
+
+    def work() -> float:
+        begun.set()
+        finish.wait(PATIENCE_S)
+        return 0.0
+
+    task = BackgroundTask("test", work)
+    task.start()
+    assert begun.wait(PATIENCE_S)
+    assert not task.stop(0.01)
+    finish.set()
+    assert task.stop(PATIENCE_S)
+
+
+def test_a_task_that_was_never_started_stops_at_once() -> None:
+    assert BackgroundTask("test", lambda: 0.0).stop(PATIENCE_S)

@@ -1,0 +1,53 @@
+"""Lines for people and lines for machines."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from hms_cache.app.log_output import set_up_logging
+from hms_cache.config import LogSettings
+
+
+@pytest.fixture(autouse=True)
+def loggers_as_before() -> Iterator[None]:
+    root, program = logging.getLogger(), logging.getLogger("hms_cache")
+    handlers, level, program_level = list(root.handlers), root.level, program.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    program.setLevel(program_level)
+
+
+def test_text_lines_have_time_level_and_place(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logging(LogSettings())
+    logging.getLogger("hms_cache.server").info("listening on %d", 9083)
+    logging.getLogger("hms_cache.server").debug("not wanted")
+    line = capsys.readouterr().err
+    assert line.endswith(" INFO hms_cache.server: listening on 9083\n")
+    assert line.count("\n") == 1
+
+
+def test_json_lines_are_one_object_each_also_with_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logging(LogSettings(format="json", level="debug"))
+    log = logging.getLogger("hms_cache.store")
+    log.debug("two\nlines")
+    try:
+        raise ValueError("broken")
+    except ValueError:
+        log.exception("it failed")
+    first, second = (json.loads(line) for line in capsys.readouterr().err.splitlines())
+    assert (first["level"], first["logger"], first["message"]) == ("debug", "hms_cache.store", "two\nlines")
+    assert "ValueError: broken" in second["trace"]
+
+
+def test_audit_lines_pass_at_any_level_and_libraries_only_when_they_warn(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logging(LogSettings(level="error"))
+    logging.getLogger("hms_cache.audit").info("ugi=a\tip=b\tcmd=c\t")
+    logging.getLogger("hms_cache.cache").warning("not wanted")
+    logging.getLogger("sqlalchemy.engine").info("not wanted")
+    assert "cmd=c" in (line := capsys.readouterr().err)
+    assert "not wanted" not in line
