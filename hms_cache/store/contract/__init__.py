@@ -7,7 +7,8 @@ spellings of one action; the handlers translate. Rules that hold for every metho
 * Every method is one database transaction. A read shows one moment. A write commits its rows and its notification
   events together (P10), then returns; when it raises, neither is there. `CommitOutcomeUnknown` is the one exception.
 * Lists are ordered: names ascending by code point, partitions by their name, parameters of a map by key.
-* Returned structs are the caller's: nobody else holds or changes them.
+* Returned structs are frozen: others may hold the same ones, so a caller that wants to change one copies it first.
+  The lists and dicts they come in are the caller's.
 * Errors are Hive's own exception types from `thrift_gen`, raised `from` their cause. A database that is away is
   `DatabaseUnavailable`, never "no such object".
 * `valid_write_ids` is the text of a `ValidWriteIdList`, or None; `table_id` the table's id as the client knows it, or

@@ -1,0 +1,151 @@
+"""Column statistics through the cache: answers by what was asked, so that "asked and absent" differs from "never asked"
+(P6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hms_cache.cache.entries import Entry, Facet
+from hms_cache.cache.loader import Wanted
+from hms_cache.cache.reading import Bypass, Need, Reading, RequestVersion, key_of
+from hms_cache.cache.reasons import Reason
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.store.contract.snapshots import SnapshotStore
+from hms_cache.store.contract.statistics import StatisticsStore
+from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics
+
+
+class CachedStatistics(StatisticsStore):
+    """The part of `CachedStore` for statistics."""
+
+    _reading: Reading
+    _store: SnapshotStore
+
+    def get_table_column_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        columns: Sequence[str],
+        *,
+        engine: str = "hive",
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> ColumnStatistics:
+        key = key_of(catalog, database, table)
+        version = RequestVersion(valid_write_ids, table_id)
+        wanted = tuple(columns)
+
+        def look(cache: SharedCache) -> ColumnStatistics | Need | Bypass:
+            entry = self._reading.table_entry(cache, key, version)
+            if not isinstance(entry, Entry):
+                return entry
+            if entry.is_transactional:
+                # Whether they fit the caller's snapshot is judged by the transaction tables.
+                return Bypass(Reason.UNSUPPORTED_FIELD)
+            held = entry.facets.get(Facet.TABLE_STATISTICS, {})
+            found: ColumnStatistics | None = held.get((engine, wanted))
+            return found if found is not None else Need((Wanted(key, Facet.TABLE_STATISTICS, (engine, (), wanted)),))
+
+        def ask() -> ColumnStatistics:
+            return self._store.get_table_column_statistics(
+                catalog,
+                database,
+                table,
+                columns,
+                engine=engine,
+                valid_write_ids=valid_write_ids,
+                table_id=table_id,
+            )
+
+        return self._reading.answer(
+            "table_statistics", look, ask, facet=Facet.TABLE_STATISTICS, table=key, version=version
+        )
+
+    def get_partition_column_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partition_names: Sequence[str],
+        columns: Sequence[str],
+        *,
+        engine: str = "hive",
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> list[ColumnStatistics]:
+        def ask() -> list[ColumnStatistics]:
+            return self._store.get_partition_column_statistics(
+                catalog,
+                database,
+                table,
+                partition_names,
+                columns,
+                engine=engine,
+                valid_write_ids=valid_write_ids,
+                table_id=table_id,
+            )
+
+        return self._reading.pass_through("partition_statistics", ask)
+
+    def get_aggregate_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partition_names: Sequence[str],
+        columns: Sequence[str],
+        *,
+        engine: str = "hive",
+        valid_write_ids: str | None = None,
+    ) -> AggrStats:
+        def ask() -> AggrStats:
+            return self._store.get_aggregate_statistics(
+                catalog, database, table, partition_names, columns, engine=engine, valid_write_ids=valid_write_ids
+            )
+
+        return self._reading.pass_through("aggregate_statistics", ask)
+
+    # Writes: the store's, unchanged (P9)
+
+    def update_table_column_statistics(
+        self, statistics: ColumnStatistics, *, write_id: int | None = None, valid_write_ids: str | None = None
+    ) -> None:
+        self._store.update_table_column_statistics(statistics, write_id=write_id, valid_write_ids=valid_write_ids)
+
+    def update_partition_column_statistics(
+        self,
+        statistics: Sequence[ColumnStatistics],
+        *,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        self._store.update_partition_column_statistics(statistics, write_id=write_id, valid_write_ids=valid_write_ids)
+
+    def merge_column_statistics(
+        self,
+        statistics: Sequence[ColumnStatistics],
+        *,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        self._store.merge_column_statistics(statistics, write_id=write_id, valid_write_ids=valid_write_ids)
+
+    def delete_table_column_statistics(
+        self, catalog: str, database: str, table: str, columns: Sequence[str] = (), *, engine: str = "hive"
+    ) -> None:
+        self._store.delete_table_column_statistics(catalog, database, table, columns, engine=engine)
+
+    def delete_partition_column_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partition_names: Sequence[str],
+        columns: Sequence[str] = (),
+        *,
+        engine: str = "hive",
+    ) -> None:
+        self._store.delete_partition_column_statistics(
+            catalog, database, table, partition_names, columns, engine=engine
+        )

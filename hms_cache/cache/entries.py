@@ -1,0 +1,81 @@
+"""What is remembered of one subject: a catalog, a database or a table, each as a set of facets.
+
+A facet is a part of a subject that is loaded and dropped as a whole. All facets of all entries are true at the one
+applied position of the cache; none carries a position of its own.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+from hms_cache.notifications.scope import DatabaseName, TableName
+
+CatalogKey = str
+Key = CatalogKey | DatabaseName | TableName
+
+
+class Facet(enum.Enum):
+    """The parts of the three kinds of subjects. The value is the label in metrics."""
+
+    DATABASE_NAMES = "database_names"
+    """Catalog: all names of its databases, ascending (complete)."""
+
+    DATABASE = "database"
+    """Database: the Database struct."""
+    TABLE_NAMES = "table_names"
+    """Database: a TableMeta for each of its tables, by name (complete)."""
+    FUNCTIONS = "functions"
+    """Database: all its functions, by name (complete)."""
+
+    TABLE = "table"
+    """Table: the Table struct; its tag is beside it in the entry."""
+    CONSTRAINTS = "constraints"
+    """Table: all its constraints (complete)."""
+    PARTITIONS = "partitions"
+    """Table: a `PartitionSet`, complete or of single partitions."""
+    TABLE_STATISTICS = "table_statistics"
+    """Table: column statistics by (engine, column), with None for "asked and absent"."""
+    PARTITION_STATISTICS = "partition_statistics"
+    """Table: column statistics by (engine, partition name, column), with None for "asked and absent"."""
+    EXCLUDED = "excluded"
+    """Table: a note that its properties, or its database's, keep it out of the cache."""
+
+
+TABLE_FACETS = frozenset(
+    {
+        Facet.TABLE,
+        Facet.CONSTRAINTS,
+        Facet.PARTITIONS,
+        Facet.TABLE_STATISTICS,
+        Facet.PARTITION_STATISTICS,
+        Facet.EXCLUDED,
+    }
+)
+DATABASE_FACETS = frozenset({Facet.DATABASE, Facet.TABLE_NAMES, Facet.FUNCTIONS})
+CATALOG_FACETS = frozenset({Facet.DATABASE_NAMES})
+
+
+@dataclass(slots=True)
+class Entry:
+    """The facets of one subject that are loaded. Guarded by the lock of the `SharedCache` it is in."""
+
+    key: Key
+    facets: dict[Facet, Any] = field(default_factory=dict)
+    weights: dict[Facet, int] = field(default_factory=dict)
+    """Bytes that each facet is charged with."""
+    tag: Any = None
+    """`ValidWriteIdList` of a transactional table (None: unknown, then nothing answers a list)."""
+    table_id: int | None = None
+    is_transactional: bool = False
+    has_commit_parameters: bool = False
+    """The table has parameters that a `commit_txn` may change without naming the table (keys `_meta…`)."""
+    last_read: float = 0.0
+    reads: int = 0
+    answers: dict[bytes, bytes] = field(default_factory=dict)
+    """Encoded answers by request bytes; gone with the first facet that changes."""
+
+    def weight(self) -> int:
+        """Bytes charged for the entry."""
+        return sum(self.weights.values())

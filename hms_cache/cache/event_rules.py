@@ -1,0 +1,84 @@
+"""What an event does to what is remembered: one table of (event type × facet) → action.
+
+Only ever invalidates (DESIGN 4): no image of an event is applied, since one event may change more than it shows (an
+ALTER_TABLE rewrites partition locations, columns and statistics without a further event).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+from hms_cache.cache.entries import Facet
+from hms_cache.notifications import events as ev
+
+
+class Action(enum.Enum):
+    """What happens to a facet of a subject that the event's scope names."""
+
+    KEEP = "keep"
+    DROP = "drop"
+    DROP_NAMED = "drop_named"
+    """Only the partitions that the event names; the rest of the facet stays (a change touches only its partitions)."""
+    DROP_IF_TRANSACTIONAL = "drop_if_transactional"
+    """Hive may store the write id of a partition's change with the table, too."""
+
+
+KEEP, DROP, NAMED, ACID = Action.KEEP, Action.DROP, Action.DROP_NAMED, Action.DROP_IF_TRANSACTIONAL
+
+_TABLE_FACETS = (
+    Facet.TABLE,
+    Facet.CONSTRAINTS,
+    Facet.PARTITIONS,
+    Facet.TABLE_STATISTICS,
+    Facet.PARTITION_STATISTICS,
+    Facet.EXCLUDED,
+)
+
+
+def _row(*actions: Action) -> Mapping[Facet, Action]:
+    return dict(zip(_TABLE_FACETS, actions, strict=True))
+
+
+WHOLE_TABLE = _row(DROP, DROP, DROP, DROP, DROP, DROP)
+"""The rule of every event type that the table below does not name, and of every scope wider than a table."""
+
+#                                     TABLE CONSTR PARTS  TSTATS PSTATS EXCLUDED
+TABLE_RULES: dict[type[ev.Event], Mapping[Facet, Action]] = {
+    ev.TableCreated: WHOLE_TABLE,
+    ev.TableAltered: WHOLE_TABLE,
+    ev.TableDropped: WHOLE_TABLE,
+    ev.PartitionsAdded: _row(ACID, KEEP, NAMED, KEEP, NAMED, KEEP),
+    ev.PartitionAltered: _row(ACID, KEEP, NAMED, KEEP, NAMED, KEEP),
+    ev.PartitionsAltered: _row(ACID, KEEP, NAMED, KEEP, NAMED, KEEP),
+    ev.PartitionsDropped: _row(ACID, KEEP, NAMED, KEEP, NAMED, KEEP),
+    ev.DataInserted: _row(DROP, KEEP, NAMED, DROP, NAMED, KEEP),
+    ev.TableReloaded: WHOLE_TABLE,
+    ev.CompactionCommitted: _row(DROP, KEEP, NAMED, DROP, NAMED, KEEP),
+    ev.AcidDataWritten: _row(DROP, KEEP, NAMED, DROP, NAMED, KEEP),
+    ev.PrimaryKeyAdded: _row(DROP, DROP, KEEP, KEEP, KEEP, KEEP),
+    ev.ForeignKeyAdded: _row(DROP, DROP, KEEP, KEEP, KEEP, KEEP),
+    ev.UniqueConstraintAdded: _row(DROP, DROP, KEEP, KEEP, KEEP, KEEP),
+    ev.NotNullConstraintAdded: _row(DROP, DROP, KEEP, KEEP, KEEP, KEEP),
+    ev.DefaultConstraintAdded: _row(DROP, DROP, KEEP, KEEP, KEEP, KEEP),
+    ev.CheckConstraintAdded: _row(DROP, DROP, KEEP, KEEP, KEEP, KEEP),
+    ev.ConstraintDropped: _row(DROP, DROP, KEEP, KEEP, KEEP, KEEP),
+    ev.TableColumnStatisticsUpdated: _row(DROP, KEEP, KEEP, DROP, KEEP, KEEP),
+    ev.TableColumnStatisticsDeleted: _row(DROP, KEEP, KEEP, DROP, KEEP, KEEP),
+    ev.PartitionColumnStatisticsUpdated: _row(ACID, KEEP, NAMED, KEEP, NAMED, KEEP),
+    ev.PartitionColumnStatisticsDeleted: _row(ACID, KEEP, NAMED, KEEP, NAMED, KEEP),
+    # Write ids move the tag, not the table: see `write_id_tags`.
+    ev.WriteIdsAllocated: _row(KEEP, KEEP, KEEP, KEEP, KEEP, KEEP),
+}
+
+CHANGES_TABLE_NAMES = frozenset(
+    {ev.TableCreated, ev.TableAltered, ev.TableDropped, ev.TableReloaded, ev.UndecodedEvent}
+)
+"""Event types after which the list of a database's tables (names, types, comments, owners) may be another one."""
+
+CHANGES_DATABASE_NAMES = frozenset({ev.DatabaseCreated, ev.DatabaseDropped, ev.DatabaseAltered, ev.UndecodedEvent})
+
+
+def table_rule(event: ev.Event) -> Mapping[Facet, Action]:
+    """The row of the event's type; unknown types drop all of a table that they name (P8)."""
+    return TABLE_RULES.get(type(event), WHOLE_TABLE)

@@ -1,0 +1,261 @@
+"""Fills what is missing: snapshot loads with fences, one at a time for each thing (DESIGN 4).
+
+A load takes its slots in the cache first, then opens one snapshot transaction, which reads the event position F, the
+objects and, for transactional tables, their tags; then A is brought to F or above, and each object is installed
+unless an event in (F, A] concerns it. What is asked by several requests at once is read once (single flight): the
+others wait for it and then look again, since what is in the cache is true at A whoever loaded it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.freshness import Freshness
+from hms_cache.cache.partition_set import PartitionSet, Values
+from hms_cache.cache.policy import CachePolicy, properties_allow
+from hms_cache.cache.shared_cache import Load, SharedCache
+from hms_cache.cache.weights import weight_of
+from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.contract.snapshots import SnapshotStore
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A facet that a read needs. `detail` narrows it: partition values, or (engine, names, columns) of statistics."""
+
+    key: Key
+    facet: Facet
+    detail: tuple[Any, ...] = ()
+
+
+@dataclass(slots=True)
+class _Loaded:
+    wanted: Wanted
+    facet: Facet
+    value: Any
+    weight: int
+    prepare: Callable[[Entry], None] | None = None
+    merge: Callable[[Entry, Any], int] | None = None
+    """For facets that grow: puts the value into what is there, returns the new weight."""
+
+
+class Loader:
+    """Loads into one cache from one store. `_lock` guards `_running`."""
+
+    def __init__(
+        self,
+        cache: SharedCache,
+        store: SnapshotStore,
+        freshness: Freshness,
+        policy: Callable[[], CachePolicy],
+        apply: Callable[[int, float], bool],
+        wait_timeout_s: float = 60.0,
+    ) -> None:
+        self._cache = cache
+        self._store = store
+        self._freshness = freshness
+        self._policy = policy
+        self._apply = apply
+        self._wait_timeout_s = wait_timeout_s
+        self._lock = threading.Lock()
+        self._running: dict[Wanted, threading.Event] = {}
+        self.loads = 0
+        self.discarded = 0
+
+    def load(self, wanted: Iterable[Wanted]) -> bool:
+        """Loads what nobody else is loading, waits for the rest; True when everything loaded here was kept.
+
+        Raises what the store raises, but NoSuchObjectException: what is absent shows in the lists of names.
+        """
+        mine: list[Wanted] = []
+        others: list[threading.Event] = []
+        done = threading.Event()
+        with self._lock:
+            for one in dict.fromkeys(wanted):
+                running = self._running.get(one)
+                if running is not None:
+                    others.append(running)
+                else:
+                    self._running[one] = done
+                    mine.append(one)
+        try:
+            kept = self._load(mine) if mine else True
+        finally:
+            with self._lock:
+                for one in mine:
+                    del self._running[one]
+            done.set()
+        for event in others:
+            event.wait(self._wait_timeout_s)
+        return kept
+
+    def _load(self, wanted: Sequence[Wanted]) -> bool:
+        slots: dict[Key, Load] = {}
+        for key in dict.fromkeys(one.key for one in wanted):
+            slots[key] = self._cache.begin_load(key, _facets(one for one in wanted if one.key == key))
+            if isinstance(key, TableName) and key.in_database not in slots:
+                slots[key.in_database] = self._cache.begin_load(key.in_database, (Facet.DATABASE, Facet.TABLE_NAMES))
+        try:
+            self.loads += 1
+            with self._store.snapshot() as snapshot:
+                loaded = [item for one in wanted for item in self._read(one)]
+                fence = snapshot.event_id
+            if self._cache.position < fence and not self._apply(fence, self._freshness.apply_timeout_s):
+                # Somebody may have been shown more than is applied: the floor keeps later reads from going back (P3).
+                self._freshness.raise_floor(fence)
+                return False
+            kept = True
+            for item in loaded:
+                kept = self._install(slots[item.wanted.key], fence, item) and kept
+            if not kept:
+                self.discarded += 1
+            return kept
+        finally:
+            for slot in slots.values():
+                self._cache.end_load(slot)
+
+    def _install(self, slot: Load, fence: int, item: _Loaded) -> bool:
+        if item.merge is None:
+            return self._cache.install(slot, fence, item.facet, item.value, item.weight, item.prepare)
+        return self._merge(slot, fence, item)
+
+    def _merge(self, slot: Load, fence: int, item: _Loaded) -> bool:
+        """Adds to a facet in place, under the lock, unless an event after the fence concerns the facet."""
+        cache = self._cache
+        assert item.merge is not None
+        with cache.lock:
+            touched = any(event_id > fence and facet is item.facet for event_id, facet, _, _ in slot.effects)
+            if slot.abandoned or cache.position < fence or touched:
+                return False
+            entry = cache._entries(slot.key).get(slot.key)
+            if entry is None or Facet.TABLE not in entry.facets:
+                return False
+            cache.recharge(entry, item.facet, item.merge(entry, item.value))
+            return True
+
+    # Reading, within the snapshot
+
+    def _read(self, one: Wanted) -> list[_Loaded]:
+        match one.facet:
+            case Facet.TABLE:
+                return self._read_table(one)
+            case Facet.PARTITIONS:
+                return self._read_partitions(one)
+            case Facet.TABLE_STATISTICS:
+                return self._read_statistics(one)
+            case _:
+                value = self._read_plain(one)
+                return [] if value is None else [_Loaded(one, one.facet, value, weight_of(value))]
+
+    def _read_plain(self, one: Wanted) -> Any:
+        key = one.key
+        try:
+            if isinstance(key, TableName):
+                return self._store.get_table_constraints(*key)
+            if isinstance(key, DatabaseName):
+                if one.facet is Facet.DATABASE:
+                    return self._store.get_database(*key)
+                if one.facet is Facet.TABLE_NAMES:
+                    found = self._store.get_table_meta(key.catalog, key.database, None)
+                    return {meta.tableName: meta for meta in found if meta.dbName == key.database}
+                return self._store.get_functions(key.catalog, key.database)
+            return self._store.get_database_names(key)
+        except NoSuchObjectException:
+            return None
+
+    def _read_table(self, one: Wanted) -> list[_Loaded]:
+        key = one.key
+        assert isinstance(key, TableName)
+        names = Wanted(key.in_database, Facet.TABLE_NAMES)
+        try:
+            table = self._store.get_table(*key)
+        except NoSuchObjectException:
+            # Absence is answered from complete names only (P6).
+            return self._read(names)
+        database = Wanted(key.in_database, Facet.DATABASE)
+        loaded: list[_Loaded] = []
+        with self._cache.lock:
+            entry = self._cache.databases.get(key.in_database)
+            held = entry.facets.get(Facet.DATABASE) if entry is not None else None
+        if held is None:
+            loaded = self._read(database)
+            held = loaded[0].value if loaded else None
+        if not properties_allow(table.parameters, held.parameters if held is not None else None):
+            return [*loaded, _Loaded(one, Facet.EXCLUDED, True, 0)]
+        tag = self._tag(key, table)
+        transactional = is_transactional(table)
+        commit_parameters = any(name.startswith("_meta") for name in table.parameters or ())
+
+        def prepare(entry: Entry) -> None:
+            entry.table_id, entry.tag = table.id, tag
+            entry.is_transactional, entry.has_commit_parameters = transactional, commit_parameters
+            entry.facets.pop(Facet.EXCLUDED, None)
+
+        return [*loaded, _Loaded(one, Facet.TABLE, table, weight_of(table), prepare)]
+
+    def _tag(self, key: TableName, table: Table) -> ValidWriteIdList | None:
+        if not is_transactional(table):
+            return None
+        text = self._store.get_write_id_tag(*key)
+        return ValidWriteIdList.parse(text) if text is not None else None
+
+    def _read_partitions(self, one: Wanted) -> list[_Loaded]:
+        key = one.key
+        assert isinstance(key, TableName)
+        try:
+            table = self._store.get_table(*key)
+        except NoSuchObjectException:
+            return self._read(Wanted(key.in_database, Facet.TABLE_NAMES))
+        keys = [(field.name, field.type) for field in table.partitionKeys or ()]
+        if not one.detail:
+            partitions = self._store.get_partitions(*key, AllPartitions()).partitions
+            whole = PartitionSet(keys, partitions, complete=True)
+            return [_Loaded(one, Facet.PARTITIONS, whole, weight_of(partitions))]
+        asked: tuple[Values, ...] = one.detail
+        shape = PartitionSet(keys, (), complete=False)
+        try:
+            names = tuple(shape.name_of(values) for values in asked)
+        except MetaException:
+            return []
+        found = self._store.get_partitions(*key, ByNames(names)).partitions
+
+        def merge(entry: Entry, value: Any) -> int:
+            held = entry.facets.get(Facet.PARTITIONS)
+            if not isinstance(held, PartitionSet):
+                held = entry.facets[Facet.PARTITIONS] = shape
+            held.fill(asked, value)
+            return entry.weights.get(Facet.PARTITIONS, 0) + weight_of(value)
+
+        return [_Loaded(one, Facet.PARTITIONS, found, 0, merge=merge)]
+
+    def _read_statistics(self, one: Wanted) -> list[_Loaded]:
+        key = one.key
+        assert isinstance(key, TableName)
+        engine, _, columns = one.detail
+        found = self._store.get_table_column_statistics(*key, columns, engine=engine)
+        values = {(engine, columns): found}
+
+        def merge(entry: Entry, value: Any) -> int:
+            entry.facets.setdefault(one.facet, {}).update(value)
+            return entry.weights.get(one.facet, 0) + weight_of(value)
+
+        return [_Loaded(one, one.facet, values, 0, merge=merge)]
+
+
+def is_transactional(table: Table) -> bool:
+    """Whether Hive treats the table as transactional (`transactional` = true, case ignored)."""
+    return bool((table.parameters or {}).get("transactional", "").lower() == "true")
+
+
+def _facets(wanted: Iterable[Wanted]) -> set[Facet]:
+    facets = {one.facet for one in wanted}
+    if Facet.TABLE in facets:
+        facets.add(Facet.EXCLUDED)
+    return facets

@@ -1,0 +1,84 @@
+"""What may be cached: patterns, properties of tables and databases, and what other writers do not log.
+
+Properties: `hms_cache.sync` = false and Impala's `impala.disableHmsSync` = true keep a table, or all of a database, out
+of the cache. The table's property wins over the database's (seed 3); on one object ours wins over Impala's. From true
+to false Impala needs an INVALIDATE METADATA, since it skipped events meanwhile; here the object was not cached
+meanwhile, and the ALTER event that carries the change makes the next read load it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Mapping, Sequence
+
+from hms_cache.cache.entries import Facet
+from hms_cache.notifications.scope import TableName
+
+SYNC_PROPERTY = "hms_cache.sync"
+IMPALA_PROPERTY = "impala.disableHmsSync"
+
+ALL_PEERS = frozenset({"none", "hive4", "hive3"})
+
+CACHEABLE_WITH: Mapping[Facet, frozenset[str]] = {
+    Facet.DATABASE_NAMES: ALL_PEERS,
+    Facet.DATABASE: ALL_PEERS,
+    Facet.TABLE_NAMES: ALL_PEERS,
+    # Hive logs no event for alter_function.
+    Facet.FUNCTIONS: frozenset({"none"}),
+    Facet.TABLE: ALL_PEERS,
+    # Hive 3.1 logs no default and no check constraints.
+    Facet.CONSTRAINTS: frozenset({"none", "hive4"}),
+    Facet.PARTITIONS: ALL_PEERS,
+    # Hive 3.1 logs no statistics.
+    Facet.TABLE_STATISTICS: frozenset({"none", "hive4"}),
+    Facet.PARTITION_STATISTICS: frozenset({"none", "hive4"}),
+    Facet.EXCLUDED: ALL_PEERS,
+}
+"""With which other writers on the database (`cache.peers`) a facet may be cached: kinds without an event never are.
+Source: research, events that Hive 3.1 and 4.x do not log (c.4, d.5)."""
+
+
+class CachePolicy:
+    """The settings `include`, `exclude` and `peers` as questions. Immutable; replaced as a whole on a reload."""
+
+    def __init__(self, include: Sequence[str] = ("*",), exclude: Sequence[str] = (), peers: str = "none") -> None:
+        self._include = _patterns(include)
+        self._exclude = _patterns(exclude)
+        self._all = tuple(include) == ("*",) and not exclude
+        self.peers = peers
+
+    def may_cache(self, facet: Facet) -> bool:
+        """Whether every writer logs changes of this kind."""
+        return self.peers in CACHEABLE_WITH[facet]
+
+    def names_table(self, table: TableName) -> bool:
+        """Whether the patterns let the table in; they are tried on `database.table` and `catalog.database.table`."""
+        if self._all:
+            return True
+        short, full = f"{table.database}.{table.table}", ".".join(table)
+        included = any(p.fullmatch(short) or p.fullmatch(full) for p in self._include)
+        return included and not any(p.fullmatch(short) or p.fullmatch(full) for p in self._exclude)
+
+
+def _patterns(patterns: Sequence[str]) -> list[re.Pattern[str]]:
+    return [re.compile(fnmatch.translate(pattern.lower())) for pattern in patterns]
+
+
+def properties_allow(table_parameters: Mapping[str, str] | None, database_parameters: Mapping[str, str] | None) -> bool:
+    """Whether the properties of a table and of its database let it be cached; the table's decide if it has one."""
+    for parameters in (table_parameters, database_parameters):
+        answer = _sync(parameters or {})
+        if answer is not None:
+            return answer
+    return True
+
+
+def _sync(parameters: Mapping[str, str]) -> bool | None:
+    own = parameters.get(SYNC_PROPERTY)
+    if own is not None:
+        return own.strip().lower() != "false"
+    impala = parameters.get(IMPALA_PROPERTY)
+    if impala is not None:
+        return impala.strip().lower() != "true"
+    return None

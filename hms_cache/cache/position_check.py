@@ -1,0 +1,91 @@
+"""The shared position check: one read of NEXT_EVENT_ID answers every request that was waiting when it was sent.
+
+Raft's ReadIndex, borrowed. A request that arrives while a check is on its way joins the next one: the answer of a
+check that was sent before the request arrived proves nothing about it. So the list of waiters is swapped before the
+query is sent, by whichever waiting thread leads; no thread is started for it and no lock is held across the query.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hms_cache.clock import Clock
+from hms_cache.store.errors import DatabaseUnavailable
+
+
+class CheckResult(NamedTuple):
+    """The position that the database named, and when the question was sent (monotonic seconds)."""
+
+    position: int
+    sent_s: float
+
+
+class _Waiter:
+    __slots__ = ("error", "leads", "result", "woken")
+
+    def __init__(self) -> None:
+        self.woken = threading.Event()
+        self.result: CheckResult | None = None
+        self.error: Exception | None = None
+        self.leads = False
+
+
+class PositionCheck:
+    """Shares `read_position` between threads. `_lock` guards `_waiters` and `_busy`."""
+
+    def __init__(self, read_position: Callable[[], int], clock: Clock, timeout_s: float = 30.0) -> None:
+        self._read_position = read_position
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._waiters: list[_Waiter] = []
+        self._busy = False
+        self.checks = 0
+        """Queries sent."""
+        self.requests = 0
+        """Requests that waited for one."""
+
+    def check(self) -> CheckResult:
+        """The last committed event id as read by a query that was sent after this call began.
+
+        Raises DatabaseUnavailable when the database does not answer in time.
+        """
+        me = _Waiter()
+        with self._lock:
+            self.requests += 1
+            self._waiters.append(me)
+            if not self._busy:
+                self._busy = me.leads = True
+        if not me.leads and not me.woken.wait(self._timeout_s):
+            raise DatabaseUnavailable(f"the position check did not answer within {self._timeout_s:g} s")
+        if me.result is None and me.error is None:
+            self._lead()
+        if me.error is not None:
+            raise DatabaseUnavailable(str(me.error)) from me.error
+        assert me.result is not None
+        return me.result
+
+    def _lead(self) -> None:
+        """Sends one query for all who wait now, then hands the lead to one of those who came meanwhile."""
+        with self._lock:
+            served, self._waiters = self._waiters, []
+            self.checks += 1
+        sent_s = self._clock.monotonic_s()
+        result: CheckResult | None = None
+        error: Exception | None = None
+        try:
+            result = CheckResult(self._read_position(), sent_s)
+        except Exception as problem:
+            error = problem
+        for waiter in served:
+            waiter.result, waiter.error = result, error
+            waiter.woken.set()
+        with self._lock:
+            if self._waiters:
+                # Its answer is not there yet, so it leads when it wakes.
+                self._waiters[0].leads = True
+                self._waiters[0].woken.set()
+            else:
+                self._busy = False

@@ -1,0 +1,265 @@
+"""How a read is decided (DESIGN 3): freshness, then memory, then one load, then the store."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.freshness import Freshness
+from hms_cache.cache.loader import Loader, Wanted
+from hms_cache.cache.policy import CachePolicy
+from hms_cache.cache.reasons import Reason
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.clock import Clock
+from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.store.names import qualified
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
+from hms_cache.txn.id_lists import IdListFormatError
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+ReadObserver = Callable[[str, Reason], None]
+"""(kind of question, why it was answered as it was)."""
+
+ROUNDS = 3
+"""Looks before the store answers: a table, then its partitions, then what an event took out meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A look found that this is missing."""
+
+    wanted: tuple[Wanted, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bypass:
+    """A look found that memory must not answer."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class RequestVersion:
+    """What a request says about the moment it wants to see."""
+
+    valid_write_ids: str | None = None
+    table_id: int | None = None
+
+
+NO_VERSION = RequestVersion()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadModes:
+    """The settings that decide reads; replaced as a whole on a reload."""
+
+    enabled: bool = True
+    trust_write_ids: bool = False
+    """`write_id_reads = trust`: a covered list with the right table id is answered without the position check."""
+    without_write_ids: str = "check"
+    """`reads_without_write_ids`: transactional tables asked without a list: `check`, `store` or `reject`."""
+
+
+class Reading:
+    """The algorithm, shared by all kinds of questions. Immutable but for `modes` and `policy`, which are replaced."""
+
+    def __init__(
+        self,
+        cache: SharedCache,
+        freshness: Freshness,
+        loader: Loader,
+        clock: Clock,
+        policy: CachePolicy,
+        modes: ReadModes,
+        observe: ReadObserver | None = None,
+        limits_partitions: bool = False,
+    ) -> None:
+        self.limits_partitions = limits_partitions
+        """`metastore.limit.partition.request` is set: the store counts what is asked and refuses too much."""
+        self.cache = cache
+        self.freshness = freshness
+        self.loader = loader
+        self.clock = clock
+        self.policy = policy
+        self.modes = modes
+        self._observe = observe or (lambda kind, reason: None)
+
+    def answer(
+        self,
+        kind: str,
+        look: Callable[[SharedCache], T | Need | Bypass],
+        ask: Callable[[], T],
+        *,
+        facet: Facet,
+        table: TableName | None = None,
+        version: RequestVersion = NO_VERSION,
+    ) -> T:
+        """One read. `look` runs under the cache's lock and touches memory only; `ask` asks the store.
+
+        Raises what `ask` raises, and what `look` raises when it finds from complete names that there is no such object.
+        """
+        if not self.modes.enabled:
+            return self._ask(kind, Reason.DISABLED, ask)
+        if not self.policy.may_cache(facet) or (table is not None and not self.policy.names_table(table)):
+            return self._ask(kind, Reason.EXCLUDED, ask)
+        if self._may_trust(version):
+            with self.cache.lock:
+                trusted = self._look_trusting(look, table)
+            if trusted is not None:
+                self._observe(kind, Reason.HIT)
+                return cast(T, trusted)
+        if not self.freshness.ensure():
+            return self._ask(kind, Reason.BEHIND_EVENTS, ask)
+        reason = Reason.HIT
+        for _ in range(ROUNDS):
+            try:
+                with self.cache.lock:
+                    found = look(self.cache)
+            except NoSuchObjectException:
+                self._observe(kind, reason)
+                raise
+            if isinstance(found, Bypass):
+                return self._ask(kind, found.reason, ask)
+            if not isinstance(found, Need):
+                self._observe(kind, reason)
+                return found
+            reason = Reason.MISS
+            if not self._load(found):
+                break
+        return self._ask(kind, Reason.INCOMPLETE, ask)
+
+    def pass_through(self, kind: str, ask: Callable[[], T]) -> T:
+        """A question that memory never answers."""
+        return self._ask(kind, Reason.UNSUPPORTED_FIELD if self.modes.enabled else Reason.DISABLED, ask)
+
+    def _may_trust(self, version: RequestVersion) -> bool:
+        return self.modes.trust_write_ids and version.valid_write_ids is not None and version.table_id is not None
+
+    def _look_trusting(self, look: Callable[[SharedCache], Any], table: TableName | None) -> Any:
+        """A look without a position check: only a transactional table whose tag covers the list may answer it."""
+        entry = self.cache.tables.get(table) if table is not None else None
+        if entry is None or not entry.is_transactional or self.cache.position < self.freshness.floor:
+            return None
+        found = look(self.cache)
+        return None if isinstance(found, Need | Bypass) else found
+
+    def _load(self, need: Need) -> bool:
+        try:
+            return self.loader.load(need.wanted)
+        except DatabaseUnavailable:
+            raise
+        except Exception:
+            # P9: the store answers, or says what is wrong in its own words.
+            _log.exception("a load failed")
+            return False
+
+    def _ask(self, kind: str, reason: Reason, ask: Callable[[], T]) -> T:
+        self._observe(kind, reason)
+        try:
+            return ask()
+        finally:
+            self.freshness.require_check()
+
+    # Shared parts of looks, under the lock
+
+    def table_entry(self, cache: SharedCache, table: TableName, version: RequestVersion) -> Entry | Need | Bypass:
+        """The entry of a table that may answer this request.
+
+        Raises NoSuchObjectException, with the store's text, when complete names prove that there is none (P6).
+        """
+        entry = cache.tables.get(table)
+        if entry is None or Facet.TABLE not in entry.facets:
+            if entry is not None and Facet.EXCLUDED in entry.facets:
+                return Bypass(Reason.EXCLUDED)
+            if self.is_absent(cache, table):
+                raise NoSuchObjectException(f"{qualified(*table)} table not found")
+            return Need((Wanted(table, Facet.TABLE),))
+        reason = self.version_test(entry, version)
+        if reason is not None:
+            return Bypass(reason)
+        cache.touch(entry, self.clock.monotonic_s())
+        return entry
+
+    def is_absent(self, cache: SharedCache, table: TableName) -> bool:
+        """Whether complete names prove that there is no such table (P6)."""
+        database = cache.databases.get(table.in_database)
+        names = database.facets.get(Facet.TABLE_NAMES) if database is not None else None
+        return names is not None and table.table not in names
+
+    def version_test(self, entry: Entry, version: RequestVersion) -> Reason | None:
+        """None when the entry may answer a request of this version, else why not (P2). Raises MetaException: reject."""
+        if version.table_id is not None and version.table_id != entry.table_id:
+            return Reason.WRONG_TABLE_ID
+        request = _parsed(version.valid_write_ids) if version.valid_write_ids is not None else None
+        if request is None or request.is_no_list:
+            return self._without_list(entry)
+        assert isinstance(entry.key, TableName)
+        if not request.is_for_table(f"{entry.key.database}.{entry.key.table}"):
+            return Reason.STALE_WRITE_IDS
+        if not entry.is_transactional:
+            # Hive sends lists for external tables, too: of no write id at all.
+            return None if request.high_watermark == 0 else Reason.STALE_WRITE_IDS
+        if entry.tag is None or not entry.tag.covers(request):
+            return Reason.STALE_WRITE_IDS
+        return None
+
+    def _without_list(self, entry: Entry) -> Reason | None:
+        if not entry.is_transactional or self.modes.without_write_ids == "check":
+            return None
+        if self.modes.without_write_ids == "reject":
+            raise MetaException(
+                f"The transactional table {'.'.join(entry.key)} was read without a ValidWriteIdList "
+                "(setting cache.reads_without_write_ids = reject)"
+            )
+        return Reason.EXCLUDED
+
+
+@functools.lru_cache(maxsize=4096)
+def _parsed(text: str) -> ValidWriteIdList | None:
+    """The list, None for one that cannot be read: then it counts as not given, and the store judges it."""
+    try:
+        return ValidWriteIdList.parse(text)
+    except (IdListFormatError, ValueError):
+        return None
+
+
+def database_entry(cache: SharedCache, database: DatabaseName, facet: Facet) -> Any | Need:
+    """A facet of a database."""
+    entry = cache.databases.get(database)
+    if entry is None or facet not in entry.facets:
+        return Need((Wanted(database, facet),))
+    return entry.facets[facet]
+
+
+def key_of(catalog: str, database: str, table: str) -> TableName:
+    """The cache's key of a table: names as Hive normalizes them."""
+    return TableName(catalog.strip().lower(), database.strip().lower(), table.strip().lower())
+
+
+def frozen_table(entry: Entry) -> Table:
+    """The entry's table struct; frozen by convention."""
+    table: Table = entry.facets[Facet.TABLE]
+    return table
+
+
+__all__ = [
+    "Bypass",
+    "Key",
+    "Need",
+    "ReadModes",
+    "ReadObserver",
+    "Reading",
+    "RequestVersion",
+    "database_entry",
+    "frozen_table",
+    "key_of",
+]

@@ -1,0 +1,23 @@
+"""Why a read was answered as it was: recorded for every request, a label of the metrics."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Reason(enum.StrEnum):
+    """`HIT` is from memory; `MISS` from memory after a load; all others say why the store answered."""
+
+    HIT = "hit"
+    MISS = "miss"
+    BEHIND_EVENTS = "behind_events"
+    """The applied position could not be brought up to what this read needs (poller paused, in error, too slow)."""
+    STALE_WRITE_IDS = "stale_write_ids"
+    """A write id that is valid in the request is not valid in the entry's tag (P2)."""
+    WRONG_TABLE_ID = "wrong_table_id"
+    INCOMPLETE = "incomplete"
+    """The answer needs something that could not be kept: it changed while it was loaded, or is too large."""
+    EXCLUDED = "excluded"
+    UNSUPPORTED_FIELD = "unsupported_field"
+    """The request asks for something that the cache does not model."""
+    DISABLED = "disabled"

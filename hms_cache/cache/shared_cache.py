@@ -1,0 +1,413 @@
+"""What the server remembers. Pure state: no SQL, no socket, no clock, no thread.
+
+One lock guards every attribute and every entry. The cache as a whole is true at one position `position` (A): each
+facet equals what the database held when exactly the events up to A had happened. `apply` moves A forward and drops
+what the events concern; `install` adds what a snapshot of the database showed at its fence F, if A has reached F and
+no event in (F, A] concerns it (P1). Invalidation and installation are all that changes it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hms_cache.cache.entries import (
+    CATALOG_FACETS,
+    DATABASE_FACETS,
+    TABLE_FACETS,
+    CatalogKey,
+    Entry,
+    Facet,
+    Key,
+)
+from hms_cache.cache.event_rules import (
+    CHANGES_DATABASE_NAMES,
+    CHANGES_TABLE_NAMES,
+    WHOLE_TABLE,
+    Action,
+    table_rule,
+)
+from hms_cache.cache.partition_set import PartitionSet, Values
+from hms_cache.cache.write_id_tags import Raise, TransactionTracker
+from hms_cache.notifications import events as ev
+from hms_cache.notifications.scope import DatabaseName, Scope, TableName
+from hms_cache.txn.valid_write_ids import WriteIdGapTooLargeError
+
+_log = logging.getLogger(__name__)
+
+CommitResolver = Callable[[Sequence[int]], Mapping[int, Sequence[tuple[TableName, int]]]]
+"""Transaction ids to the (table, write id) pairs each allocated; a missing id means "unknown"."""
+
+
+@dataclass(slots=True, eq=False)
+class Load:
+    """A load on its way: taken before its snapshot, so that every event applied meanwhile is noted on it."""
+
+    key: Key
+    facets: frozenset[Facet]
+    effects: list[tuple[int, Facet, Action, tuple[Values, ...]]] = field(default_factory=list)
+    abandoned: bool = False
+    """The cache was reset: whatever this load read belongs to another history."""
+
+
+class SharedCache:
+    """Entries of catalogs, databases and tables, and the position at which they are true."""
+
+    def __init__(self, budget_bytes: int, resolve_commits: CommitResolver | None = None) -> None:
+        self.lock = threading.Lock()
+        self.position = -1
+        """A: the last applied event; -1 before the first position is known."""
+        self.generation = 0
+        """Counts resets."""
+        self.budget_bytes = budget_bytes
+        self.weight = 0
+        self.catalogs: dict[CatalogKey, Entry] = {}
+        self.databases: dict[DatabaseName, Entry] = {}
+        self.tables: OrderedDict[TableName, Entry] = OrderedDict()
+        self.names_by_id: dict[int, TableName] = {}
+        self.loads: set[Load] = set()
+        self.invalidated: OrderedDict[TableName, frozenset[Facet]] = OrderedDict()
+        """Facets that events dropped from tables that had been read, for the refill; bounded."""
+        self.evictions = 0
+        self.failed_events = 0
+        self.resets = 0
+        self._transactions = TransactionTracker()
+        self._resolve_commits = resolve_commits
+
+    # Events (the poller's side)
+
+    def apply(self, events: Sequence[ev.Event], new_position: int) -> None:
+        """Takes events in id order, each above `position`; afterwards the cache is true at `new_position`.
+
+        An event whose application fails drops everything it may concern, else everything (P8).
+        """
+        unresolved = self._transactions.unresolved_commits(events)
+        resolved = self._resolve_commits(unresolved) if unresolved and self._resolve_commits is not None else {}
+        with self.lock:
+            for event in events:
+                if event.event_id <= self.position:
+                    continue
+                try:
+                    self._apply_one(event, resolved)
+                except Exception:
+                    _log.exception("event %d could not be applied: everything is dropped", event.event_id)
+                    self.failed_events += 1
+                    self._drop_everything(event.event_id)
+            self.position = max(self.position, new_position)
+
+    def reset(self, reason: str, position: int) -> None:
+        """Drops everything and starts anew at `position`: a hole, another history, a flush (P7)."""
+        with self.lock:
+            _log.info("the cache starts anew at event %d: %s", position, reason)
+            self._clear()
+            self.position = position
+            self.generation += 1
+            self.resets += 1
+            for load in self.loads:
+                load.abandoned = True
+
+    def _apply_one(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> None:
+        scope = event.scope
+        if scope.everything:
+            self._transactions.forget()
+            self._drop_everything(event.event_id)
+            return
+        if isinstance(
+            event, ev.TransactionsOpened | ev.TransactionCommitted | ev.TransactionAborted | ev.WriteIdsAllocated
+        ):
+            self._apply_transaction(event, resolved)
+        for catalog in scope.whole_catalogs:
+            self._drop_catalog(event.event_id, catalog)
+        for database in scope.whole_databases:
+            self._drop_database(event.event_id, database)
+        for database in scope.databases:
+            self._alter_database(event, database)
+        self._apply_to_tables(event, scope)
+        for function in scope.functions:
+            self._drop(event.event_id, DatabaseName(function.catalog, function.database), Facet.FUNCTIONS)
+        if scope.foreign_keys:
+            self._drop_all_constraints(event.event_id)
+
+    def _apply_to_tables(self, event: ev.Event, scope: Scope) -> None:
+        rule = table_rule(event)
+        changes_names = type(event) in CHANGES_TABLE_NAMES
+        for table in scope.tables:
+            self._apply_rule(event.event_id, table, rule, None)
+            if changes_names:
+                self._drop(event.event_id, table.in_database, Facet.TABLE_NAMES)
+        for table, values in scope.partitions.items():
+            self._apply_rule(event.event_id, table, rule, tuple(values))
+
+    def _apply_rule(
+        self, event_id: int, table: TableName, rule: Mapping[Facet, Action], named: tuple[Values, ...] | None
+    ) -> None:
+        entry = self.tables.get(table)
+        for facet, action in rule.items():
+            if action is Action.KEEP:
+                continue
+            if action is Action.DROP_NAMED and named is None:
+                action = Action.DROP
+            self._note(event_id, table, facet, action, named or ())
+            if entry is not None:
+                self._act(entry, facet, action, named or ())
+
+    def _act(self, entry: Entry, facet: Facet, action: Action, named: tuple[Values, ...]) -> None:
+        if facet not in entry.facets:
+            return
+        if action is Action.DROP_IF_TRANSACTIONAL:
+            if not entry.is_transactional:
+                return
+            action = Action.DROP
+        if action is Action.DROP:
+            self._remove_facet(entry, facet)
+            return
+        entry.answers.clear()
+        held = entry.facets[facet]
+        if isinstance(held, PartitionSet):
+            held.mark_missing(named)
+        else:  # partition statistics: by (engine, partition name, column)
+            keys = entry.facets.get(Facet.PARTITIONS)
+            names = {keys.name_of(values) for values in named} if isinstance(keys, PartitionSet) else None
+            for key in [key for key in held if names is None or key[1] in names]:
+                del held[key]
+        if entry.last_read:
+            self._remember_invalidated(entry.key, facet)
+
+    def _apply_transaction(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> None:
+        change = self._transactions.apply(event, resolved)
+        if change.void_all:
+            for entry in self.tables.values():
+                if entry.is_transactional:
+                    self._void_tag(entry)
+            for load in self.loads:
+                load.effects.append((event.event_id, Facet.TABLE, Action.DROP, ()))
+            return
+        for table, raised in change.raised.items():
+            self._note(event.event_id, table, Facet.TABLE, Action.DROP, ())
+            written = self.tables.get(table)
+            if written is not None and written.tag is not None:
+                self._raise_tag(written, raised)
+        if change.is_commit:
+            # A commit may carry a key and value into TABLE_PARAMS of a table that it does not name.
+            for entry in [e for e in self.tables.values() if e.has_commit_parameters]:
+                self._remove_facet(entry, Facet.TABLE)
+            for load in self.loads:
+                load.effects.append((event.event_id, Facet.TABLE, Action.DROP_IF_TRANSACTIONAL, ()))
+
+    def _raise_tag(self, entry: Entry, raised: Raise) -> None:
+        entry.answers.clear()
+        try:
+            entry.tag = raised(entry.tag)
+        except WriteIdGapTooLargeError:
+            entry.tag = None  # unknown is always right: the next read that carries a list goes to the store
+
+    def _void_tag(self, entry: Entry) -> None:
+        entry.tag = None
+        entry.answers.clear()
+
+    # Scopes wider than a table
+
+    def _alter_database(self, event: ev.Event, database: DatabaseName) -> None:
+        event_id = event.event_id
+        self._drop(event_id, database, Facet.DATABASE)
+        if type(event) in CHANGES_DATABASE_NAMES:
+            self._drop(event_id, database.catalog, Facet.DATABASE_NAMES)
+        # Its properties decide whether its tables may be cached, and a new database starts without any.
+        self._drop(event_id, database, Facet.TABLE_NAMES)
+        self._drop(event_id, database, Facet.FUNCTIONS)
+        self._drop_tables(event_id, lambda table: table.in_database == database)
+
+    def _drop_database(self, event_id: int, database: DatabaseName) -> None:
+        for facet in DATABASE_FACETS:
+            self._drop(event_id, database, facet)
+        self._drop(event_id, database.catalog, Facet.DATABASE_NAMES)
+        self._drop_tables(event_id, lambda table: table.in_database == database)
+
+    def _drop_catalog(self, event_id: int, catalog: str) -> None:
+        self._drop(event_id, catalog, Facet.DATABASE_NAMES)
+        named = {key for key in self.databases if key.catalog == catalog}
+        named.update(load.key for load in self.loads if isinstance(load.key, DatabaseName))
+        for database in named:
+            if database.catalog == catalog:
+                self._drop_database(event_id, database)
+        self._drop_tables(event_id, lambda table: table.catalog == catalog)
+
+    def _drop_tables(self, event_id: int, concerned: Callable[[TableName], bool]) -> None:
+        named = {key for key in self.tables if concerned(key)}
+        named.update(load.key for load in self.loads if isinstance(load.key, TableName) and concerned(load.key))
+        for table in named:
+            self._apply_rule(event_id, table, WHOLE_TABLE, None)
+
+    def _drop_all_constraints(self, event_id: int) -> None:
+        for load in self.loads:
+            load.effects.append((event_id, Facet.CONSTRAINTS, Action.DROP, ()))
+        for entry in self.tables.values():
+            self._remove_facet(entry, Facet.CONSTRAINTS)
+
+    def _drop_everything(self, event_id: int) -> None:
+        for load in self.loads:
+            load.effects.extend((event_id, facet, Action.DROP, ()) for facet in load.facets)
+        self._clear()
+
+    def _clear(self) -> None:
+        self.catalogs.clear()
+        self.databases.clear()
+        self.tables.clear()
+        self.names_by_id.clear()
+        self.invalidated.clear()
+        self._transactions.forget()
+        self.weight = 0
+
+    def _drop(self, event_id: int, key: Key, facet: Facet) -> None:
+        self._note(event_id, key, facet, Action.DROP, ())
+        entry = self._entries(key).get(key)
+        if entry is not None:
+            self._remove_facet(entry, facet)
+
+    def _note(self, event_id: int, key: Key, facet: Facet, action: Action, named: tuple[Values, ...]) -> None:
+        for load in self.loads:
+            if load.key == key and facet in load.facets:
+                load.effects.append((event_id, facet, action, named))
+
+    # Loads (the readers' side)
+
+    def begin_load(self, key: Key, facets: Iterable[Facet]) -> Load:
+        """Takes the slot. Must come before the snapshot is opened, or an event in between would be missed."""
+        load = Load(key, frozenset(facets))
+        with self.lock:
+            self.loads.add(load)
+        return load
+
+    def end_load(self, load: Load) -> None:
+        """Gives the slot back, in `finally`, whatever happened."""
+        with self.lock:
+            self.loads.discard(load)
+
+    def install(
+        self,
+        load: Load,
+        fence: int,
+        facet: Facet,
+        value: Any,
+        weight: int,
+        prepare: Callable[[Entry], None] | None = None,
+    ) -> bool:
+        """Adds what a load of `fence` F read; False when it may not be kept.
+
+        A must be at F or above. Effects of events in (F, A] discard the value, or, where they name partitions only,
+        take these out of it. `prepare` sets what stands beside the facet (table id, tag), under the lock.
+        """
+        with self.lock:
+            if load.abandoned or self.position < fence or load not in self.loads:
+                return False
+            named: list[Values] = []
+            for event_id, effect_facet, action, values in load.effects:
+                if event_id <= fence or effect_facet is not facet:
+                    continue
+                if action is Action.DROP_NAMED and isinstance(value, PartitionSet):
+                    named.extend(values)
+                elif action is not Action.KEEP:
+                    return False
+            if named:
+                value.mark_missing(named)
+            if weight > self.budget_bytes:
+                return False
+            entries = self._entries(load.key)
+            entry = entries.get(load.key)
+            if entry is None:
+                entry = entries[load.key] = Entry(load.key)
+            if prepare is not None:
+                prepare(entry)
+            self._charge(entry, facet, weight)
+            entry.facets[facet] = value
+            entry.answers.clear()
+            if entry.table_id is not None and isinstance(load.key, TableName):
+                self.names_by_id[entry.table_id] = load.key
+            self._evict(keep=entry)
+            return True
+
+    # Bookkeeping, under the lock
+
+    def _entries(self, key: Key) -> dict[Any, Entry]:
+        if isinstance(key, TableName):
+            return self.tables
+        return self.databases if isinstance(key, DatabaseName) else self.catalogs
+
+    def touch(self, entry: Entry, now_s: float) -> None:
+        """Notes a read: for the order of eviction and the refill."""
+        entry.last_read = now_s
+        entry.reads += 1
+        if isinstance(entry.key, TableName):
+            self.tables.move_to_end(entry.key)
+
+    def _charge(self, entry: Entry, facet: Facet, weight: int) -> None:
+        self.weight += weight - entry.weights.get(facet, 0)
+        entry.weights[facet] = weight
+
+    def recharge(self, entry: Entry, facet: Facet, weight: int) -> None:
+        """A facet that grew in place is charged anew."""
+        self._charge(entry, facet, weight)
+        self._evict(keep=entry)
+
+    def _remove_facet(self, entry: Entry, facet: Facet) -> None:
+        entry.answers.clear()
+        if facet not in entry.facets:
+            return
+        del entry.facets[facet]
+        self.weight -= entry.weights.pop(facet, 0)
+        if isinstance(entry.key, TableName):
+            if facet is Facet.TABLE:
+                entry.tag = None
+                if entry.table_id is not None:
+                    self.names_by_id.pop(entry.table_id, None)
+                    entry.table_id = None
+            if entry.last_read:
+                self._remember_invalidated(entry.key, facet)
+        if not entry.facets:
+            self._entries(entry.key).pop(entry.key, None)
+
+    def _remember_invalidated(self, key: Key, facet: Facet) -> None:
+        if not isinstance(key, TableName):
+            return
+        self.invalidated[key] = self.invalidated.pop(key, frozenset()) | {facet}
+        while len(self.invalidated) > REFILL_KEYS:
+            self.invalidated.popitem(last=False)
+
+    def _evict(self, keep: Entry) -> None:
+        while self.weight > self.budget_bytes and self.tables:
+            key = next(iter(self.tables))
+            entry = self.tables[key]
+            if entry is keep:
+                if len(self.tables) == 1:
+                    return
+                self.tables.move_to_end(key)
+                continue
+            for facet in list(entry.facets):
+                self._remove_facet(entry, facet)
+            self.invalidated.pop(key, None)
+            self.tables.pop(key, None)
+            self.evictions += 1
+
+    def forget(self, key: Key) -> None:
+        """Drops one subject on command (flush, refresh); what loads of it read meanwhile is not kept either."""
+        with self.lock:
+            facets = (
+                TABLE_FACETS
+                if isinstance(key, TableName)
+                else (DATABASE_FACETS if isinstance(key, DatabaseName) else CATALOG_FACETS)
+            )
+            for load in self.loads:
+                if load.key == key:
+                    load.abandoned = True
+            entry = self._entries(key).get(key)
+            if entry is not None:
+                for facet in facets:
+                    self._remove_facet(entry, facet)
+
+
+REFILL_KEYS = 10_000
+"""Tables remembered for the refill: more would not be refilled before they are asked for anyway."""

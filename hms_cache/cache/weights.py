@@ -1,0 +1,34 @@
+"""What a value in memory is charged with, in bytes: its encoded length times what Python needs to hold it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.transport.TTransport import TMemoryBuffer
+
+PYTHON_FACTOR = 6
+"""Bytes of Python objects per encoded byte of a struct: 5 to 7 on tables and partitions of 10 to 100 columns."""
+
+OVERHEAD_BYTES = 600
+"""Entry, dictionary slots and key of one subject."""
+
+
+def encoded_length(struct: Any) -> int:
+    """Length of the struct as Thrift's binary protocol writes it."""
+    buffer = TMemoryBuffer()
+    struct.write(TBinaryProtocolAccelerated(buffer, fallback=False))
+    return len(buffer.getvalue())
+
+
+def weight_of(value: Any) -> int:
+    """Bytes charged for a struct, a text, a list, tuple or dict of such."""
+    if value is None or isinstance(value, bool | int | float):
+        return 32
+    if isinstance(value, str | bytes):
+        return 60 + len(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return 60 + sum(8 + weight_of(element) for element in value)
+    if isinstance(value, dict):
+        return 100 + sum(16 + weight_of(key) + weight_of(element) for key, element in value.items())
+    return OVERHEAD_BYTES + PYTHON_FACTOR * encoded_length(value)

@@ -1,0 +1,110 @@
+"""How events raise the write-id tags of cached transactional tables (DESIGN 4, research b.5).
+
+A commit event names a transaction, not its tables. They are known from the ALLOC_WRITE_ID events of the transaction
+if its OPEN_TXN event was seen (then no allocation can have been missed); otherwise TXN_TO_WRITE_ID tells, and no rows
+there means "unknown": then every tag is void, since the commit may be of any table (P5).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hms_cache.notifications import events as ev
+from hms_cache.notifications.scope import TableName
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
+
+Raise = Callable[[ValidWriteIdList], ValidWriteIdList]
+
+REMEMBERED_TRANSACTIONS = 100_000
+"""Open transactions remembered: Hive's own limit of open ones (`metastore.max.open.txns`)."""
+
+
+@dataclass(slots=True)
+class TagChange:
+    """What an event does to tags: of these tables, or of all."""
+
+    raised: dict[TableName, Raise] = field(default_factory=dict)
+    void_all: bool = False
+    is_commit: bool = False
+
+
+class TransactionTracker:
+    """Remembers open transactions and their write ids. Guarded by the lock of the cache that owns it."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[int, list[tuple[TableName, int]]] = OrderedDict()
+
+    def forget(self) -> None:
+        """Events were missed: nothing is known about any transaction."""
+        self._open.clear()
+
+    def unresolved_commits(self, events: Iterable[ev.Event]) -> list[int]:
+        """Transactions that commit in this batch and whose opening was seen neither before nor in it."""
+        opened: set[int] = set()
+        unknown: list[int] = []
+        for event in events:
+            if isinstance(event, ev.TransactionsOpened):
+                opened.update(event.transaction_ids or ())
+            elif (
+                isinstance(event, ev.TransactionCommitted)
+                and event.transaction_id not in opened
+                and event.transaction_id not in self._open
+            ):
+                unknown.append(event.transaction_id)
+        return unknown
+
+    def apply(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> TagChange:
+        """Takes one transaction event, in log order."""
+        match event:
+            case ev.TransactionsOpened():
+                for transaction in event.transaction_ids or ():
+                    self._open[transaction] = []
+                while len(self._open) > REMEMBERED_TRANSACTIONS:
+                    self._open.popitem(last=False)
+                return TagChange()
+            case ev.WriteIdsAllocated():
+                return self._allocated(event)
+            case ev.TransactionAborted():
+                self._open.pop(event.transaction_id, None)
+                # Open or aborted makes no difference: the id stays invalid.
+                return TagChange()
+            case ev.TransactionCommitted():
+                return self._committed(event.transaction_id, resolved)
+        return TagChange()
+
+    def _allocated(self, event: ev.WriteIdsAllocated) -> TagChange:
+        table = event.own_table
+        if table is None:
+            return TagChange(void_all=True)
+        for transaction, write_id in event.write_ids:
+            if transaction in self._open:
+                self._open[transaction].append((table, write_id))
+        write_ids = [write_id for _, write_id in event.write_ids]
+
+        def raised(tag: ValidWriteIdList) -> ValidWriteIdList:
+            for write_id in write_ids:
+                tag = tag.after_allocate(write_id)
+            return tag
+
+        return TagChange({table: raised})
+
+    def _committed(self, transaction: int, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> TagChange:
+        written: Sequence[tuple[TableName, int]] | None = self._open.pop(transaction, None)
+        if written is None:
+            written = resolved.get(transaction)
+        if written is None:
+            return TagChange(void_all=True, is_commit=True)
+        raised: dict[TableName, Raise] = {}
+        for table, write_id in written:
+            before = raised.get(table)
+            raised[table] = _commit(write_id, before)
+        return TagChange(raised, is_commit=True)
+
+
+def _commit(write_id: int, before: Raise | None) -> Raise:
+    def raised(tag: ValidWriteIdList) -> ValidWriteIdList:
+        return (before(tag) if before is not None else tag).after_commit(write_id)
+
+    return raised

@@ -1,0 +1,1 @@
+"""The Thrift server: connections on one event loop, handlers on a bounded pool of threads, faults in Hive's types."""

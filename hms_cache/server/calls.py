@@ -1,0 +1,103 @@
+"""What a handler is, and what it is given."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hms_cache.server.session import Session
+from hms_cache.server.stores import Stores
+
+
+class Kind(enum.Enum):
+    """Where a call runs and whether the audit log calls it a write."""
+
+    LOCAL = "local"
+    """Answered on the event loop: touches memory only and never waits."""
+    READ = "read"
+    WRITE = "write"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call on its way through a handler."""
+
+    method: str
+    session: Session
+    stores: Stores
+
+
+HandlerFunction = Callable[[Call, Any], Any]
+AuditFunction = Callable[[Any], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A method's function: takes the call and the generated `*_args` struct, returns the value of `success`."""
+
+    function: HandlerFunction
+    kind: Kind
+    audit: AuditFunction
+
+
+class HandlerTable:
+    """Collects the handlers of one module: `handlers = HandlerTable()` and `@handlers.read("get_table", …)`."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Handler] = {}
+
+    def _register(self, kind: Kind, names: tuple[str, ...], audit: AuditFunction | None) -> Callable[..., Any]:
+        def register(function: HandlerFunction) -> HandlerFunction:
+            for name in names:
+                if name in self.entries:
+                    raise ValueError(f"two handlers for {name}")
+                self.entries[name] = Handler(function, kind, audit or default_audit(name))
+            return function
+
+        return register
+
+    def local(self, *names: str, audit: AuditFunction | None = None) -> Callable[..., Any]:
+        """Registers a function that answers from memory."""
+        return self._register(Kind.LOCAL, names, audit)
+
+    def read(self, *names: str, audit: AuditFunction | None = None) -> Callable[..., Any]:
+        """Registers a read."""
+        return self._register(Kind.READ, names, audit)
+
+    def write(self, *names: str, audit: AuditFunction | None = None) -> Callable[..., Any]:
+        """Registers a write."""
+        return self._register(Kind.WRITE, names, audit)
+
+
+def default_audit(method: str) -> AuditFunction:
+    """The audit text of a method: its plain name, then `db=… tbl=…` where its arguments or its request name them.
+
+    Hive's log leaves the `_with_environment_context` and `_req` spellings out of the name (seen in its audit log).
+    """
+    plain = method.removesuffix("_with_environment_context").removesuffix("_req")
+
+    def text(arguments: Any) -> str:
+        names = arguments.__slots__ if hasattr(arguments, "__slots__") else tuple(vars(arguments))
+        source = arguments
+        if len(names) >= 1:
+            first = getattr(arguments, names[0])
+            if hasattr(first, "thrift_spec"):
+                source = first
+        database = _first(source, ("dbname", "db_name", "dbName", "databaseName", "db"))
+        table = _first(source, ("tbl_name", "tblName", "tableName", "tablename", "tbl", "name"))
+        if database is not None and table is not None:
+            return f"{plain} : db={database} tbl={table}"
+        single = database if database is not None else table
+        return f"{plain}: {single}" if single is not None else plain
+
+    return text
+
+
+def _first(source: Any, names: tuple[str, ...]) -> str | None:
+    for name in names:
+        value = getattr(source, name, None)
+        if isinstance(value, str):
+            return value
+    return None

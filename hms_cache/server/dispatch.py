@@ -1,0 +1,94 @@
+"""From a decoded message to an encoded reply."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+from thrift.Thrift import TApplicationException
+
+from hms_cache.server.audit import AuditLog
+from hms_cache.server.calls import Call, Handler, Kind
+from hms_cache.server.faults import application_exception, declared_exception, unknown_method
+from hms_cache.server.session import Session
+from hms_cache.server.stores import Stores
+from hms_cache.wire import Message, encode_exception, encode_reply
+
+_log = logging.getLogger(__name__)
+
+CallObserver = Callable[[str, str, float], None]
+"""(method, outcome, seconds); outcome is `ok`, `fault` (declared by the method), `error` or `unknown_method`."""
+
+
+class Dispatcher:
+    """Finds the handler of a message, runs it, translates what it raises. Thread-safe: it only reads its tables."""
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        stores: Stores,
+        audit: AuditLog,
+        *,
+        slow_call_s: float = 1.0,
+        observe: CallObserver | None = None,
+    ) -> None:
+        self._handlers = handlers
+        self._stores = stores
+        self._audit = audit
+        self._slow_call_s = slow_call_s
+        self._observe = observe
+
+    def runs_on_loop(self, message: Message) -> bool:
+        """Whether the call needs no thread: it answers from memory, or there is no such method."""
+        handler = self._handlers.get(message.name)
+        return handler is None or message.args is None or handler.kind is Kind.LOCAL
+
+    def execute(self, session: Session, message: Message) -> bytes | None:
+        """Runs the call and returns the reply's bytes, None for a one-way call. Never raises."""
+        started = time.perf_counter()
+        handler = self._handlers.get(message.name)
+        if handler is None or message.args is None:
+            self._note(message.name if handler else "unknown", "unknown_method", started)
+            return encode_exception(message, unknown_method(message.name)) if message.expects_reply else None
+        outcome, reply = self._run(handler, session, message)
+        if self._audit.wants(is_write=handler.kind is Kind.WRITE):
+            self._audit.record(session.user, session.peer, handler.audit(message.args))
+        self._note(message.name, outcome, started)
+        return reply
+
+    def _run(self, handler: Handler, session: Session, message: Message) -> tuple[str, bytes | None]:
+        method = message.method
+        assert method is not None
+        result = None if method.oneway else method.result()
+        outcome = "ok"
+        try:
+            value = handler.function(Call(message.name, session, self._stores), message.args)
+            if result is not None and method.has_value:
+                result.success = value
+        except Exception as error:
+            found = declared_exception(method, error)
+            if found is None or result is None:
+                if result is None:
+                    _log.error("one-way call %s failed", message.name, exc_info=error)
+                    return "error", None
+                return "error", encode_exception(message, application_exception(message.name, error))
+            outcome = "fault"
+            setattr(result, found[0], found[1])
+        if result is None or not message.expects_reply:
+            return outcome, None
+        try:
+            return outcome, encode_reply(message, result)
+        except Exception as error:
+            _log.exception("the reply of %s cannot be encoded", message.name)
+            fault = TApplicationException(
+                TApplicationException.INTERNAL_ERROR, f"the reply of {message.name} cannot be encoded: {error}"
+            )
+            return "error", encode_exception(message, fault)
+
+    def _note(self, method: str, outcome: str, started: float) -> None:
+        seconds = time.perf_counter() - started
+        if self._observe is not None:
+            self._observe(method, outcome, seconds)
+        if seconds >= self._slow_call_s:
+            _log.warning("slow call: %s took %.3f s (%s)", method, seconds, outcome)

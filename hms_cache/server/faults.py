@@ -1,0 +1,56 @@
+"""The one place where exceptions become Thrift answers.
+
+A handler raises Hive's exception types. One that the method declares goes into its result struct; one that it does
+not declare becomes a MetaException when the method has that (Java's `newMetaException` does the same), so that
+clients see a text; everything else is a TApplicationException, which Hive's Java client takes as retriable.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from thrift.Thrift import TApplicationException, TException
+
+from hms_cache.errors import HmsCacheError
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from hms_cache.wire import MethodSpec, WireError
+
+_log = logging.getLogger(__name__)
+
+
+def unknown_method(name: str) -> TApplicationException:
+    """Hive's text: Spark compares it letter by letter, Trino looks at the type."""
+    return TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'")
+
+
+def declared_exception(method: MethodSpec, error: Exception) -> tuple[str, Exception] | None:
+    """The result field and the exception to put into it, or None when the method cannot carry this error."""
+    for exception_class, field_name in method.exceptions.items():
+        if isinstance(error, exception_class):
+            return field_name, error
+    if isinstance(error, TException) and not isinstance(error, TApplicationException):
+        meta_field = method.exceptions.get(MetaException)
+        if meta_field is not None:
+            text = getattr(error, "message", None) or str(error)
+            return meta_field, MetaException(f"{type(error).__name__}(message:{text})")
+    return None
+
+
+def application_exception(method_name: str, error: Exception) -> TApplicationException:
+    """The fault for an error that the result struct cannot carry; a defect is logged with its trace, once."""
+    if isinstance(error, TApplicationException):
+        return error
+    if isinstance(error, HmsCacheError):
+        return TApplicationException(TApplicationException.INTERNAL_ERROR, f"{method_name}: {error}")
+    text = getattr(error, "message", None) or str(error)
+    if isinstance(error, TException):
+        return TApplicationException(TApplicationException.INTERNAL_ERROR, f"{method_name}: {text}")
+    _log.error("internal error in %s", method_name, exc_info=error)
+    return TApplicationException(
+        TApplicationException.INTERNAL_ERROR, f"Internal error processing {method_name}: {type(error).__name__}: {text}"
+    )
+
+
+def wire_fault(error: WireError) -> TApplicationException:
+    """The fault for bytes that are no message of ours."""
+    return TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error))

@@ -1,0 +1,103 @@
+"""Table constraints. The seven reads share one store read; Hive's clients ask them one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.server.handlers.names import optional_database_name, requested_table, version
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AllTableConstraintsResponse,
+    CheckConstraintsResponse,
+    DefaultConstraintsResponse,
+    ForeignKeysResponse,
+    NotNullConstraintsResponse,
+    PrimaryKeysResponse,
+    SQLAllTableConstraints,
+    UniqueConstraintsResponse,
+)
+
+handlers = HandlerTable()
+
+
+def _constraints(call: Call, request: Any) -> SQLAllTableConstraints:
+    return call.stores.raw.get_table_constraints(*requested_table(request), **version(request))
+
+
+@handlers.read("get_primary_keys")
+def get_primary_keys(call: Call, arguments: Any) -> PrimaryKeysResponse:
+    return PrimaryKeysResponse(primaryKeys=_constraints(call, arguments.request).primaryKeys)
+
+
+@handlers.read("get_unique_constraints")
+def get_unique_constraints(call: Call, arguments: Any) -> UniqueConstraintsResponse:
+    return UniqueConstraintsResponse(uniqueConstraints=_constraints(call, arguments.request).uniqueConstraints)
+
+
+@handlers.read("get_not_null_constraints")
+def get_not_null_constraints(call: Call, arguments: Any) -> NotNullConstraintsResponse:
+    return NotNullConstraintsResponse(notNullConstraints=_constraints(call, arguments.request).notNullConstraints)
+
+
+@handlers.read("get_default_constraints")
+def get_default_constraints(call: Call, arguments: Any) -> DefaultConstraintsResponse:
+    return DefaultConstraintsResponse(defaultConstraints=_constraints(call, arguments.request).defaultConstraints)
+
+
+@handlers.read("get_check_constraints")
+def get_check_constraints(call: Call, arguments: Any) -> CheckConstraintsResponse:
+    return CheckConstraintsResponse(checkConstraints=_constraints(call, arguments.request).checkConstraints)
+
+
+@handlers.read("get_all_table_constraints")
+def get_all_table_constraints(call: Call, arguments: Any) -> AllTableConstraintsResponse:
+    return AllTableConstraintsResponse(allTableConstraints=_constraints(call, arguments.request))
+
+
+@handlers.read("get_foreign_keys")
+def get_foreign_keys(call: Call, arguments: Any) -> ForeignKeysResponse:
+    request = arguments.request
+    catalog, parent = optional_database_name(request.parent_db_name, request.catName)
+    _, child = optional_database_name(request.foreign_db_name, catalog)
+    keys = call.stores.raw.get_foreign_keys(
+        catalog,
+        (parent, request.parent_tbl_name or None),
+        (child, request.foreign_tbl_name or None),
+        **version(request),
+    )
+    return ForeignKeysResponse(foreignKeys=keys)
+
+
+@handlers.write("add_primary_key")
+def add_primary_key(call: Call, arguments: Any) -> None:
+    call.stores.raw.add_constraints(SQLAllTableConstraints(primaryKeys=arguments.req.primaryKeyCols))
+
+
+@handlers.write("add_foreign_key")
+def add_foreign_key(call: Call, arguments: Any) -> None:
+    call.stores.raw.add_constraints(SQLAllTableConstraints(foreignKeys=arguments.req.foreignKeyCols))
+
+
+@handlers.write("add_unique_constraint")
+def add_unique_constraint(call: Call, arguments: Any) -> None:
+    call.stores.raw.add_constraints(SQLAllTableConstraints(uniqueConstraints=arguments.req.uniqueConstraintCols))
+
+
+@handlers.write("add_not_null_constraint")
+def add_not_null_constraint(call: Call, arguments: Any) -> None:
+    call.stores.raw.add_constraints(SQLAllTableConstraints(notNullConstraints=arguments.req.notNullConstraintCols))
+
+
+@handlers.write("add_default_constraint")
+def add_default_constraint(call: Call, arguments: Any) -> None:
+    call.stores.raw.add_constraints(SQLAllTableConstraints(defaultConstraints=arguments.req.defaultConstraintCols))
+
+
+@handlers.write("add_check_constraint")
+def add_check_constraint(call: Call, arguments: Any) -> None:
+    call.stores.raw.add_constraints(SQLAllTableConstraints(checkConstraints=arguments.req.checkConstraintCols))
+
+
+@handlers.write("drop_constraint")
+def drop_constraint(call: Call, arguments: Any) -> None:
+    call.stores.raw.drop_constraint(*requested_table(arguments.req), arguments.req.constraintname)

@@ -1,0 +1,151 @@
+"""Catalogs and databases."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.server.handlers.names import database_name, optional_database_name
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AsyncOperationResp,
+    Database,
+    GetCatalogResponse,
+    GetCatalogsResponse,
+    GetDatabaseObjectsResponse,
+)
+
+handlers = HandlerTable()
+
+
+@handlers.read("get_catalog", audit=lambda a: f"get_catalog: {a.catName.name}")
+def get_catalog(call: Call, arguments: Any) -> GetCatalogResponse:
+    return GetCatalogResponse(catalog=call.stores.raw.get_catalog(arguments.catName.name))
+
+
+@handlers.read("get_catalogs")
+def get_catalogs(call: Call, arguments: Any) -> GetCatalogsResponse:
+    return GetCatalogsResponse(names=call.stores.raw.get_catalog_names())
+
+
+@handlers.write("create_catalog")
+def create_catalog(call: Call, arguments: Any) -> None:
+    call.stores.raw.create_catalog(arguments.catalog.catalog)
+
+
+@handlers.write("alter_catalog")
+def alter_catalog(call: Call, arguments: Any) -> None:
+    call.stores.raw.alter_catalog(arguments.rqst.name, arguments.rqst.newCat)
+
+
+@handlers.write("drop_catalog")
+def drop_catalog(call: Call, arguments: Any) -> None:
+    request = arguments.catName
+    call.stores.raw.drop_catalog(request.name, if_exists=bool(getattr(request, "ifExists", False)))
+
+
+@handlers.read("get_database", audit=lambda a: f"get_database: {a.name}")
+def get_database(call: Call, arguments: Any) -> Database:
+    return call.stores.raw.get_database(*database_name(arguments.name))
+
+
+@handlers.read("get_database_req", audit=lambda a: f"get_database: {a.request.name}")
+def get_database_req(call: Call, arguments: Any) -> Database:
+    return call.stores.raw.get_database(*database_name(arguments.request.name, arguments.request.catalogName))
+
+
+@handlers.read("get_databases", audit=lambda a: f"get_databases: {a.pattern}")
+def get_databases(call: Call, arguments: Any) -> list[str]:
+    catalog, pattern = optional_database_name(arguments.pattern)
+    return call.stores.raw.get_database_names(catalog, pattern)
+
+
+@handlers.read("get_all_databases")
+def get_all_databases(call: Call, arguments: Any) -> list[str]:
+    return call.stores.raw.get_database_names("hive")
+
+
+@handlers.read("get_databases_req")
+def get_databases_req(call: Call, arguments: Any) -> GetDatabaseObjectsResponse:
+    catalog, pattern = optional_database_name(arguments.request.pattern, arguments.request.catalogName)
+    raw = call.stores.raw
+    names = raw.get_database_names(catalog, pattern)
+    return GetDatabaseObjectsResponse(databases=[raw.get_database(catalog, name) for name in names])
+
+
+@handlers.write("create_database", audit=lambda a: f"create_database: {a.database}")
+def create_database(call: Call, arguments: Any) -> None:
+    database: Database = arguments.database
+    _create(call, database)
+
+
+@handlers.write("create_database_req")
+def create_database_req(call: Call, arguments: Any) -> None:
+    request = arguments.createDatabaseRequest
+    database = Database(
+        name=request.databaseName,
+        description=request.description,
+        locationUri=request.locationUri,
+        parameters=request.parameters,
+        privileges=request.privileges,
+        ownerName=request.ownerName,
+        ownerType=request.ownerType,
+        catalogName=request.catalogName,
+        createTime=request.createTime,
+        managedLocationUri=request.managedLocationUri,
+        type=request.type if isinstance(request.type, int) else None,
+    )
+    if request.dataConnectorName is not None:
+        database.connector_name = request.dataConnectorName
+        database.remote_dbname = getattr(request, "remote_dbname", None)
+    _create(call, database)
+
+
+def _create(call: Call, database: Database) -> None:
+    catalog, name = database_name(database.name, database.catalogName)
+    database.catalogName, database.name = catalog, name
+    if database.ownerName is None:
+        database.ownerName = call.session.user
+    if not database.createTime:
+        database.createTime = int(time.time())
+    call.stores.raw.create_database(database)
+
+
+@handlers.write("alter_database")
+def alter_database(call: Call, arguments: Any) -> None:
+    _alter(call, arguments.dbname, arguments.db)
+
+
+@handlers.write("alter_database_req", audit=lambda a: f"alter_database: {a.alterDbReq.oldDbName}")
+def alter_database_req(call: Call, arguments: Any) -> None:
+    _alter(call, arguments.alterDbReq.oldDbName, arguments.alterDbReq.newDb)
+
+
+def _alter(call: Call, text: str, database: Database) -> None:
+    catalog, name = database_name(text, database.catalogName)
+    if database.name is not None:
+        database.name = database_name(database.name, catalog).database
+    call.stores.raw.alter_database(catalog, name, database)
+
+
+@handlers.write("drop_database", audit=lambda a: f"drop_database: {a.name}")
+def drop_database(call: Call, arguments: Any) -> None:
+    catalog, name = database_name(arguments.name)
+    call.stores.raw.drop_database(
+        catalog, name, delete_data=bool(arguments.deleteData), cascade=bool(arguments.cascade)
+    )
+
+
+@handlers.write("drop_database_req", audit=lambda a: f"drop_database: {a.req.name}")
+def drop_database_req(call: Call, arguments: Any) -> AsyncOperationResp:
+    """Hive's newest client needs an answer where 4.0's was void; the drop has happened when this returns."""
+    request = arguments.req
+    catalog, name = database_name(request.name, request.catalogName)
+    call.stores.raw.drop_database(
+        catalog,
+        name,
+        delete_data=bool(request.deleteData),
+        cascade=bool(request.cascade),
+        if_exists=bool(request.ignoreUnknownDb),
+    )
+    return AsyncOperationResp(id="", finished=True)

@@ -1,0 +1,85 @@
+"""How requests name things, over all spellings and versions.
+
+From Hive 3 on clients put `@catalog#db` into plain database arguments; request structs carry the catalog in a field
+of its own (`catName`, `catalogName`), some in both ways. Absent means the default catalog `hive`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypedDict
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from hms_cache.wire.versions import DEFAULT_CATALOG, parse_database_name
+
+
+class DatabaseName(NamedTuple):
+    """A catalog and a database."""
+
+    catalog: str
+    database: str
+
+
+class TableName(NamedTuple):
+    """A catalog, a database and a table, as the client spelled them."""
+
+    catalog: str
+    database: str
+    table: str
+
+
+class Version(TypedDict):
+    """The snapshot arguments of a read (P2)."""
+
+    valid_write_ids: str | None
+    table_id: int | None
+
+
+def database_name(text: str | None, catalog: str | None = None) -> DatabaseName:
+    """The database that `text` names, `@catalog#` taken off. Raises MetaException when no database is named."""
+    named_catalog, database = parse_database_name(text or "", catalog or DEFAULT_CATALOG)
+    if not database:
+        raise MetaException("Database name cannot be null or empty")
+    return DatabaseName(named_catalog, database)
+
+
+def optional_database_name(text: str | None, catalog: str | None = None) -> tuple[str, str | None]:
+    """The same where a call may leave the database open (None: every database)."""
+    named_catalog, database = parse_database_name(text or "", catalog or DEFAULT_CATALOG)
+    return named_catalog, database or None
+
+
+def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
+    """The table that the two arguments name. Raises MetaException when one is missing."""
+    name = database_name(database, catalog)
+    if not table:
+        raise MetaException("Table name cannot be null or empty")
+    return TableName(name.catalog, name.database, table)
+
+
+def requested_table(request: Any) -> TableName:
+    """The table of a request struct, whatever its fields are called."""
+    database = _any(request, "dbName", "dbname", "db_name", "databaseName")
+    table = _any(request, "tblName", "tableName", "tbl_name", "tablename")
+    return table_name(database, table, _any(request, "catName", "catalogName", "catname", "cat_name", "catalog"))
+
+
+def version(request: Any) -> Version:
+    """The request's write-id list and table id; an empty list and an id below 1 mean "not given"."""
+    table_id = getattr(request, "id", None) or getattr(request, "tableId", None)
+    return {
+        "valid_write_ids": getattr(request, "validWriteIdList", None) or None,
+        "table_id": table_id if isinstance(table_id, int) and table_id > 0 else None,
+    }
+
+
+def write_id(value: int | None) -> int | None:
+    """A write id as a client gives it: below 1 means "not given"."""
+    return value if value is not None and value > 0 else None
+
+
+def _any(request: Any, *fields: str) -> str | None:
+    for field in fields:
+        value = getattr(request, field, None)
+        if value is not None:
+            return str(value)
+    return None

@@ -1,0 +1,57 @@
+"""The notification log as clients read it, and events that clients fire."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.server.handlers.names import table_name
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CmRecycleResponse,
+    CurrentNotificationEventId,
+    FireEventResponse,
+    MetaException,
+    NotificationEventResponse,
+    NotificationEventsCountResponse,
+)
+
+handlers = HandlerTable()
+
+
+@handlers.read("get_next_notification")
+def get_next_notification(call: Call, arguments: Any) -> NotificationEventResponse:
+    return call.stores.notifications.get_next_notification(arguments.rqst)
+
+
+@handlers.read("get_current_notificationEventId")
+def get_current_notification_event_id(call: Call, arguments: Any) -> CurrentNotificationEventId:
+    return CurrentNotificationEventId(eventId=call.stores.notifications.current_event_id())
+
+
+@handlers.read("get_notification_events_count")
+def get_notification_events_count(call: Call, arguments: Any) -> NotificationEventsCountResponse:
+    return call.stores.notifications.get_notification_events_count(arguments.rqst)
+
+
+@handlers.write("fire_listener_event")
+def fire_listener_event(call: Call, arguments: Any) -> FireEventResponse:
+    """INSERT events: one, or one per partition (`insertDatas` beside `partitionVals` of each)."""
+    request = arguments.rqst
+    name = table_name(request.dbName or "default", request.tableName, request.catName)
+    data = request.data
+    if data is None or (data.insertData is None and not getattr(data, "insertDatas", None)):
+        raise MetaException("A fired event must carry insert data")
+    raw = call.stores.raw
+    if data.insertData is not None:
+        return FireEventResponse(eventIds=raw.fire_insert_event(*name, request.partitionVals or None, data.insertData))
+    event_ids: list[int] = []
+    for insert in data.insertDatas:
+        event_ids.extend(raw.fire_insert_event(*name, insert.partitionVal or None, insert))
+    return FireEventResponse(eventIds=event_ids)
+
+
+@handlers.write("cm_recycle")
+def cm_recycle(call: Call, arguments: Any) -> CmRecycleResponse:
+    """Keeps replaced files for replication. Without change management (`hive.repl.cm.enabled`, off by default and not
+    offered here) Hive's server recycles nothing and answers just this."""
+    return CmRecycleResponse()

@@ -1,0 +1,322 @@
+"""Writes of partitions."""
+
+from __future__ import annotations
+
+import copy
+import time
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.server.handlers.names import TableName, requested_table, table_name, write_id
+from hms_cache.server.handlers.partition_specs import expand_specs
+from hms_cache.server.handlers.partitions import expression, partition_values, positional
+from hms_cache.store.contract.partitions import ByExpression, ByNames, ByValues, PartitionSelection
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AddPartitionsResult,
+    AlterPartitionsResponse,
+    DropPartitionsResult,
+    EnvironmentContext,
+    InvalidObjectException,
+    MetaException,
+    Partition,
+    RenamePartitionResponse,
+)
+
+handlers = HandlerTable()
+
+
+def _table_of(partitions: list[Partition]) -> TableName:
+    if not partitions:
+        raise MetaException("Partition list cannot be null or empty")
+    first = partitions[0]
+    return table_name(first.dbName, first.tableName, first.catName)
+
+
+def _prepare(name: TableName, partitions: list[Partition]) -> list[Partition]:
+    """Fills in what clients leave out: names without prefix, the time of creation."""
+    now = int(time.time())
+    for partition in partitions:
+        if partition.dbName is None:
+            partition.dbName = name.database
+        if partition.tableName is None:
+            partition.tableName = name.table
+        own = table_name(partition.dbName, partition.tableName, partition.catName or name.catalog)
+        partition.catName, partition.dbName = own.catalog, own.database
+        if not partition.createTime:
+            partition.createTime = now
+    return partitions
+
+
+def _add(
+    call: Call, name: TableName, partitions: list[Partition], context: EnvironmentContext | None = None, **options: Any
+) -> list[Partition]:
+    return call.stores.raw.add_partitions(*name, _prepare(name, partitions), environment_context=context, **options)
+
+
+@handlers.write("add_partition", audit=lambda a: f"add_partition : db={a.new_part.dbName} tbl={a.new_part.tableName}")
+def add_partition(call: Call, arguments: Any) -> Partition:
+    return _add(call, _table_of([arguments.new_part]), [arguments.new_part])[0]
+
+
+@handlers.write(
+    "add_partition_with_environment_context",
+    audit=lambda a: f"add_partition : db={a.new_part.dbName} tbl={a.new_part.tableName}",
+)
+def add_partition_with_environment_context(call: Call, arguments: Any) -> Partition:
+    return _add(call, _table_of([arguments.new_part]), [arguments.new_part], arguments.environment_context)[0]
+
+
+@handlers.write("add_partitions", audit=lambda a: "add_partitions")
+def add_partitions(call: Call, arguments: Any) -> int:
+    partitions = list(arguments.new_parts or ())
+    if not partitions:
+        return 0
+    return len(_add(call, _table_of(partitions), partitions))
+
+
+@handlers.write("add_partitions_pspec", audit=lambda a: "add_partitions_pspec")
+def add_partitions_pspec(call: Call, arguments: Any) -> int:
+    partitions = expand_specs(arguments.new_parts or ())
+    if not partitions:
+        return 0
+    return len(_add(call, _table_of(partitions), partitions))
+
+
+@handlers.write("add_partitions_req", audit=lambda a: "add_partitions")
+def add_partitions_req(call: Call, arguments: Any) -> AddPartitionsResult:
+    request = arguments.request
+    needs_result = request.needResult is None or bool(request.needResult)
+    added: list[Partition] = []
+    if request.parts:
+        added = _add(
+            call,
+            requested_table(request),
+            list(request.parts),
+            getattr(request, "environmentContext", None),
+            if_not_exists=bool(request.ifNotExists),
+        )
+    return AddPartitionsResult(partitions=added if needs_result else None)
+
+
+def _append(call: Call, name: TableName, values: list[str], context: EnvironmentContext | None = None) -> Partition:
+    """A partition with nothing but its values: its storage descriptor is the table's (Hive's append_partition)."""
+    table = call.stores.raw.get_table(*name)
+    if len(values) != len(table.partitionKeys or ()):
+        raise InvalidObjectException(
+            f"{len(values)} partition values were given for {len(table.partitionKeys or ())} partition keys"
+        )
+    descriptor = copy.copy(table.sd)
+    descriptor.location = None
+    partition = Partition(values=values, sd=descriptor, parameters={})
+    return _add(call, name, [partition], context)[0]
+
+
+@handlers.write("append_partition")
+def append_partition(call: Call, arguments: Any) -> Partition:
+    return _append(call, positional(arguments), list(arguments.part_vals or ()))
+
+
+@handlers.write("append_partition_with_environment_context")
+def append_partition_with_environment_context(call: Call, arguments: Any) -> Partition:
+    return _append(call, positional(arguments), list(arguments.part_vals or ()), arguments.environment_context)
+
+
+@handlers.write("append_partition_by_name")
+def append_partition_by_name(call: Call, arguments: Any) -> Partition:
+    name = positional(arguments)
+    return _append(call, name, partition_values(call, name, arguments.part_name))
+
+
+@handlers.write("append_partition_by_name_with_environment_context")
+def append_partition_by_name_with_environment_context(call: Call, arguments: Any) -> Partition:
+    name = positional(arguments)
+    return _append(call, name, partition_values(call, name, arguments.part_name), arguments.environment_context)
+
+
+@handlers.write("append_partition_req")
+def append_partition_req(call: Call, arguments: Any) -> Partition:
+    request = arguments.appendPartitionsReq
+    name = requested_table(request)
+    values = list(request.partVals or ()) or partition_values(call, name, request.name or "")
+    return _append(call, name, values, request.environmentContext)
+
+
+# Changes
+
+
+def _alter(
+    call: Call, name: TableName, partitions: list[Partition], context: EnvironmentContext | None, **options: Any
+) -> None:
+    for partition in partitions:
+        own = table_name(
+            partition.dbName or name.database, partition.tableName or name.table, partition.catName or name.catalog
+        )
+        partition.catName, partition.dbName, partition.tableName = own
+    call.stores.raw.alter_partitions(*name, partitions, environment_context=context, **options)
+
+
+@handlers.write("alter_partition")
+def alter_partition(call: Call, arguments: Any) -> None:
+    _alter(call, positional(arguments), [arguments.new_part], None)
+
+
+@handlers.write("alter_partition_with_environment_context")
+def alter_partition_with_environment_context(call: Call, arguments: Any) -> None:
+    _alter(call, positional(arguments), [arguments.new_part], arguments.environment_context)
+
+
+@handlers.write("alter_partitions")
+def alter_partitions(call: Call, arguments: Any) -> None:
+    _alter(call, positional(arguments), list(arguments.new_parts or ()), None)
+
+
+@handlers.write("alter_partitions_with_environment_context")
+def alter_partitions_with_environment_context(call: Call, arguments: Any) -> None:
+    _alter(call, positional(arguments), list(arguments.new_parts or ()), arguments.environment_context)
+
+
+@handlers.write("alter_partitions_req")
+def alter_partitions_req(call: Call, arguments: Any) -> AlterPartitionsResponse:
+    request = arguments.req
+    _alter(
+        call,
+        requested_table(request),
+        list(request.partitions or ()),
+        request.environmentContext,
+        write_id=write_id(request.writeId),
+        valid_write_ids=request.validWriteIdList or None,
+    )
+    return AlterPartitionsResponse()
+
+
+@handlers.write("rename_partition")
+def rename_partition(call: Call, arguments: Any) -> None:
+    name = positional(arguments)
+    call.stores.raw.rename_partition(*name, arguments.part_vals or (), _prepare(name, [arguments.new_part])[0])
+
+
+@handlers.write("rename_partition_req")
+def rename_partition_req(call: Call, arguments: Any) -> RenamePartitionResponse:
+    request = arguments.req
+    name = requested_table(request)
+    call.stores.raw.rename_partition(
+        *name,
+        request.partVals or (),
+        _prepare(name, [request.newPart])[0],
+        write_id=write_id(request.newPart.writeId),
+        valid_write_ids=request.validWriteIdList or None,
+    )
+    return RenamePartitionResponse()
+
+
+# Drops
+
+
+def _drop_one(call: Call, name: TableName, values: list[str], delete_data: Any, context: Any = None) -> bool:
+    call.stores.raw.drop_partitions(
+        *name, ByValues(tuple(values)), delete_data=bool(delete_data), environment_context=context
+    )
+    return True
+
+
+def _drop_audit(arguments: Any) -> str:
+    return f"drop_partition : db={arguments.db_name} tbl={arguments.tbl_name}"
+
+
+@handlers.write("drop_partition", audit=_drop_audit)
+def drop_partition(call: Call, arguments: Any) -> bool:
+    return _drop_one(call, positional(arguments), arguments.part_vals or [], arguments.deleteData)
+
+
+@handlers.write("drop_partition_with_environment_context", audit=_drop_audit)
+def drop_partition_with_environment_context(call: Call, arguments: Any) -> bool:
+    return _drop_one(
+        call, positional(arguments), arguments.part_vals or [], arguments.deleteData, arguments.environment_context
+    )
+
+
+@handlers.write("drop_partition_by_name", audit=_drop_audit)
+def drop_partition_by_name(call: Call, arguments: Any) -> bool:
+    name = positional(arguments)
+    return _drop_one(call, name, partition_values(call, name, arguments.part_name), arguments.deleteData)
+
+
+@handlers.write("drop_partition_by_name_with_environment_context", audit=_drop_audit)
+def drop_partition_by_name_with_environment_context(call: Call, arguments: Any) -> bool:
+    name = positional(arguments)
+    values = partition_values(call, name, arguments.part_name)
+    return _drop_one(call, name, values, arguments.deleteData, arguments.environment_context)
+
+
+@handlers.write("drop_partition_req")
+def drop_partition_req(call: Call, arguments: Any) -> bool:
+    request = arguments.dropPartitionReq
+    name = requested_table(request)
+    values = list(request.partVals or ()) or partition_values(call, name, request.partName or "")
+    return _drop_one(call, name, values, request.deleteData, request.environmentContext)
+
+
+@handlers.write("drop_partitions_req", audit=lambda a: f"drop_partitions : db={a.req.dbName} tbl={a.req.tblName}")
+def drop_partitions_req(call: Call, arguments: Any) -> DropPartitionsResult:
+    """Drops by names or by expressions; each expression must select something unless `ifExists` (Hive's rule)."""
+    request = arguments.req
+    name = requested_table(request)
+    if_exists = request.ifExists is None or bool(request.ifExists)
+    selections: list[PartitionSelection] = []
+    if request.parts is not None and request.parts.names is not None:
+        selections.append(ByNames(tuple(request.parts.names)))
+    elif request.parts is not None and request.parts.exprs is not None:
+        for asked in request.parts.exprs:
+            selection = expression(call, asked)
+            selections.append(ByExpression(selection.expression, None, selection.plain_text))
+    else:
+        raise MetaException("DropPartitionsRequest names no partitions: neither names nor expressions are set")
+    dropped = (
+        call.stores.raw.drop_partitions(
+            *name,
+            selections[0],
+            delete_data=bool(request.deleteData),
+            if_exists=if_exists,
+            environment_context=request.environmentContext,
+        )
+        if len(selections) == 1
+        else _drop_each(call, name, selections, request, if_exists)
+    )
+    needs_result = request.needResult is None or bool(request.needResult)
+    return DropPartitionsResult(partitions=dropped if needs_result else None)
+
+
+def _drop_each(
+    call: Call, name: TableName, selections: list[PartitionSelection], request: Any, if_exists: bool
+) -> list[Partition]:
+    """Several expressions drop in one transaction: their names are decided first, then dropped together."""
+    raw = call.stores.raw
+    names: dict[str, None] = {}
+    for selection in selections:
+        if raw.get_partitions(*name, selection, max_parts=0).has_unknown:
+            raise MetaException("The partition expression cannot be evaluated exactly: nothing was dropped")
+        found = raw.get_partition_names(*name, selection)
+        names.update(dict.fromkeys(found))
+    return raw.drop_partitions(
+        *name,
+        ByNames(tuple(names)),
+        delete_data=bool(request.deleteData),
+        if_exists=if_exists,
+        environment_context=request.environmentContext,
+    )
+
+
+@handlers.write("exchange_partition")
+def exchange_partition(call: Call, arguments: Any) -> Partition:
+    return _exchange(call, arguments)[0]
+
+
+@handlers.write("exchange_partitions")
+def exchange_partitions(call: Call, arguments: Any) -> list[Partition]:
+    return _exchange(call, arguments)
+
+
+def _exchange(call: Call, arguments: Any) -> list[Partition]:
+    source = table_name(arguments.source_db, arguments.source_table_name)
+    destination = table_name(arguments.dest_db, arguments.dest_table_name)
+    return call.stores.raw.exchange_partitions(arguments.partitionSpecs or {}, source, destination)

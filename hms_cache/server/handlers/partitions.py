@@ -1,0 +1,417 @@
+"""Reads of partitions: all spellings are one store call with another selection."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.server.handlers.names import TableName, requested_table, table_name, version
+from hms_cache.server.handlers.partition_specs import group_partitions
+from hms_cache.store.contract.partitions import (
+    AllPartitions,
+    ByExpression,
+    ByFilter,
+    ByNames,
+    ByPartialValues,
+    Grantee,
+    PartitionProjection,
+    PartitionSelection,
+)
+from hms_cache.store.partition_names import parse_partition_name, values_for_keys, values_of_name
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    GetPartitionNamesPsResponse,
+    GetPartitionResponse,
+    GetPartitionsByNamesResult,
+    GetPartitionsPsWithAuthResponse,
+    GetPartitionsResponse,
+    MetaException,
+    NoSuchObjectException,
+    Partition,
+    PartitionFilterMode,
+    PartitionsByExprResult,
+    PartitionSpec,
+    PartitionsResponse,
+    PartitionsSpecByExprResult,
+    PartitionValuesResponse,
+)
+
+handlers = HandlerTable()
+
+EXPRESSION_PROXY = "metastore.expression.proxy"
+"""The variable by which MSCK's connections say that their expressions are plain filter texts (hive4-calls 5)."""
+
+
+def positional(arguments: Any) -> TableName:
+    """The table of a positional call."""
+    return table_name(arguments.db_name, arguments.tbl_name)
+
+
+def limit(value: int | None) -> int:
+    """`max_parts` as sent: absent or negative is no limit."""
+    return -1 if value is None or value < 0 else value
+
+
+def grantee(user: str | None, groups: list[str] | None) -> Grantee | None:
+    """For whom privileges are asked; nobody when no user is named."""
+    return Grantee(user, tuple(groups or ())) if user else None
+
+
+def expression(call: Call, request: Any) -> ByExpression:
+    """The selection of an expression request; an MSCK connection's bytes are text."""
+    proxy = call.session.variables.get(EXPRESSION_PROXY, "")
+    return ByExpression(
+        request.expr or b"",
+        getattr(request, "defaultPartitionName", None) or None,
+        plain_text=proxy.endswith("MsckPartitionExpressionProxy"),
+    )
+
+
+def partition_values(call: Call, table: TableName, name: str) -> list[str]:
+    """Values of a partition name in the order of the table's keys.
+
+    Raises NoSuchObjectException (table), InvalidObjectException (a key is missing in the name).
+    """
+    return values_for_keys(name, [key.name for key in call.stores.raw.get_table(*table).partitionKeys or ()])
+
+
+# One partition
+
+
+@handlers.read(
+    "get_partition", audit=lambda a: f"get_partition : db={a.db_name} tbl={a.tbl_name}[{','.join(a.part_vals or ())}]"
+)
+def get_partition(call: Call, arguments: Any) -> Partition:
+    return call.stores.raw.get_partition(*positional(arguments), arguments.part_vals or ())
+
+
+@handlers.read("get_partition_req")
+def get_partition_req(call: Call, arguments: Any) -> GetPartitionResponse:
+    request = arguments.req
+    partition = call.stores.raw.get_partition(*requested_table(request), request.partVals or (), **version(request))
+    return GetPartitionResponse(partition=partition)
+
+
+@handlers.read("get_partition_with_auth")
+def get_partition_with_auth(call: Call, arguments: Any) -> Partition:
+    return call.stores.raw.get_partition(
+        *positional(arguments),
+        arguments.part_vals or (),
+        grantee=grantee(arguments.user_name, arguments.group_names),
+    )
+
+
+@handlers.read("get_partition_by_name")
+def get_partition_by_name(call: Call, arguments: Any) -> Partition:
+    name = positional(arguments)
+    return call.stores.raw.get_partition(*name, partition_values(call, name, arguments.part_name))
+
+
+# Lists
+
+
+def _partitions(call: Call, name: TableName, selection: PartitionSelection, **options: Any) -> list[Partition]:
+    return call.stores.raw.get_partitions(*name, selection, **options).partitions
+
+
+@handlers.read("get_partitions")
+def get_partitions(call: Call, arguments: Any) -> list[Partition]:
+    return _partitions(call, positional(arguments), AllPartitions(), max_parts=limit(arguments.max_parts))
+
+
+@handlers.read("get_partitions_req")
+def get_partitions_req(call: Call, arguments: Any) -> PartitionsResponse:
+    request = arguments.req
+    found = _partitions(
+        call, requested_table(request), AllPartitions(), max_parts=limit(request.maxParts), **version(request)
+    )
+    return PartitionsResponse(partitions=found)
+
+
+@handlers.read("get_partitions_with_auth")
+def get_partitions_with_auth(call: Call, arguments: Any) -> list[Partition]:
+    return _partitions(
+        call,
+        positional(arguments),
+        AllPartitions(),
+        max_parts=limit(arguments.max_parts),
+        grantee=grantee(arguments.user_name, arguments.group_names),
+    )
+
+
+@handlers.read("get_partitions_ps")
+def get_partitions_ps(call: Call, arguments: Any) -> list[Partition]:
+    selection = ByPartialValues(tuple(arguments.part_vals or ()))
+    return _partitions(call, positional(arguments), selection, max_parts=limit(arguments.max_parts))
+
+
+@handlers.read(
+    "get_partitions_ps_with_auth",
+    audit=lambda a: f"get_partitions_ps_with_auth : db={a.db_name} tbl={a.tbl_name}[{','.join(a.part_vals or ())}]",
+)
+def get_partitions_ps_with_auth(call: Call, arguments: Any) -> list[Partition]:
+    return _partitions(
+        call,
+        positional(arguments),
+        ByPartialValues(tuple(arguments.part_vals or ())),
+        max_parts=limit(arguments.max_parts),
+        grantee=grantee(arguments.user_name, arguments.group_names),
+    )
+
+
+@handlers.read("get_partitions_ps_with_auth_req")
+def get_partitions_ps_with_auth_req(call: Call, arguments: Any) -> GetPartitionsPsWithAuthResponse:
+    request = arguments.req
+    selection: PartitionSelection = AllPartitions()
+    if getattr(request, "partNames", None):
+        selection = ByNames(tuple(request.partNames))
+    elif request.partVals:
+        selection = ByPartialValues(tuple(request.partVals))
+    found = _partitions(
+        call,
+        requested_table(request),
+        selection,
+        max_parts=limit(request.maxParts),
+        grantee=grantee(request.userName, request.groupNames),
+        **version(request),
+    )
+    return GetPartitionsPsWithAuthResponse(partitions=found)
+
+
+@handlers.read("get_partitions_by_filter")
+def get_partitions_by_filter(call: Call, arguments: Any) -> list[Partition]:
+    selection = ByFilter(arguments.filter or "")
+    return _partitions(call, positional(arguments), selection, max_parts=limit(arguments.max_parts))
+
+
+@handlers.read("get_partitions_by_filter_req")
+def get_partitions_by_filter_req(call: Call, arguments: Any) -> list[Partition]:
+    request = arguments.req
+    return _partitions(
+        call,
+        requested_table(request),
+        ByFilter(request.filter or ""),
+        max_parts=limit(request.maxParts),
+        projection=_projection(request),
+        **version(request),
+    )
+
+
+@handlers.read("get_partitions_by_names")
+def get_partitions_by_names(call: Call, arguments: Any) -> list[Partition]:
+    return _partitions(call, positional(arguments), ByNames(tuple(arguments.names or ())))
+
+
+@handlers.read("get_partitions_by_names_req")
+def get_partitions_by_names_req(call: Call, arguments: Any) -> GetPartitionsByNamesResult:
+    request = arguments.req
+    name = requested_table(request)
+    names = tuple(request.names or ())
+    snapshot = version(request)
+    found = _partitions(call, name, ByNames(names), **snapshot)
+    if request.get_col_stats:
+        found = _with_statistics(call, name, found, names, request.engine or "hive", snapshot)
+    return GetPartitionsByNamesResult(partitions=found)
+
+
+def _with_statistics(
+    call: Call, name: TableName, partitions: list[Partition], names: tuple[str, ...], engine: str, snapshot: Any
+) -> list[Partition]:
+    """Copies of the partitions with the column statistics of those that have any."""
+    table = call.stores.raw.get_table(*name)
+    columns = [column.name for column in (table.sd.cols if table.sd is not None else None) or ()]
+    statistics = call.stores.raw.get_partition_column_statistics(*name, names, columns, engine=engine, **snapshot)
+    by_values = {tuple(parse_partition_name(s.statsDesc.partName).values()): s for s in statistics}
+    answer = [copy.copy(partition) for partition in partitions]
+    for partition in answer:
+        partition.colStats = by_values.get(tuple(partition.values))
+    return answer
+
+
+@handlers.read("get_partitions_by_expr")
+def get_partitions_by_expr(call: Call, arguments: Any) -> PartitionsByExprResult:
+    request = arguments.req
+    answer = call.stores.raw.get_partitions(
+        *requested_table(request),
+        expression(call, request),
+        max_parts=limit(request.maxParts),
+        projection=_projection(request),
+        **version(request),
+    )
+    return PartitionsByExprResult(partitions=answer.partitions, hasUnknownPartitions=answer.has_unknown)
+
+
+@handlers.read("get_partitions_spec_by_expr")
+def get_partitions_spec_by_expr(call: Call, arguments: Any) -> PartitionsSpecByExprResult:
+    request = arguments.req
+    name = requested_table(request)
+    answer = call.stores.raw.get_partitions(
+        *name,
+        expression(call, request),
+        max_parts=limit(request.maxParts),
+        projection=_projection(request),
+        **version(request),
+    )
+    specifications = group_partitions(call.stores.raw.get_table(*name), answer.partitions)
+    return PartitionsSpecByExprResult(partitionsSpec=specifications, hasUnknownPartitions=answer.has_unknown)
+
+
+def _projection(request: Any) -> PartitionProjection | None:
+    include = getattr(request, "includeParamKeyPattern", None)
+    exclude = getattr(request, "excludeParamKeyPattern", None)
+    if not include and not exclude:
+        return None
+    return PartitionProjection((), include or None, exclude or None)
+
+
+# Partition specs
+
+
+@handlers.read("get_partitions_pspec")
+def get_partitions_pspec(call: Call, arguments: Any) -> list[PartitionSpec]:
+    name = positional(arguments)
+    found = _partitions(call, name, AllPartitions(), max_parts=limit(arguments.max_parts))
+    return group_partitions(call.stores.raw.get_table(*name), found)
+
+
+@handlers.read("get_part_specs_by_filter")
+def get_part_specs_by_filter(call: Call, arguments: Any) -> list[PartitionSpec]:
+    name = positional(arguments)
+    found = _partitions(call, name, ByFilter(arguments.filter or ""), max_parts=limit(arguments.max_parts))
+    return group_partitions(call.stores.raw.get_table(*name), found)
+
+
+@handlers.read("get_partitions_with_specs")
+def get_partitions_with_specs(call: Call, arguments: Any) -> GetPartitionsResponse:
+    """Projected partitions by names, values or expressions (GetPartitionsFilterSpec; several filters are ANDed)."""
+    request = arguments.request
+    name = requested_table(request)
+    projection = None
+    if request.projectionSpec is not None:
+        asked = request.projectionSpec
+        projection = PartitionProjection(
+            tuple(asked.fieldList or ()), asked.includeParamKeyPattern or None, asked.excludeParamKeyPattern or None
+        )
+    selection = _spec_selection(request.filterSpec)
+    who = grantee(request.user, request.groupNames) if request.withAuth else None
+    try:
+        table = call.stores.raw.get_table(*name)
+        found = _partitions(
+            call,
+            name,
+            selection,
+            projection=projection,
+            grantee=who,
+            valid_write_ids=request.validWriteIdList or None,
+        )
+    except NoSuchObjectException as error:
+        raise MetaException(error.message) from error
+    return GetPartitionsResponse(partitionSpec=group_partitions(table, found))
+
+
+def _spec_selection(specification: Any) -> PartitionSelection:
+    filters = tuple((specification.filters if specification is not None else None) or ())
+    if not filters:
+        return AllPartitions()
+    mode = specification.filterMode
+    if mode == PartitionFilterMode.BY_NAMES:
+        return ByNames(filters)
+    if mode == PartitionFilterMode.BY_VALUES:
+        return ByPartialValues(filters)
+    if mode == PartitionFilterMode.BY_EXPR:
+        return ByFilter(" and ".join(f"({text})" for text in filters) if len(filters) > 1 else filters[0])
+    raise MetaException(f"No such partition filter mode: {mode}")
+
+
+# Names, counts, values
+
+
+def _names(call: Call, name: TableName, selection: PartitionSelection, **options: Any) -> list[str]:
+    return call.stores.raw.get_partition_names(*name, selection, **options)
+
+
+@handlers.read("get_partition_names")
+def get_partition_names(call: Call, arguments: Any) -> list[str]:
+    return _names(call, positional(arguments), AllPartitions(), max_parts=limit(arguments.max_parts))
+
+
+@handlers.read("fetch_partition_names_req")
+def fetch_partition_names_req(call: Call, arguments: Any) -> list[str]:
+    request = arguments.partitionReq
+    return _names(
+        call, requested_table(request), AllPartitions(), max_parts=limit(request.maxParts), **version(request)
+    )
+
+
+@handlers.read("get_partition_names_ps")
+def get_partition_names_ps(call: Call, arguments: Any) -> list[str]:
+    selection = ByPartialValues(tuple(arguments.part_vals or ()))
+    return _names(call, positional(arguments), selection, max_parts=limit(arguments.max_parts))
+
+
+@handlers.read("get_partition_names_ps_req")
+def get_partition_names_ps_req(call: Call, arguments: Any) -> GetPartitionNamesPsResponse:
+    request = arguments.req
+    selection = ByPartialValues(tuple(request.partValues)) if request.partValues else AllPartitions()
+    names = _names(call, requested_table(request), selection, max_parts=limit(request.maxParts), **version(request))
+    return GetPartitionNamesPsResponse(names=names)
+
+
+@handlers.read("get_partition_names_req")
+def get_partition_names_req(call: Call, arguments: Any) -> list[str]:
+    request = arguments.req
+    selection: PartitionSelection = expression(call, request) if request.expr else AllPartitions()
+    return _names(
+        call,
+        requested_table(request),
+        selection,
+        max_parts=limit(request.maxParts),
+        order=request.order or None,
+        **version(request),
+    )
+
+
+@handlers.read("get_num_partitions_by_filter")
+def get_num_partitions_by_filter(call: Call, arguments: Any) -> int:
+    selection: PartitionSelection = ByFilter(arguments.filter) if arguments.filter else AllPartitions()
+    return call.stores.raw.get_partition_count(*positional(arguments), selection)
+
+
+@handlers.read("get_partition_values")
+def get_partition_values(call: Call, arguments: Any) -> PartitionValuesResponse:
+    request = arguments.request
+    rows = call.stores.raw.get_partition_values(
+        *requested_table(request),
+        [key.name for key in request.partitionKeys or ()],
+        selection=ByFilter(request.filter) if request.filter else None,
+        distinct=request.applyDistinct is None or bool(request.applyDistinct),
+        ascending=request.ascending is None or bool(request.ascending),
+        max_parts=limit(request.maxParts),
+        valid_write_ids=request.validWriteIdList or None,
+    )
+    return PartitionValuesResponse(partitionValues=rows)
+
+
+# Names as text and markers
+
+
+@handlers.local("partition_name_to_vals")
+def partition_name_to_vals(call: Call, arguments: Any) -> list[str]:
+    return values_of_name(arguments.part_name) if arguments.part_name else []
+
+
+@handlers.local("partition_name_to_spec")
+def partition_name_to_spec(call: Call, arguments: Any) -> dict[str, str]:
+    return parse_partition_name(arguments.part_name) if arguments.part_name else {}
+
+
+@handlers.read("isPartitionMarkedForEvent")
+def is_partition_marked_for_event(call: Call, arguments: Any) -> bool:
+    return call.stores.raw.is_partition_marked_for_event(
+        *positional(arguments), arguments.part_vals or {}, arguments.eventType
+    )
+
+
+@handlers.write("markPartitionForEvent")
+def mark_partition_for_event(call: Call, arguments: Any) -> None:
+    call.stores.raw.mark_partition_for_event(*positional(arguments), arguments.part_vals or {}, arguments.eventType)

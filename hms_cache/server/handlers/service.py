@@ -1,0 +1,145 @@
+"""The conversation itself: fb303, user and groups, configuration, the cache flush that flushes nothing."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.thrift_gen.hive_metastore.ttypes import ConfigValSecurityException, MetaException
+
+handlers = HandlerTable()
+
+_started_s = int(time.time())
+
+READABLE_PREFIXES = ("hive", "hdfs", "mapred", "metastore")
+"""Keys a client may ask for (Hive's HMSHandler; 4.x added `metastore`): others could hold secrets."""
+
+SESSION_VARIABLES = {
+    "metastore.partition.name.whitelist.pattern": "",
+    "metastore.callerContext.enabled": "true",
+    "metastore.try.direct.sql": "true",
+    "metastore.try.direct.sql.ddl": "true",
+    "metastore.client.socket.timeout": "600s",
+    "metastore.partitions.parameters.include.pattern": "",
+    "metastore.partitions.parameters.exclude.pattern": "",
+    "metastore.expression.proxy": "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore",
+    "metastore.batch.retrieve.max": "300",
+}
+"""Variables that `setMetaConf` may set for a connection, with Hive's defaults (MetastoreConf.metaVars)."""
+
+
+def canonical_key(key: str) -> str:
+    """`hive.metastore.x` and `metastore.x` are one key; the shorter spelling is ours."""
+    return key.removeprefix("hive.") if key.startswith("hive.metastore.") else key
+
+
+@handlers.local("getName")
+def get_name(call: Call, arguments: Any) -> str:
+    return "hive metastore"
+
+
+@handlers.local("getVersion")
+def get_version(call: Call, arguments: Any) -> str:
+    """Health checks only look whether it answers; Hive's own answer never changed either."""
+    return "3.0"
+
+
+@handlers.local("getStatus")
+def get_status(call: Call, arguments: Any) -> int:
+    return 2  # fb303 ALIVE
+
+
+@handlers.local("getStatusDetails")
+def get_status_details(call: Call, arguments: Any) -> str:
+    return ""
+
+
+@handlers.local("getCounters")
+def get_counters(call: Call, arguments: Any) -> dict[str, int]:
+    return dict(call.stores.site.counters())
+
+
+@handlers.local("getCounter")
+def get_counter(call: Call, arguments: Any) -> int:
+    return int(call.stores.site.counters().get(arguments.key, 0))
+
+
+@handlers.local("setOption")
+def set_option(call: Call, arguments: Any) -> None:
+    call.session.variables[f"fb303.{arguments.key}"] = arguments.value
+
+
+@handlers.local("getOption")
+def get_option(call: Call, arguments: Any) -> str:
+    return call.session.variables.get(f"fb303.{arguments.key}", "")
+
+
+@handlers.local("getOptions")
+def get_options(call: Call, arguments: Any) -> dict[str, str]:
+    prefix = "fb303."
+    return {k.removeprefix(prefix): v for k, v in call.session.variables.items() if k.startswith(prefix)}
+
+
+@handlers.local("getCpuProfile")
+def get_cpu_profile(call: Call, arguments: Any) -> str:
+    """Hive's server answers this text, too: it never had a profiler behind the call."""
+    return ""
+
+
+@handlers.local("aliveSince")
+def alive_since(call: Call, arguments: Any) -> int:
+    return _started_s
+
+
+@handlers.local("reinitialize")
+def reinitialize(call: Call, arguments: Any) -> None:
+    """One-way; there is nothing to read again for a client's sake."""
+
+
+@handlers.local("shutdown")
+def shutdown(call: Call, arguments: Any) -> None:
+    """One-way: the client is done. It never stops the server (Spark's client sends it when it reconnects)."""
+    call.session.close_after_reply()
+
+
+@handlers.local("set_ugi")
+def set_ugi(call: Call, arguments: Any) -> list[str]:
+    """Remembers user and groups for this connection; answers the groups and the user, as Hive does."""
+    if not arguments.user_name:
+        raise MetaException("User name cannot be null or empty")
+    groups = list(arguments.group_names or ())
+    call.session.user, call.session.groups = arguments.user_name, tuple(groups)
+    return [*groups, arguments.user_name]
+
+
+@handlers.local("flushCache")
+def flush_cache(call: Call, arguments: Any) -> None:
+    """Opens every Hive statement, so it flushes nothing: what we serve is current without it."""
+
+
+@handlers.local("get_config_value")
+def get_config_value(call: Call, arguments: Any) -> str:
+    name = arguments.name
+    if name is None:
+        return str(arguments.defaultValue)
+    if not name.startswith(READABLE_PREFIXES):
+        raise ConfigValSecurityException(f"For security reasons, the config key {name} cannot be accessed")
+    value = call.stores.site.config_value(name)
+    return str(arguments.defaultValue if value is None else value)
+
+
+@handlers.local("getMetaConf")
+def get_meta_conf(call: Call, arguments: Any) -> str:
+    key = canonical_key(arguments.key)
+    if key not in SESSION_VARIABLES:
+        raise MetaException(f"Invalid configuration key {arguments.key}")
+    return str(call.session.variables.get(key) or call.stores.site.config_value(key) or SESSION_VARIABLES[key])
+
+
+@handlers.local("setMetaConf")
+def set_meta_conf(call: Call, arguments: Any) -> None:
+    key = canonical_key(arguments.key)
+    if key not in SESSION_VARIABLES:
+        raise MetaException(f"Invalid configuration key {arguments.key}")
+    call.session.variables[key] = arguments.value

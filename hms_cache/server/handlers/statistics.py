@@ -1,0 +1,184 @@
+"""Column statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.server.handlers.names import TableName, requested_table, table_name, version, write_id
+from hms_cache.server.handlers.partitions import positional
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AggrStats,
+    ColumnStatistics,
+    InvalidObjectException,
+    NoSuchObjectException,
+    PartitionsStatsResult,
+    SetPartitionsStatsResponse,
+    TableStatsResult,
+)
+
+handlers = HandlerTable()
+
+DEFAULT_ENGINE = "hive"
+"""Who wrote statistics when a client does not say: clients before 4.0 have no such field, and it is never null."""
+
+
+def _described(statistics: ColumnStatistics) -> TableName:
+    description = statistics.statsDesc
+    if description is None:
+        raise InvalidObjectException("Invalid column stats object: it describes no table")
+    name = table_name(description.dbName, description.tableName, description.catName)
+    description.catName, description.dbName, description.tableName = name
+    if statistics.engine is None:
+        statistics.engine = DEFAULT_ENGINE
+    return name
+
+
+@handlers.read("get_table_column_statistics")
+def get_table_column_statistics(call: Call, arguments: Any) -> ColumnStatistics:
+    name = positional(arguments)
+    found = call.stores.raw.get_table_column_statistics(*name, [arguments.col_name], engine=DEFAULT_ENGINE)
+    if not found.statsObj:
+        raise NoSuchObjectException(
+            f"Statistics for dbName={name.database}, tblName={name.table}, columnName={arguments.col_name} do not exist"
+        )
+    return found
+
+
+@handlers.read("get_partition_column_statistics")
+def get_partition_column_statistics(call: Call, arguments: Any) -> ColumnStatistics:
+    name = positional(arguments)
+    found = call.stores.raw.get_partition_column_statistics(
+        *name, [arguments.part_name], [arguments.col_name], engine=DEFAULT_ENGINE
+    )
+    if not found or not found[0].statsObj:
+        raise NoSuchObjectException(
+            f"Statistics for dbName={name.database}, tblName={name.table}, partName={arguments.part_name}, "
+            f"columnName={arguments.col_name} do not exist"
+        )
+    return found[0]
+
+
+@handlers.read("get_table_statistics_req")
+def get_table_statistics_req(call: Call, arguments: Any) -> TableStatsResult:
+    request = arguments.request
+    found = call.stores.raw.get_table_column_statistics(
+        *requested_table(request), request.colNames or (), engine=request.engine or DEFAULT_ENGINE, **version(request)
+    )
+    return TableStatsResult(tableStats=found.statsObj or [], isStatsCompliant=found.isStatsCompliant)
+
+
+@handlers.read("get_partitions_statistics_req")
+def get_partitions_statistics_req(call: Call, arguments: Any) -> PartitionsStatsResult:
+    request = arguments.request
+    found = call.stores.raw.get_partition_column_statistics(
+        *requested_table(request),
+        request.partNames or (),
+        request.colNames or (),
+        engine=request.engine or DEFAULT_ENGINE,
+        **version(request),
+    )
+    compliant = None
+    if request.validWriteIdList:
+        compliant = bool(found) and all(statistics.isStatsCompliant is not False for statistics in found)
+    return PartitionsStatsResult(
+        partStats={statistics.statsDesc.partName: statistics.statsObj or [] for statistics in found},
+        isStatsCompliant=compliant,
+    )
+
+
+@handlers.read("get_aggr_stats_for")
+def get_aggr_stats_for(call: Call, arguments: Any) -> AggrStats:
+    request = arguments.request
+    return call.stores.raw.get_aggregate_statistics(
+        *requested_table(request),
+        request.partNames or (),
+        request.colNames or (),
+        engine=request.engine or DEFAULT_ENGINE,
+        valid_write_ids=request.validWriteIdList or None,
+    )
+
+
+@handlers.write("update_table_column_statistics")
+def update_table_column_statistics(call: Call, arguments: Any) -> bool:
+    _described(arguments.stats_obj)
+    call.stores.raw.update_table_column_statistics(arguments.stats_obj)
+    return True
+
+
+@handlers.write("update_partition_column_statistics")
+def update_partition_column_statistics(call: Call, arguments: Any) -> bool:
+    _described(arguments.stats_obj)
+    call.stores.raw.update_partition_column_statistics([arguments.stats_obj])
+    return True
+
+
+def _set(call: Call, request: Any) -> bool:
+    """One table's statistics, or those of partitions of one table; merged into the stored ones when asked."""
+    statistics = list(request.colStats or ())
+    if not statistics:
+        return True
+    names = {_described(element) for element in statistics}
+    if len(names) != 1:
+        raise InvalidObjectException("The statistics of one request must be of one table")
+    for element in statistics:
+        if request.engine:
+            element.engine = request.engine
+    options: dict[str, Any] = {
+        "write_id": write_id(request.writeId),
+        "valid_write_ids": request.validWriteIdList or None,
+    }
+    raw = call.stores.raw
+    if request.needMerge:
+        raw.merge_column_statistics(statistics, **options)
+    elif statistics[0].statsDesc.isTblLevel:
+        if len(statistics) != 1:
+            raise InvalidObjectException(
+                f"Expecting only 1 ColumnStatistics for table's column stats, got {len(statistics)}"
+            )
+        raw.update_table_column_statistics(statistics[0], **options)
+    else:
+        raw.update_partition_column_statistics(statistics, **options)
+    return True
+
+
+@handlers.write("set_aggr_stats_for", audit=lambda a: "set_aggr_stats_for")
+def set_aggr_stats_for(call: Call, arguments: Any) -> bool:
+    return _set(call, arguments.request)
+
+
+@handlers.write("update_table_column_statistics_req", "update_partition_column_statistics_req")
+def update_column_statistics_req(call: Call, arguments: Any) -> SetPartitionsStatsResponse:
+    return SetPartitionsStatsResponse(result=_set(call, arguments.req))
+
+
+@handlers.write("delete_table_column_statistics")
+def delete_table_column_statistics(call: Call, arguments: Any) -> bool:
+    columns = [arguments.col_name] if arguments.col_name else []
+    call.stores.raw.delete_table_column_statistics(
+        *positional(arguments), columns, engine=arguments.engine or DEFAULT_ENGINE
+    )
+    return True
+
+
+@handlers.write("delete_partition_column_statistics")
+def delete_partition_column_statistics(call: Call, arguments: Any) -> bool:
+    columns = [arguments.col_name] if arguments.col_name else []
+    call.stores.raw.delete_partition_column_statistics(
+        *positional(arguments), [arguments.part_name], columns, engine=arguments.engine or DEFAULT_ENGINE
+    )
+    return True
+
+
+@handlers.write("delete_column_statistics_req")
+def delete_column_statistics_req(call: Call, arguments: Any) -> bool:
+    request = arguments.req
+    name = requested_table(request)
+    columns = list(request.col_names or ())
+    engine = request.engine or DEFAULT_ENGINE
+    if getattr(request, "tableLevel", False):
+        call.stores.raw.delete_table_column_statistics(*name, columns, engine=engine)
+        return True
+    names = list(request.part_names or ())
+    call.stores.raw.delete_partition_column_statistics(*name, names, columns, engine=engine)
+    return True

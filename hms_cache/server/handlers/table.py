@@ -1,0 +1,41 @@
+"""All handlers in one table."""
+
+from __future__ import annotations
+
+from hms_cache.server.calls import Handler, HandlerTable
+from hms_cache.server.handlers import (
+    constraints,
+    databases,
+    functions,
+    notifications,
+    partition_changes,
+    partitions,
+    service,
+    statistics,
+    tables,
+    transactions,
+)
+
+_MODULES: tuple[HandlerTable, ...] = (
+    service.handlers,
+    databases.handlers,
+    tables.handlers,
+    partitions.handlers,
+    partition_changes.handlers,
+    statistics.handlers,
+    constraints.handlers,
+    functions.handlers,
+    notifications.handlers,
+    transactions.handlers,
+)
+
+
+def all_handlers() -> dict[str, Handler]:
+    """Method name to handler. Raises ValueError when two modules claim one method."""
+    table: dict[str, Handler] = {}
+    for module in _MODULES:
+        for name, handler in module.entries.items():
+            if name in table:
+                raise ValueError(f"two handlers for {name}")
+            table[name] = handler
+    return table

@@ -1,0 +1,350 @@
+"""Tables, views, materialized views, fields and schemas."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.server.handlers.names import (
+    database_name,
+    optional_database_name,
+    requested_table,
+    table_name,
+    version,
+    write_id,
+)
+from hms_cache.server.handlers.projections import project_tables
+from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AlterTableResponse,
+    AsyncOperationResp,
+    EnvironmentContext,
+    ExtendedTableInfo,
+    FieldSchema,
+    GetFieldsResponse,
+    GetSchemaResponse,
+    GetTableResult,
+    GetTablesResult,
+    MetaException,
+    NoSuchObjectException,
+    SQLAllTableConstraints,
+    Table,
+    TableMeta,
+    TruncateTableResponse,
+    UnknownTableException,
+)
+
+handlers = HandlerTable()
+
+INSERT_ONLY_TABLES = 2
+"""ClientCapability a caller must have to see a table of transactional_properties=insert_only (Hive 3 and later)."""
+
+
+@handlers.read("get_table", audit=lambda a: f"get_table : db={a.dbname} tbl={a.tbl_name}")
+def get_table(call: Call, arguments: Any) -> Table:
+    return call.stores.raw.get_table(*table_name(arguments.dbname, arguments.tbl_name))
+
+
+@handlers.read("get_table_req", audit=lambda a: f"get_table : db={a.req.dbName} tbl={a.req.tblName}")
+def get_table_req(call: Call, arguments: Any) -> GetTableResult:
+    request = arguments.req
+    engine = (request.engine or "hive") if request.getColumnStats else None
+    table = call.stores.raw.get_table(*requested_table(request), **version(request), statistics_engine=engine)
+    _check_capabilities(table, request.capabilities)
+    return GetTableResult(table=table, isStatsCompliant=table.isStatsCompliant)
+
+
+def _check_capabilities(table: Table, capabilities: Any) -> None:
+    parameters = table.parameters or {}
+    if parameters.get("transactional_properties") != "insert_only":
+        return
+    values = (capabilities.values if capabilities is not None else None) or []
+    if INSERT_ONLY_TABLES not in values:
+        raise MetaException(
+            f"Your client does not appear to support insert-only tables. To skip capability checks, please set "
+            f"metastore.client.capability.check to false. This setting can be set globally, or on the client for the "
+            f"current metastore session. Table {table.dbName}.{table.tableName}"
+        )
+
+
+@handlers.read("get_table_objects_by_name")
+def get_table_objects_by_name(call: Call, arguments: Any) -> list[Table]:
+    name = database_name(arguments.dbname)
+    return call.stores.raw.get_tables(*name, arguments.tbl_names or [])
+
+
+@handlers.read("get_table_objects_by_name_req")
+def get_table_objects_by_name_req(call: Call, arguments: Any) -> GetTablesResult:
+    request = arguments.req
+    name = database_name(request.dbName, request.catName)
+    names = request.tblNames
+    if names is None:
+        names = call.stores.raw.get_table_names(*name, request.tablesPattern)
+    tables = call.stores.raw.get_tables(*name, names)
+    return GetTablesResult(tables=project_tables(tables, request.projectionSpec))
+
+
+@handlers.read("get_tables", audit=lambda a: f"get_tables: db={a.db_name} pat={a.pattern}")
+def get_tables(call: Call, arguments: Any) -> list[str]:
+    return call.stores.raw.get_table_names(*database_name(arguments.db_name), arguments.pattern)
+
+
+@handlers.read("get_all_tables", audit=lambda a: f"get_all_tables: db={a.db_name}")
+def get_all_tables(call: Call, arguments: Any) -> list[str]:
+    return call.stores.raw.get_table_names(*database_name(arguments.db_name))
+
+
+@handlers.read(
+    "get_tables_by_type", audit=lambda a: f"get_tables_by_type: db={a.db_name} pat={a.pattern},type={a.tableType}"
+)
+def get_tables_by_type(call: Call, arguments: Any) -> list[str]:
+    return call.stores.raw.get_table_names(
+        *database_name(arguments.db_name), arguments.pattern, arguments.tableType or None
+    )
+
+
+@handlers.read("get_table_meta")
+def get_table_meta(call: Call, arguments: Any) -> list[TableMeta]:
+    catalog, databases = optional_database_name(arguments.db_patterns)
+    return call.stores.raw.get_table_meta(catalog, databases, arguments.tbl_patterns, arguments.tbl_types or ())
+
+
+@handlers.read("get_table_names_by_filter")
+def get_table_names_by_filter(call: Call, arguments: Any) -> list[str]:
+    limit = -1 if arguments.max_tables is None else arguments.max_tables
+    return call.stores.raw.get_table_names_by_filter(*database_name(arguments.dbname), arguments.filter, limit)
+
+
+@handlers.read("get_tables_ext")
+def get_tables_ext(call: Call, arguments: Any) -> list[ExtendedTableInfo]:
+    request = arguments.req
+    name = database_name(request.database, request.catalog)
+    names = call.stores.raw.get_table_names(*name, request.tableNamePattern)
+    if request.limit and request.limit > 0:
+        names = names[: request.limit]
+    return [ExtendedTableInfo(tblName=table) for table in names]
+
+
+@handlers.read("get_materialized_views_for_rewriting")
+def get_materialized_views_for_rewriting(call: Call, arguments: Any) -> list[str]:
+    names = call.stores.raw.get_materialized_view_names(*database_name(arguments.db_name))
+    return [table for _, table in names]
+
+
+@handlers.read("get_all_materialized_view_objects_for_rewriting")
+def get_all_materialized_view_objects_for_rewriting(call: Call, arguments: Any) -> list[Table]:
+    raw = call.stores.raw
+    by_database: dict[str, list[str]] = {}
+    for database, table in raw.get_materialized_view_names("hive"):
+        by_database.setdefault(database, []).append(table)
+    return [table for database, names in by_database.items() for table in raw.get_tables("hive", database, names)]
+
+
+# Fields and schemas: the table's columns, and those with the partition keys
+
+
+def _fields(
+    call: Call, database: str, table: str, catalog: str | None, keys: bool, **snapshot: Any
+) -> list[FieldSchema]:
+    name = table_name(database, table, catalog)
+    # Hive takes `db.table.column` here for complex types of old DDL: the part before the dot is the table.
+    try:
+        found = call.stores.raw.get_table(name.catalog, name.database, name.table.split(".")[0], **snapshot)
+    except NoSuchObjectException as error:
+        raise UnknownTableException(error.message) from error
+    columns = list((found.sd.cols if found.sd is not None else None) or [])
+    return columns + list(found.partitionKeys or []) if keys else columns
+
+
+@handlers.read("get_fields", "get_fields_with_environment_context")
+def get_fields(call: Call, arguments: Any) -> list[FieldSchema]:
+    return _fields(call, arguments.db_name, arguments.table_name, None, keys=False)
+
+
+@handlers.read("get_fields_req")
+def get_fields_req(call: Call, arguments: Any) -> GetFieldsResponse:
+    request = arguments.req
+    fields = _fields(call, request.dbName, request.tblName, request.catName, keys=False, **version(request))
+    return GetFieldsResponse(fields=fields)
+
+
+@handlers.read("get_schema", "get_schema_with_environment_context")
+def get_schema(call: Call, arguments: Any) -> list[FieldSchema]:
+    return _fields(call, arguments.db_name, arguments.table_name, None, keys=True)
+
+
+@handlers.read("get_schema_req")
+def get_schema_req(call: Call, arguments: Any) -> GetSchemaResponse:
+    request = arguments.req
+    fields = _fields(call, request.dbName, request.tblName, request.catName, keys=True, **version(request))
+    return GetSchemaResponse(fields=fields)
+
+
+# Writes
+
+
+def _create(
+    call: Call,
+    table: Table,
+    environment_context: EnvironmentContext | None = None,
+    constraints: SQLAllTableConstraints | None = None,
+) -> None:
+    table.catName, table.dbName = database_name(table.dbName, table.catName)
+    if not table.owner:
+        table.owner = call.session.user
+    if not table.createTime:
+        table.createTime = int(time.time())
+    call.stores.raw.create_table(table, environment_context=environment_context, constraints=constraints)
+
+
+@handlers.write("create_table", audit=lambda a: f"create_table: {a.tbl}")
+def create_table(call: Call, arguments: Any) -> None:
+    _create(call, arguments.tbl)
+
+
+@handlers.write("create_table_with_environment_context", audit=lambda a: f"create_table: {a.tbl}")
+def create_table_with_environment_context(call: Call, arguments: Any) -> None:
+    _create(call, arguments.tbl, arguments.environment_context)
+
+
+def _constraints(source: Any) -> SQLAllTableConstraints:
+    return SQLAllTableConstraints(
+        primaryKeys=source.primaryKeys,
+        foreignKeys=source.foreignKeys,
+        uniqueConstraints=source.uniqueConstraints,
+        notNullConstraints=source.notNullConstraints,
+        defaultConstraints=source.defaultConstraints,
+        checkConstraints=source.checkConstraints,
+    )
+
+
+@handlers.write("create_table_with_constraints", audit=lambda a: f"create_table: {a.tbl}")
+def create_table_with_constraints(call: Call, arguments: Any) -> None:
+    _create(call, arguments.tbl, None, _constraints(arguments))
+
+
+@handlers.write("create_table_req", audit=lambda a: f"create_table: {a.request.table}")
+def create_table_req(call: Call, arguments: Any) -> None:
+    request = arguments.request
+    _create(call, request.table, request.envContext, _constraints(request))
+
+
+def _alter(
+    call: Call,
+    database: str,
+    name: str,
+    table: Table,
+    environment_context: EnvironmentContext | None,
+    *,
+    catalog: str | None = None,
+    cascade: bool = False,
+    expected: ExpectedParameter | None = None,
+    write: int | None = None,
+    valid_write_ids: str | None = None,
+) -> None:
+    old = table_name(database, name, catalog or table.catName)
+    table.catName, table.dbName = database_name(table.dbName or old.database, table.catName or old.catalog)
+    properties = (environment_context.properties if environment_context is not None else None) or {}
+    if expected is None and "expected_parameter_key" in properties and "expected_parameter_value" in properties:
+        expected = ExpectedParameter(properties["expected_parameter_key"], properties["expected_parameter_value"])
+    call.stores.raw.alter_table(
+        *old,
+        table,
+        environment_context=environment_context,
+        cascade=cascade or properties.get("CASCADE", "").lower() == "true",
+        expected_parameter=expected,
+        write_id=write_id(write),
+        valid_write_ids=valid_write_ids,
+    )
+
+
+@handlers.write(
+    "alter_table", audit=lambda a: f"alter_table: db={a.dbname} tbl={a.tbl_name} newtbl={a.new_tbl.tableName}"
+)
+def alter_table(call: Call, arguments: Any) -> None:
+    _alter(call, arguments.dbname, arguments.tbl_name, arguments.new_tbl, None)
+
+
+@handlers.write(
+    "alter_table_with_environment_context",
+    audit=lambda a: f"alter_table: db={a.dbname} tbl={a.tbl_name} newtbl={a.new_tbl.tableName}",
+)
+def alter_table_with_environment_context(call: Call, arguments: Any) -> None:
+    _alter(call, arguments.dbname, arguments.tbl_name, arguments.new_tbl, arguments.environment_context)
+
+
+@handlers.write("alter_table_with_cascade", audit=lambda a: f"alter_table: db={a.dbname} tbl={a.tbl_name}")
+def alter_table_with_cascade(call: Call, arguments: Any) -> None:
+    _alter(call, arguments.dbname, arguments.tbl_name, arguments.new_tbl, None, cascade=bool(arguments.cascade))
+
+
+@handlers.write("alter_table_req", audit=lambda a: f"alter_table: db={a.req.dbName} tbl={a.req.tableName}")
+def alter_table_req(call: Call, arguments: Any) -> AlterTableResponse:
+    request = arguments.req
+    expected = None
+    if request.expectedParameterKey is not None and request.expectedParameterValue is not None:
+        expected = ExpectedParameter(request.expectedParameterKey, request.expectedParameterValue)
+    _alter(
+        call,
+        request.dbName,
+        request.tableName,
+        request.table,
+        request.environmentContext,
+        catalog=request.catName,
+        expected=expected,
+        write=request.writeId,
+        valid_write_ids=request.validWriteIdList,
+    )
+    return AlterTableResponse()
+
+
+@handlers.write("drop_table", audit=lambda a: f"drop_table : db={a.dbname} tbl={a.name}")
+def drop_table(call: Call, arguments: Any) -> None:
+    call.stores.raw.drop_table(*table_name(arguments.dbname, arguments.name), delete_data=bool(arguments.deleteData))
+
+
+@handlers.write("drop_table_with_environment_context", audit=lambda a: f"drop_table : db={a.dbname} tbl={a.name}")
+def drop_table_with_environment_context(call: Call, arguments: Any) -> None:
+    call.stores.raw.drop_table(
+        *table_name(arguments.dbname, arguments.name),
+        delete_data=bool(arguments.deleteData),
+        environment_context=arguments.environment_context,
+    )
+
+
+@handlers.write(
+    "drop_table_req", audit=lambda a: f"drop_table : db={a.dropTableReq.dbName} tbl={a.dropTableReq.tableName}"
+)
+def drop_table_req(call: Call, arguments: Any) -> AsyncOperationResp:
+    request = arguments.dropTableReq
+    call.stores.raw.drop_table(
+        *requested_table(request),
+        delete_data=bool(request.deleteData),
+        environment_context=request.envContext,
+    )
+    return AsyncOperationResp(id="", finished=True)
+
+
+@handlers.write("truncate_table", audit=lambda a: f"truncate_table : db={a.dbName} tbl={a.tableName}")
+def truncate_table(call: Call, arguments: Any) -> None:
+    call.stores.raw.truncate_table(*table_name(arguments.dbName, arguments.tableName), arguments.partNames)
+
+
+@handlers.write("truncate_table_req", audit=lambda a: f"truncate_table : db={a.req.dbName} tbl={a.req.tableName}")
+def truncate_table_req(call: Call, arguments: Any) -> TruncateTableResponse:
+    request = arguments.req
+    call.stores.raw.truncate_table(
+        *requested_table(request),
+        request.partNames,
+        environment_context=request.environmentContext,
+        write_id=write_id(request.writeId),
+        valid_write_ids=request.validWriteIdList or None,
+    )
+    return TruncateTableResponse()
+
+
+@handlers.write("update_creation_metadata")
+def update_creation_metadata(call: Call, arguments: Any) -> None:
+    name = table_name(arguments.dbname, arguments.tbl_name, arguments.catName)
+    call.stores.raw.update_creation_metadata(*name, arguments.creation_metadata)

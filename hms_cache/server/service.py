@@ -1,0 +1,51 @@
+"""The server as one object: workers, audit log, listener. The event loop it runs on belongs to its caller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hms_cache.server.audit import AuditLog
+from hms_cache.server.calls import Handler
+from hms_cache.server.dispatch import CallObserver, Dispatcher
+from hms_cache.server.listener import Limits, Listener
+from hms_cache.server.stores import Stores
+from hms_cache.server.workers import WorkerPool
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """What the settings' `server` and `log` sections say."""
+
+    limits: Limits
+    threads: int
+    audit: str = "writes"
+    slow_call_s: float = 1.0
+
+
+class MetastoreServer:
+    """Serves the metastore protocol. `start` and `stop` run on the event loop."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        handlers: Mapping[str, Handler],
+        options: ServerOptions,
+        observe: CallObserver | None = None,
+    ) -> None:
+        self._audit = AuditLog(options.audit)
+        self._workers = WorkerPool(options.threads)
+        self.dispatcher = Dispatcher(handlers, stores, self._audit, slow_call_s=options.slow_call_s, observe=observe)
+        self.listener = Listener(self.dispatcher, self._workers, options.limits)
+
+    async def start(self, host: str, port: int, *, reuse_port: bool = False) -> tuple[str, int]:
+        """Starts threads, listens, returns the address. Raises OSError when the port is taken."""
+        self._audit.start()
+        self._workers.start()
+        return await self.listener.start(host, port, reuse_port=reuse_port)
+
+    async def stop(self) -> None:
+        """Drains: no new connections, running calls answer, then threads end and the audit log is written out."""
+        await self.listener.drain()
+        self._workers.stop(timeout_s=1.0)
+        self._audit.stop()

@@ -1,0 +1,44 @@
+"""Contract: several reads of one moment, with the event position of that moment (what a cache loads from)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from hms_cache.store.contract.raw_store import RawStore
+
+
+class Snapshot(NamedTuple):
+    """One moment of the database: all events up to `event_id` are in it, and none after."""
+
+    event_id: int
+
+
+class SnapshotStore(RawStore):
+    """A `RawStore` whose reads can be bound to one moment. `ObjectStore` is one; so is whatever a cache wraps."""
+
+    @abstractmethod
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Within it, every read that this thread makes on this store shows the same moment.
+
+        One read-only transaction, which reads `NEXT_EVENT_ID` first. Not nestable; no write may be made within it.
+        Raises DatabaseUnavailable.
+        """
+
+    @abstractmethod
+    def get_write_id_tag(self, catalog: str, database: str, table: str) -> str | None:
+        """The `ValidWriteIdList` of a table without any current transaction: every open write id is invalid in it.
+
+        Read in the same snapshot as the table it is exactly the tag of that table (P2). None when write ids cannot be
+        known: another catalog than the default one, since transaction tables have no catalog column.
+        """
+
+    @abstractmethod
+    def current_event_id(self) -> int:
+        """The last event that is committed now: one statement, outside any snapshot, never an old view.
+
+        `NEXT_EVENT_ID` - 1, or 0. Raises DatabaseUnavailable.
+        """
