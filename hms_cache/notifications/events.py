@@ -30,7 +30,11 @@ from hms_cache.thrift_gen.hive_metastore import ttypes
 
 
 class EventRow(NamedTuple):
-    """A row to be appended to NOTIFICATION_LOG. Ids and EVENT_TIME are given by whoever writes it."""
+    """A row to be appended to NOTIFICATION_LOG, but for its ids and time, which the commit gives it.
+
+    Names are lower-case; ``None`` where Hive writes none (``table`` of a database event, all three of ``OPEN_TXN``).
+    ``message`` is encoded as ``message_format`` says (``json-0.2`` or ``gzip(json-2.0)``).
+    """
 
     event_type: str
     catalog: str | None

@@ -11,7 +11,9 @@ about one object has no such way out and is written whole.
 
 from __future__ import annotations
 
+import copy
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -41,7 +43,9 @@ class MessageBuilder:
     """Builds rows in one message format.
 
     ``server`` and ``service_principal`` go into every message: the server's ``metastore.thrift.uris`` and its Kerberos
-    principal, both empty if not configured. Without state besides these; safe to share between threads.
+    principal, both empty if not configured. Parameters of tables and partitions whose name matches one of
+    ``excluded_parameters`` anywhere are left out (``metastore.notification.parameters.exclude.patterns``).
+    Without state besides these; safe to share between threads.
     """
 
     def __init__(
@@ -52,12 +56,14 @@ class MessageBuilder:
         service_principal: str = "",
         clock: Clock | None = None,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+        excluded_parameters: Iterable[str] = (),
     ) -> None:
         self._format = message_format
         self._server = server
         self._service_principal = service_principal
         self._clock: Clock = clock or SystemClock()
         self._max_message_bytes = max_message_bytes
+        self._excluded_parameters = [re.compile(pattern) for pattern in excluded_parameters]
 
     # ---- databases and catalogs ----
 
@@ -94,7 +100,7 @@ class MessageBuilder:
     # ---- tables ----
 
     def build_create_table(self, table: ttypes.Table, files: Iterable[str] = ()) -> EventRow:
-        return self._table_row(EventType.CREATE_TABLE, table, {**_table_fields(table), "files": list(files)})
+        return self._table_row(EventType.CREATE_TABLE, table, {**self._table_fields(table), "files": list(files)})
 
     def build_alter_table(
         self, before: ttypes.Table, after: ttypes.Table, *, is_truncate: bool = False, write_id: int = -1
@@ -104,15 +110,15 @@ class MessageBuilder:
             "db": before.dbName,
             "table": before.tableName,
             "tableType": before.tableType,
-            "tableObjBeforeJson": write_struct(before),
-            "tableObjAfterJson": write_struct(after),
+            "tableObjBeforeJson": self._object(before),
+            "tableObjAfterJson": self._object(after),
             "isTruncateOp": _text_of(is_truncate),
             "writeId": write_id,
         }
         return self._table_row(EventType.ALTER_TABLE, after, fields)
 
     def build_drop_table(self, table: ttypes.Table) -> EventRow:
-        return self._table_row(EventType.DROP_TABLE, table, _table_fields(table))
+        return self._table_row(EventType.DROP_TABLE, table, self._table_fields(table))
 
     # ---- partitions ----
 
@@ -123,7 +129,7 @@ class MessageBuilder:
         files: Mapping[tuple[str, ...], PartitionFiles] | None = None,
     ) -> list[EventRow]:
         """``files`` by partition values."""
-        jsons = [write_struct(partition) for partition in partitions]
+        jsons = [self._object(partition) for partition in partitions]
 
         def fields(first: int, last: int) -> Fields:
             chosen = partitions[first:last]
@@ -134,7 +140,7 @@ class MessageBuilder:
                 "partitionFiles": [{"partitionName": one.partition_name, "files": list(one.files)} for one in listed],
             }
 
-        return self._partition_rows(EventType.ADD_PARTITION, table, _table_fields(table), jsons, fields)
+        return self._partition_rows(EventType.ADD_PARTITION, table, self._table_fields(table), jsons, fields)
 
     def build_alter_partition(
         self,
@@ -159,7 +165,7 @@ class MessageBuilder:
 
         A rename of a partition is always logged this way: ALTER_PARTITIONS has no place for old values.
         """
-        common = {**_table_fields(table), "isTruncateOp": _text_of(is_truncate), "writeId": write_id}
+        common = {**self._table_fields(table), "isTruncateOp": _text_of(is_truncate), "writeId": write_id}
         return [
             self._table_row(
                 EventType.ALTER_PARTITION,
@@ -167,8 +173,8 @@ class MessageBuilder:
                 {
                     **common,
                     "keyValues": _key_values(table, before.values),
-                    "partitionObjBeforeJson": write_struct(before),
-                    "partitionObjAfterJson": write_struct(after),
+                    "partitionObjBeforeJson": self._object(before),
+                    "partitionObjAfterJson": self._object(after),
                 },
             )
             for before, after in changes
@@ -183,8 +189,8 @@ class MessageBuilder:
         write_id: int = -1,
     ) -> list[EventRow]:
         """ALTER_PARTITIONS with the new images, as Hive 4.1 and later log ``alter_partitions``."""
-        jsons = [write_struct(partition) for partition in partitions]
-        common = {**_table_fields(table), "isTruncateOp": _text_of(is_truncate), "writeId": write_id}
+        jsons = [self._object(partition) for partition in partitions]
+        common = {**self._table_fields(table), "isTruncateOp": _text_of(is_truncate), "writeId": write_id}
 
         def fields(first: int, last: int) -> Fields:
             return {
@@ -200,7 +206,7 @@ class MessageBuilder:
         return self._partition_rows(
             EventType.DROP_PARTITION,
             table,
-            _table_fields(table),
+            self._table_fields(table),
             weights,
             lambda first, last: {"partitions": maps[first:last]},
         )
@@ -214,8 +220,8 @@ class MessageBuilder:
         files: Iterable[str] = (),
     ) -> EventRow:
         fields = {
-            **_table_fields(table),
-            "ptnObjJson": None if partition is None else write_struct(partition),
+            **self._table_fields(table),
+            "ptnObjJson": None if partition is None else self._object(partition),
             "replace": _text_of(is_replace),
             "files": list(files),
         }
@@ -227,8 +233,8 @@ class MessageBuilder:
         fields = {
             "db": table.dbName,
             "table": table.tableName,
-            "tableObjJson": write_struct(table),
-            "ptnObjJson": None if partition is None else write_struct(partition),
+            "tableObjJson": self._object(table),
+            "ptnObjJson": None if partition is None else self._object(partition),
             "refreshEvent": _text_of(is_refresh),
         }
         return self._table_row(EventType.RELOAD, table, fields)
@@ -331,8 +337,8 @@ class MessageBuilder:
             "database": table.dbName,
             "table": table.tableName,
             "partition": partition_name,
-            "tableObjJson": write_struct(table),
-            "partitionObjJson": None if partition is None else write_struct(partition),
+            "tableObjJson": self._object(table),
+            "partitionObjJson": None if partition is None else self._object(partition),
             "files": list(files),
         }
         return self._table_row(EventType.ACID_WRITE_EVENT, table, fields)
@@ -352,7 +358,7 @@ class MessageBuilder:
             "database": table.dbName,
             "colStatsJson": write_struct(statistics),
             "parameters": None if parameters is None else dict(parameters),
-            "tableObjJson": write_struct(table),
+            "tableObjJson": self._object(table),
         }
         return self._table_row(EventType.UPDATE_TBL_COL_STAT_EVENT, table, fields)
 
@@ -377,7 +383,7 @@ class MessageBuilder:
             "colStatsJson": write_struct(statistics),
             "parameters": None if parameters is None else dict(parameters),
             "partVals": list(partition_values),
-            "tableObjJson": write_struct(table),
+            "tableObjJson": self._object(table),
         }
         return self._table_row(EventType.UPDATE_PART_COL_STAT_EVENT, table, fields)
 
@@ -409,6 +415,26 @@ class MessageBuilder:
             "timestamp": int(self._clock.epoch_s()),
         }
         return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+
+    def _object(self, owner: ttypes.Table | ttypes.Partition) -> str:
+        """A table or partition as text, without excluded parameters."""
+        patterns = self._excluded_parameters
+        if patterns and owner.parameters:
+            owner = copy.copy(owner)
+            owner.parameters = {
+                name: value
+                for name, value in owner.parameters.items()
+                if not any(pattern.search(name) for pattern in patterns)
+            }
+        return write_struct(owner)
+
+    def _table_fields(self, table: ttypes.Table) -> Fields:
+        return {
+            "db": table.dbName,
+            "table": table.tableName,
+            "tableType": table.tableType,
+            "tableObjJson": self._object(table),
+        }
 
     def _table_row(self, event_type: EventType, table: ttypes.Table, fields: Fields) -> EventRow:
         return self._row(event_type, _catalog_of(table), table.dbName, table.tableName, fields)
@@ -471,15 +497,6 @@ def _weight(text: str) -> int:
 
 def _catalog_of(owner: Any) -> str:
     return owner.catName or DEFAULT_CATALOG
-
-
-def _table_fields(table: ttypes.Table) -> Fields:
-    return {
-        "db": table.dbName,
-        "table": table.tableName,
-        "tableType": table.tableType,
-        "tableObjJson": write_struct(table),
-    }
 
 
 def _key_values(table: ttypes.Table, values: Sequence[str]) -> dict[str, str]:

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from hms_cache.notifications.events import EventRow
 
-@dataclass(frozen=True, slots=True)
-class EventRow:
-    """One row of NOTIFICATION_LOG, but for its ids and time, which the commit gives it.
-
-    Names are lower-case; None where Hive writes none (``table`` of a database event, all three of ``OPEN_TXN``).
-    ``message`` is encoded as ``message_format`` says (``json-0.2`` or ``gzip(json-2.0)``).
-    """
-
-    event_type: str
-    catalog: str | None
-    database: str | None
-    table: str | None
-    message: str
-    message_format: str
+__all__ = ["CommitListener", "EventRow"]
 
 
 class CommitListener(Protocol):
