@@ -173,8 +173,28 @@ class Database:
         :raises DatabaseUnavailable: none came free in time, or the database does not answer.
         :raises RuntimeError: this thread holds a load or write connection already.
         """
+        shared: Connection | None = getattr(self._holding, "snapshot", None)
+        if shared is not None:
+            yield shared
+            return
         with self._slot(), self._connection(self.load_engine) as connection:
             yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A load that others join: until its end, every `loading` of this thread is this one transaction.
+
+        For a cache, which reads several objects and the event position as of one moment.
+
+        :raises DatabaseUnavailable: none came free in time, or the database does not answer.
+        :raises RuntimeError: this thread holds a load or write connection already.
+        """
+        with self._slot(), self._connection(self.load_engine) as connection:
+            self._holding.snapshot = connection
+            try:
+                yield connection
+            finally:
+                self._holding.snapshot = None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
