@@ -33,7 +33,7 @@ SCHEMA_VERSION = "4.0.0"
 
 _MODEL = "org.apache.hadoop.hive.metastore.model."
 
-#: The rows of Hive's script, the version excepted. A table that has rows already is left alone.
+#: The rows of Hive's script, the version excepted.
 _SEEDS: tuple[tuple[Table, list[dict[str, Any]]], ...] = (
     (
         CTLGS,
@@ -84,14 +84,7 @@ def init_schema(database: Database) -> None:
         METADATA.create_all(connection)
         version = connection.execute(select(VERSION.c.SCHEMA_VERSION)).scalar()
         if version is None:
-            for table, rows in _SEEDS:
-                if connection.execute(select(func.count()).select_from(table)).scalar_one() == 0:
-                    connection.execute(insert(table), rows)
-            connection.execute(
-                insert(VERSION).values(
-                    VER_ID=1, SCHEMA_VERSION=SCHEMA_VERSION, VERSION_COMMENT=f"Hive release version {SCHEMA_VERSION}"
-                )
-            )
+            insert_first_rows(connection)
         elif version != SCHEMA_VERSION:
             raise SchemaError(
                 f"the database has a metastore schema of version {version}",
@@ -99,6 +92,18 @@ def init_schema(database: Database) -> None:
             )
         connection.commit()
     database.forget_features()
+
+
+def insert_first_rows(connection: Connection) -> None:
+    """The rows of Hive's script, the version last. A table that has rows already is left alone."""
+    for table, rows in _SEEDS:
+        if connection.execute(select(func.count()).select_from(table)).scalar_one() == 0:
+            connection.execute(insert(table), rows)
+    connection.execute(
+        insert(VERSION).values(
+            VER_ID=1, SCHEMA_VERSION=SCHEMA_VERSION, VERSION_COMMENT=f"Hive release version {SCHEMA_VERSION}"
+        )
+    )
 
 
 @contextmanager

@@ -1,0 +1,96 @@
+"""Fixtures that all tests share: databases of the three kinds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hms_cache.store.database import Database
+from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing, start_server
+
+_MARKED_KINDS = [
+    pytest.param("sqlite", id="sqlite"),
+    pytest.param("mariadb", id="mariadb", marks=pytest.mark.mariadb),
+    pytest.param("postgresql", id="postgresql", marks=pytest.mark.postgresql),
+]
+
+#: `database_server` by name, for tests that need one kind only: ``database_servers("mariadb")``.
+ServerLookup = Callable[[str], SqliteFiles | DatabaseServer]
+
+
+@pytest.fixture(scope="session")
+def database_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerLookup]:
+    """The server of a kind, started at its first use and stopped at the end of the session."""
+    started: dict[str, SqliteFiles | DatabaseServer] = {}
+    missing: dict[str, str] = {}
+
+    def server_of(kind: str) -> SqliteFiles | DatabaseServer:
+        if kind not in started and kind not in missing:
+            try:
+                started[kind] = start_server(kind, tmp_path_factory.mktemp("sqlite"))
+            except ServerMissing as error:
+                missing[kind] = str(error)
+        if kind in missing:
+            if os.environ.get("HMS_CACHE_REQUIRE_DATABASES") == "1":
+                pytest.fail(f"no {kind} server: {missing[kind]}")
+            pytest.skip(f"no {kind} server: {missing[kind]}")
+        return started[kind]
+
+    yield server_of
+    for server in started.values():
+        server.stop()
+
+
+@pytest.fixture(params=_MARKED_KINDS)
+def database_kind(request: pytest.FixtureRequest) -> str:
+    """``sqlite``, ``mariadb`` and ``postgresql`` in turn; a test narrows it with ``@pytest.mark.parametrize``."""
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture
+def database_server(database_kind: str, database_servers: ServerLookup) -> SqliteFiles | DatabaseServer:
+    """The server of the test's kind of database."""
+    return database_servers(database_kind)
+
+
+@pytest.fixture
+def database_url(database_server: SqliteFiles | DatabaseServer) -> Iterator[str]:
+    """URL of a new and empty database, dropped afterwards."""
+    url = database_server.create_database()
+    yield url
+    database_server.drop_database(url)
+
+
+@pytest.fixture
+def empty_database(database_url: str) -> Iterator[Database]:
+    """A new and empty database."""
+    with closing(Database(database_url)) as database:
+        yield database
+
+
+@pytest.fixture
+def initialized_database_url(database_server: SqliteFiles | DatabaseServer) -> Iterator[str]:
+    """URL of a database with the schema and the rows of Hive's script, nothing else. Keep its tables as they are."""
+    url = database_server.initialized_database()
+    yield url
+    database_server.give_back(url)
+
+
+@pytest.fixture
+def initialized_database(initialized_database_url: str) -> Iterator[Database]:
+    """A database with the schema and the rows of Hive's script, nothing else (no roles, no database ``default``)."""
+    with closing(Database(initialized_database_url)) as database:
+        yield database
+
+
+@pytest.fixture
+def sqlite_database(database_servers: ServerLookup) -> Iterator[Database]:
+    """As `initialized_database`, on SQLite only: for tests to which the kind makes no difference."""
+    server = database_servers("sqlite")
+    url = server.initialized_database()
+    with closing(Database(url)) as database:
+        yield database
+    server.give_back(url)

@@ -1,0 +1,324 @@
+"""Database servers for the tests: SQLite files, and private MariaDB and PostgreSQL servers from Debian's binaries.
+
+``HMS_CACHE_TEST_MARIADB_URL`` and ``HMS_CACHE_TEST_POSTGRESQL_URL`` (SQLAlchemy's form; the account may create
+databases) name running servers to use instead. Without binaries the tests that need them are skipped, or fail if
+``HMS_CACHE_REQUIRE_DATABASES=1``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import itertools
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import DBAPIError
+
+from hms_cache.store.database import Database
+from hms_cache.store.schema import METADATA
+from hms_cache.store.schema.init import init_schema, insert_first_rows
+
+KINDS = ("sqlite", "mariadb", "postgresql")
+
+_START_LIMIT_S = 60
+
+_MARIADB_INSTALL_OPTIONS = ("--skip-test-db", "--innodb-log-file-size=16M")
+
+#: Small and without durability. The default character set is the one that Hive's own scripts were written for: what
+#: we create has to say its character set itself.
+_MARIADB_OPTIONS = (
+    "--bind-address=127.0.0.1",
+    "--skip-name-resolve",
+    "--skip-log-bin",
+    "--max-connections=500",
+    "--innodb-flush-log-at-trx-commit=2",
+    "--innodb-doublewrite=0",
+    "--innodb-log-file-size=16M",
+    "--innodb-buffer-pool-size=128M",
+    "--performance-schema=OFF",
+    "--character-set-server=latin1",
+)
+
+_POSTGRESQL_OPTIONS = (
+    *("-c", "fsync=off"),
+    *("-c", "synchronous_commit=off"),
+    *("-c", "full_page_writes=off"),
+    *("-c", "max_connections=200"),
+)
+
+
+class ServerMissing(Exception):
+    """There is no such server and none can be started here; the message says what to install or set."""
+
+
+class SqliteFiles:
+    """Embedded databases in a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._numbers = itertools.count()
+        self._template: Path | None = None
+
+    def create_database(self) -> str:
+        return f"sqlite:///{self._new_file()}"
+
+    def drop_database(self, url: str) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{make_url(url).database}{suffix}").unlink(missing_ok=True)
+
+    def initialized_database(self) -> str:
+        """A copy of a file in which the schema was made once."""
+        if self._template is None:
+            template = self._new_file()
+            with closing(Database(f"sqlite:///{template}")) as database:
+                init_schema(database)
+            self._template = template
+        copy = self._new_file()
+        shutil.copyfile(self._template, copy)
+        return f"sqlite:///{copy}"
+
+    def give_back(self, url: str) -> None:
+        self.drop_database(url)
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+    def _new_file(self) -> Path:
+        return self._directory / f"metastore-{next(self._numbers)}.db"
+
+
+class DatabaseServer:
+    """A MariaDB or PostgreSQL server, ours to start and stop or a given one.
+
+    Databases with the schema are kept and emptied before each further use, since making 83 tables takes time.
+    """
+
+    def __init__(self, url: URL, stop: Callable[[], None] = lambda: None) -> None:
+        self._url = url
+        self._stop_server = stop
+        self._admin: Engine = create_engine(url, isolation_level="AUTOCOMMIT", pool_size=1)
+        self._numbers = itertools.count()
+        self._idle: list[str] = []
+        self._names: set[str] = set()
+
+    def create_database(self) -> str:
+        """A new and empty database's URL."""
+        name = f"hms_cache_test_{os.getpid()}_{next(self._numbers)}"
+        with self._admin.connect() as connection:
+            connection.execute(text(f"DROP DATABASE IF EXISTS {name}"))
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        self._names.add(name)
+        return self._url.set(database=name).render_as_string(hide_password=False)
+
+    def drop_database(self, url: str) -> None:
+        name = make_url(url).database
+        assert name in self._names
+        force = " WITH (FORCE)" if self._url.get_backend_name() == "postgresql" else ""
+        with self._admin.connect() as connection:
+            connection.execute(text(f"DROP DATABASE IF EXISTS {name}{force}"))
+        self._names.discard(name)
+
+    def initialized_database(self) -> str:
+        """A database with the schema and its first rows; to be given back."""
+        if self._idle:
+            url = self._idle.pop()
+            engine = create_engine(url)
+            with engine.begin() as connection:
+                _empty(connection)
+                insert_first_rows(connection)
+            engine.dispose()
+            return url
+        url = self.create_database()
+        with closing(Database(url)) as database:
+            init_schema(database)
+        return url
+
+    def give_back(self, url: str) -> None:
+        """Ready to be emptied and used again. The test must not have changed its tables' definitions."""
+        self._idle.append(url)
+
+    def stop(self) -> None:
+        for name in sorted(self._names):
+            self.drop_database(self._url.set(database=name).render_as_string(hide_password=False))
+        self._admin.dispose()
+        self._stop_server()
+
+
+def start_server(kind: str, directory: Path) -> SqliteFiles | DatabaseServer:
+    """The server of a kind of `KINDS`; ``directory`` is for SQLite's files.
+
+    :raises ServerMissing: none is given and none can be started.
+    """
+    if kind == "sqlite":
+        return SqliteFiles(directory)
+    given = os.environ.get(f"HMS_CACHE_TEST_{kind.upper()}_URL")
+    if given:
+        return DatabaseServer(make_url(given))
+    return start_mariadb() if kind == "mariadb" else start_postgresql()
+
+
+def start_mariadb() -> DatabaseServer:
+    """A private MariaDB server on a free port, without durability. Account root, no password."""
+    server = shutil.which("mariadbd") or shutil.which("mariadbd", path="/usr/sbin:/usr/libexec")
+    install = shutil.which("mariadb-install-db")
+    if server is None or install is None:
+        raise ServerMissing("install mariadb-server, or set HMS_CACHE_TEST_MARIADB_URL")
+    directory, user = _server_directory("mysql")
+    data, port = directory / "data", _free_port()
+    shared = ["--no-defaults", *(["--user=mysql"] if user else []), f"--datadir={data}"]
+    subprocess.run(
+        [install, *shared, "--auth-root-authentication-method=normal", *_MARIADB_INSTALL_OPTIONS],
+        check=True,
+        capture_output=True,
+    )
+    own = [f"--port={port}", f"--socket={directory / 's'}", f"--pid-file={directory / 'pid'}"]
+    process = _start([server, *shared, *own, *_MARIADB_OPTIONS], directory, None)
+    url = make_url(f"mysql+pymysql://root@127.0.0.1:{port}/")
+    return DatabaseServer(url, _ready(url, process, directory))
+
+
+def start_postgresql() -> DatabaseServer:
+    """A private PostgreSQL server on a free port, without durability. Account postgres, no password."""
+    folders = os.pathsep.join([os.environ.get("PATH", ""), *sorted(glob.glob("/usr/lib/postgresql/*/bin"))[::-1]])
+    server, initdb = shutil.which("postgres", path=folders), shutil.which("initdb", path=folders)
+    if server is None or initdb is None:
+        raise ServerMissing("install postgresql, or set HMS_CACHE_TEST_POSTGRESQL_URL")
+    directory, user = _server_directory("postgres")
+    data, port = directory / "data", _free_port()
+    subprocess.run(
+        [initdb, "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"],
+        check=True,
+        capture_output=True,
+        user=user,
+        cwd=directory,
+    )
+    own = ["-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", str(directory)]
+    process = _start([server, *own, *_POSTGRESQL_OPTIONS], directory, user)
+    url = make_url(f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres")
+    return DatabaseServer(url, _ready(url, process, directory))
+
+
+@contextmanager
+def closing(database: Database) -> Iterator[Database]:
+    """The database, closed at the end."""
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+class StatementCount:
+    """What `count_statements` saw: the statements in order, transaction control left out."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+
+    @property
+    def count(self) -> int:
+        return len(self.statements)
+
+
+@contextmanager
+def count_statements(database: Database) -> Iterator[StatementCount]:
+    """Every statement that this process sends to the database meanwhile, from any thread."""
+    seen = StatementCount()
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if not statement.startswith("BEGIN"):
+            seen.statements.append(statement)
+
+    for engine in database.engines:
+        event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        for engine in database.engines:
+            event.remove(engine, "before_cursor_execute", note)
+
+
+def _empty(connection: Connection) -> None:
+    """Delete every row; self-numbered ids begin again."""
+    quote = connection.dialect.identifier_preparer.quote
+    probes = [f"(SELECT '{name}' FROM {quote(name)} LIMIT 1)" for name in METADATA.tables]
+    filled = connection.execute(text(" UNION ALL ".join(probes))).scalars().all()
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"TRUNCATE {', '.join(map(quote, filled))} RESTART IDENTITY CASCADE"))
+        return
+    connection.execute(text("SET FOREIGN_KEY_CHECKS=0"))
+    for name in filled:
+        connection.execute(text(f"DELETE FROM {quote(name)}"))
+    connection.execute(text("SET FOREIGN_KEY_CHECKS=1"))
+    connection.execute(text(f"ALTER TABLE {quote('TXNS')} AUTO_INCREMENT=1"))
+    connection.execute(text("SET SESSION sql_mode=CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')"))
+
+
+def _server_directory(account: str) -> tuple[Path, str | None]:
+    """A new directory (short: sockets live in it) and the account that a server of root's has to run as."""
+    directory = Path(tempfile.mkdtemp(prefix="hmsdb"))
+    if os.geteuid() != 0:
+        return directory, None
+    try:
+        entry = pwd.getpwnam(account)
+    except KeyError:
+        raise ServerMissing(f"as root the server needs the account {account}") from None
+    os.chown(directory, entry.pw_uid, entry.pw_gid)
+    return directory, account
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _start(command: list[str], directory: Path, user: str | None) -> subprocess.Popen[bytes]:
+    def die_with_parent() -> None:
+        # A test run that is killed must not leave servers behind.
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+    with (directory / "log").open("wb") as log:
+        return subprocess.Popen(
+            command,
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            user=user,
+            cwd=directory,
+            preexec_fn=die_with_parent,
+        )
+
+
+def _ready(url: URL, process: subprocess.Popen[bytes], directory: Path) -> Callable[[], None]:
+    """Wait until the server answers; what stops it."""
+
+    def stop() -> None:
+        # PostgreSQL takes SIGINT for "disconnect all and stop", MariaDB takes SIGTERM.
+        process.send_signal(signal.SIGINT if url.get_backend_name() == "postgresql" else signal.SIGTERM)
+        process.wait(_START_LIMIT_S)
+        shutil.rmtree(directory, ignore_errors=True)
+
+    engine = create_engine(url)
+    deadline = time.monotonic() + _START_LIMIT_S
+    while True:
+        try:
+            engine.connect().close()
+            break
+        except DBAPIError as error:
+            if process.poll() is not None or time.monotonic() > deadline:
+                log = (directory / "log").read_text(errors="replace")
+                raise RuntimeError(f"{url.get_backend_name()} did not start: {log[-2000:]}") from error
+            time.sleep(0.05)
+    engine.dispose()
+    return stop
