@@ -132,7 +132,7 @@ def values_of_name(name: str) -> list[str]:
 _COMPONENT = re.compile("([^/]+)=([^/]+)", re.DOTALL)
 
 
-def specification_of_name(name: str) -> dict[str, str]:
+def parse_partition_name(name: str) -> dict[str, str]:
     """Keys and values in a name, in its order; components that are not `key=value` are left out.
 
     The last `=` parts key from value, as in `Warehouse.makeSpecFromName` (well-formed names hold one only).
@@ -150,7 +150,7 @@ def values_for_keys(name: str, keys: Sequence[str]) -> list[str]:
 
     Raises InvalidObjectException for a missing key. Source: `HMSHandler.getPartValsFromName`.
     """
-    specification = specification_of_name(name)
+    specification = parse_partition_name(name)
     values = []
     for key in keys:
         value = specification.get(key)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidObjectException, MetaException
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,11 +11,12 @@ from hms_cache.store.partition_names import (
     PartitionNaming,
     escape_path_name,
     make_partition_name,
-    specification_of_name,
+    parse_partition_name,
     unescape_path_name,
     values_for_keys,
     values_of_name,
 )
+from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidObjectException, MetaException
 
 # printed by org.apache.hadoop.hive.common.FileUtils of hive-exec 4.0.1 for every char
 ESCAPED_IN_HIVE = [*range(32), 34, 35, 37, 39, 42, 47, 58, 61, 63, 91, 92, 93, 94, 123, 127]
@@ -64,7 +64,7 @@ def test_names_give_their_values_back(row: list[str]) -> None:
     name = make_partition_name(keys, row)
     assert name == PartitionNaming(keys).name(row)
     assert values_of_name(name) == row
-    assert specification_of_name(name) == {key.lower(): value for key, value in zip(keys, row, strict=True)}
+    assert parse_partition_name(name) == {key.lower(): value for key, value in zip(keys, row, strict=True)}
     assert values_for_keys(name, [key.lower() for key in keys]) == row
 
 

@@ -1,0 +1,300 @@
+"""Partitions: the store's `PartitionStore` over the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from hms_cache.store.context import StoreContext
+from hms_cache.store.contract.partitions import (
+    AllPartitions,
+    ByNames,
+    ByValues,
+    Grantee,
+    PartitionAnswer,
+    PartitionProjection,
+    PartitionSelection,
+)
+from hms_cache.store.names import normalize_identifier, qualified
+from hms_cache.store.partition_additions import add_partitions
+from hms_cache.store.partition_drops import drop_partitions
+from hms_cache.store.partition_orders import parse_order, sort_by_values, sort_key
+from hms_cache.store.partition_privileges import read_partition_privileges
+from hms_cache.store.partition_projections import project_partitions
+from hms_cache.store.partition_reads import partitions_of_rows, read_partition_rows
+from hms_cache.store.partition_selection import (
+    PartitionedTable,
+    SelectedPartitions,
+    all_names,
+    count_all,
+    find_partitioned_table,
+    read_values,
+    select_partitions,
+)
+from hms_cache.store.table_rows import TableRow, read_table
+from hms_cache.store.transactions import WriteTransaction, run_read, run_write
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    EnvironmentContext,
+    InvalidObjectException,
+    MetaException,
+    NoSuchObjectException,
+    Partition,
+    PartitionValuesRow,
+)
+
+
+class PartitionReads:
+    """The reads of `PartitionStore`."""
+
+    _context: StoreContext
+
+    def get_partition(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        values: Sequence[str],
+        *,
+        grantee: Grantee | None = None,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> Partition:
+        """See `PartitionStore.get_partition`."""
+        answer = self.get_partitions(catalog, database, table, ByValues(tuple(values)), grantee=grantee)
+        if not answer.partitions:
+            raise NoSuchObjectException(f"partition values=[{', '.join(values)}]")
+        return answer.partitions[0]
+
+    def get_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        max_parts: int = -1,
+        grantee: Grantee | None = None,
+        projection: PartitionProjection | None = None,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> PartitionAnswer:
+        """See `PartitionStore.get_partitions`."""
+
+        def read(connection: Connection) -> PartitionAnswer:
+            header = find_partitioned_table(connection, catalog, database, table)
+            selected = self._select(connection, header, selection, max_parts)
+            rows = read_partition_rows(connection, header, selected)
+            partitions = partitions_of_rows(rows)
+            if grantee is not None and partitions:
+                privileges = read_partition_privileges(connection, header.table_id, rows.part_ids, grantee)
+                for partition, granted in zip(partitions, privileges or (), strict=False):
+                    partition.privileges = granted
+            return PartitionAnswer(partitions, selected.has_unknown)
+
+        answer = run_read(self._context.database, read)
+        if projection is not None:
+            return PartitionAnswer(project_partitions(answer.partitions, projection), answer.has_unknown)
+        return answer
+
+    def get_partition_names(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        max_parts: int = -1,
+        order: str | None = None,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> list[str]:
+        """See `PartitionStore.get_partition_names`."""
+
+        def read(connection: Connection) -> list[str]:
+            header = find_partitioned_table(connection, catalog, database, table)
+            ordered_by = parse_order(order, len(header.keys))
+            selected = self._select(connection, header, selection, -1 if ordered_by else max_parts, is_checked=False)
+            names = selected.names
+            if names is None:
+                names = sorted(name for _, name in all_names(connection, header))
+            if ordered_by:
+                part_ids = selected.part_ids or [0] * len(names)
+                values = read_values(connection, header, list(zip(part_ids, names, strict=True)))
+                names = sort_by_values(names, values, header.keys, ordered_by)
+                return names[:max_parts] if max_parts >= 0 else names
+            return names
+
+        return run_read(self._context.database, read)
+
+    def get_partition_count(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> int:
+        """See `PartitionStore.get_partition_count`."""
+
+        def read(connection: Connection) -> int:
+            header = find_partitioned_table(connection, catalog, database, table)
+            selected = self._select(connection, header, selection, -1, is_checked=False)
+            return count_all(connection, header) if selected.part_ids is None else len(selected.part_ids)
+
+        return run_read(self._context.database, read)
+
+    def get_partition_values(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        keys: Sequence[str],
+        *,
+        selection: PartitionSelection | None = None,
+        distinct: bool = True,
+        ascending: bool = True,
+        max_parts: int = -1,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> list[PartitionValuesRow]:
+        """See `PartitionStore.get_partition_values`."""
+
+        def read(connection: Connection) -> tuple[PartitionedTable, list[list[str]]]:
+            header = find_partitioned_table(connection, catalog, database, table)
+            selected = self._select(connection, header, selection or AllPartitions(), -1, is_checked=False)
+            pairs = all_names(connection, header)
+            if selected.part_ids is not None:
+                pairs = list(zip(selected.part_ids, selected.names or (), strict=True))
+            return header, read_values(connection, header, pairs)
+
+        header, values = run_read(self._context.database, read)
+        positions = [_key_position(header, key) for key in keys]
+        rows = [tuple(row[position] for position in positions) for row in values]
+        if distinct:
+            rows = list(dict.fromkeys(rows))
+        rows.sort(
+            key=lambda row: [sort_key(header.keys[p], text) for p, text in zip(positions, row, strict=True)],
+            reverse=not ascending,
+        )
+        # Hive takes 0 for no limit here, too.
+        return [PartitionValuesRow(row=list(row)) for row in (rows[:max_parts] if max_parts > 0 else rows)]
+
+    def _select(
+        self,
+        connection: Connection,
+        table: PartitionedTable,
+        selection: PartitionSelection,
+        max_parts: int,
+        *,
+        is_checked: bool = True,
+    ) -> SelectedPartitions:
+        """`metastore.limit.partition.request` is about partitions, not about names or counts of them."""
+        return select_partitions(
+            connection,
+            table,
+            selection,
+            max_parts=max_parts,
+            settings=self._context.settings,
+            is_write=not is_checked,
+        )
+
+
+def _key_position(table: PartitionedTable, key: str) -> int:
+    for position, (name, _) in enumerate(table.keys):
+        if name.lower() == key.lower():
+            return position
+    raise MetaException(f"Partition column {key} is not a partition key of {table.database}.{table.name}")
+
+
+class PartitionWrites:
+    """Additions and drops of `PartitionStore`."""
+
+    _context: StoreContext
+
+    def add_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        if_not_exists: bool = False,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+    ) -> list[Partition]:
+        """See `PartitionStore.add_partitions`."""
+
+        def add(transaction: WriteTransaction) -> list[Partition]:
+            names = normalized(catalog, database, table)
+            found = read_table(transaction.connection, *names)
+            if found is None:
+                raise InvalidObjectException(f"Unable to add partitions because {qualified(*names)} does not exist")
+            return add_partitions(
+                self._context,
+                transaction,
+                found,
+                partitions,
+                if_not_exists=if_not_exists,
+                environment_context=environment_context,
+                write_id=write_id,
+            )
+
+        if not partitions:
+            return []
+        count = len(partitions)
+        return run_write(
+            self._context.database, add, ids={"MPartition": count, "MStorageDescriptor": count, "MSerDeInfo": count}
+        )
+
+    def drop_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        delete_data: bool,
+        if_exists: bool = False,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+    ) -> list[Partition]:
+        """See `PartitionStore.drop_partitions`."""
+
+        def drop(transaction: WriteTransaction) -> list[Partition]:
+            return drop_partitions(
+                self._context,
+                transaction,
+                require_table(transaction.connection, catalog, database, table),
+                selection,
+                delete_data=delete_data,
+                if_exists=if_exists,
+                environment_context=environment_context,
+            )
+
+        if isinstance(selection, ByNames) and not selection.names:
+            return []
+        return run_write(self._context.database, drop)
+
+
+def normalized(catalog: str, database: str, table: str) -> tuple[str, str, str]:
+    """The three names as stored."""
+    return normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(table)
+
+
+def require_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
+    """The whole table. Raises NoSuchObjectException."""
+    names = normalized(catalog, database, table)
+    found = read_table(connection, *names)
+    if found is None:
+        raise NoSuchObjectException(f"{qualified(*names)} table not found")
+    return found
+
+
+class Partitions(PartitionReads, PartitionWrites):
+    """Partitions of the store's tables."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context

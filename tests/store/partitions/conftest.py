@@ -1,0 +1,22 @@
+"""Fixtures of the partition tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hms_cache.store.database import Database
+from tests.store.partitions.catalog import PartitionCatalog
+
+
+@pytest.fixture
+def catalog(initialized_database: Database, tmp_path: Path) -> PartitionCatalog:
+    """A fresh catalog on each kind of database in turn."""
+    return PartitionCatalog(initialized_database, tmp_path / "warehouse")
+
+
+@pytest.fixture
+def sqlite_catalog(sqlite_database: Database, tmp_path: Path) -> PartitionCatalog:
+    """A fresh catalog on SQLite, for what does not depend on the database."""
+    return PartitionCatalog(sqlite_database, tmp_path / "warehouse")
