@@ -20,11 +20,11 @@ $(VENV)/bin/python:
 
 # One stamp for each set of packages: made again when the dependencies change.
 $(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable '.[demo]'
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable '.[demo]'
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable '.[test]'
 	@touch $@
 
 test-packages:
