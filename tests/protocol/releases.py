@@ -1,0 +1,87 @@
+"""Hive's own classes: jars from Maven Central, kept in the user's cache folder, and Java programs run over them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+JAVA_SOURCES = Path(__file__).parent / "java"
+
+_COMMON = ("org.apache.thrift:libfb303:0.9.3", "org.slf4j:slf4j-api:1.7.30")
+#: Release to the jars that hold its Thrift classes (the first one) and the Thrift runtime they were made for.
+RELEASES = {
+    "2.3.10": ("org.apache.hive:hive-metastore:2.3.10", "org.apache.thrift:libthrift:0.9.3"),
+    "3.1.3": ("org.apache.hive:hive-standalone-metastore:3.1.3", "org.apache.thrift:libthrift:0.9.3"),
+    "4.0.0": ("org.apache.hive:hive-standalone-metastore-common:4.0.0", "org.apache.thrift:libthrift:0.16.0"),
+    "4.0.1": ("org.apache.hive:hive-standalone-metastore-common:4.0.1", "org.apache.thrift:libthrift:0.16.0"),
+    "4.1.0": ("org.apache.hive:hive-standalone-metastore-common:4.1.0", "org.apache.thrift:libthrift:0.16.0"),
+    "4.2.0": ("org.apache.hive:hive-standalone-metastore-common:4.2.0", "org.apache.thrift:libthrift:0.16.0"),
+}
+#: The Java version that a release was compiled for, where it is not an old one.
+_JAVA_NEEDED = {"4.2.0": 21}
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(base) / "hms-cache" / "jars"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@cache
+def jar(artifact: str) -> Path:
+    """The jar of `group:name:version`, fetched at the first use."""
+    _, name, version = artifact.split(":")
+    path = _cache_folder() / f"{name}-{version}.jar"
+    if not path.exists():
+        maven = shutil.which("mvn")
+        if maven is None:
+            pytest.skip("needs Maven for fetching Hive's jars")
+        fetched = subprocess.run(
+            [maven, "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={path.parent}"],
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        if fetched.returncode or not path.exists():
+            pytest.skip(f"Maven cannot fetch {artifact}: {fetched.stdout[-300:]}")
+    return path
+
+
+def _version_of(java: Path) -> int:
+    told = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=60).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    return int(found.group(1)) if found else 0
+
+
+@cache
+def java_program(minimum: int = 11) -> str:
+    """A Java of at least this version that can run source files."""
+    candidates = [Path(home) / "bin" / "java" for home in [os.environ.get("JAVA_HOME")] if home]
+    candidates += [Path(found) for found in [shutil.which("java")] if found]
+    candidates += sorted(Path("/usr/lib/jvm").glob("*/bin/java"))
+    for candidate in candidates:
+        if candidate.exists() and _version_of(candidate) >= minimum:
+            return str(candidate)
+    pytest.skip(f"needs Java {minimum} or later")
+
+
+def run_java(source: str, release: str, *arguments: str, stdin: str = "") -> str:
+    """What the Java program `source` prints with the classes of a Hive release."""
+    jars = [jar(artifact) for artifact in (*RELEASES[release], *_COMMON)]
+    command = [java_program(_JAVA_NEEDED.get(release, 11)), "-cp", os.pathsep.join(map(str, jars))]
+    done = subprocess.run(
+        [*command, str(JAVA_SOURCES / source), *(arguments or (str(jars[0]),))],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
