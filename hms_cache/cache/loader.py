@@ -16,7 +16,7 @@ from typing import Any
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.partition_set import PartitionSet, Values
-from hms_cache.cache.policy import CachePolicy, properties_allow
+from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.shared_cache import Load, SharedCache
 from hms_cache.cache.weights import weight_of
 from hms_cache.notifications.scope import DatabaseName, TableName
@@ -54,14 +54,12 @@ class Loader:
         cache: SharedCache,
         store: SnapshotStore,
         freshness: Freshness,
-        policy: Callable[[], CachePolicy],
         apply: Callable[[int, float], bool],
         wait_timeout_s: float = 60.0,
     ) -> None:
         self._cache = cache
         self._store = store
         self._freshness = freshness
-        self._policy = policy
         self._apply = apply
         self._wait_timeout_s = wait_timeout_s
         self._lock = threading.Lock()
@@ -107,9 +105,7 @@ class Loader:
             with self._store.snapshot() as snapshot:
                 loaded = [item for one in wanted for item in self._read(one)]
                 fence = snapshot.event_id
-            if self._cache.position < fence and not self._apply(fence, self._freshness.apply_timeout_s):
-                # Somebody may have been shown more than is applied: the floor keeps later reads from going back (P3).
-                self._freshness.raise_floor(fence)
+            if not self.bring_up_to(fence):
                 return False
             kept = True
             for item in loaded:
@@ -120,6 +116,14 @@ class Loader:
         finally:
             for slot in slots.values():
                 self._cache.end_load(slot)
+
+    def bring_up_to(self, fence: int) -> bool:
+        """Applies events until A is at the fence; False when that cannot be done in time."""
+        if self._cache.position >= fence or self._apply(fence, self._freshness.apply_timeout_s):
+            return True
+        # Somebody may have been shown more than is applied: the floor keeps later reads from going back (P3).
+        self._freshness.raise_floor(fence)
+        return False
 
     def _install(self, slot: Load, fence: int, item: _Loaded) -> bool:
         if item.merge is None:

@@ -70,8 +70,8 @@ class SharedCache:
         self.tables: OrderedDict[TableName, Entry] = OrderedDict()
         self.names_by_id: dict[int, TableName] = {}
         self.loads: set[Load] = set()
-        self.invalidated: OrderedDict[TableName, frozenset[Facet]] = OrderedDict()
-        """Facets that events dropped from tables that had been read, for the refill; bounded."""
+        self.invalidated: OrderedDict[TableName, tuple[frozenset[Facet], float]] = OrderedDict()
+        """Facets that events dropped from tables that had been read, and when that was; for the refill; bounded."""
         self.evictions = 0
         self.failed_events = 0
         self.resets = 0
@@ -174,8 +174,7 @@ class SharedCache:
             names = {keys.name_of(values) for values in named} if isinstance(keys, PartitionSet) else None
             for key in [key for key in held if names is None or key[1] in names]:
                 del held[key]
-        if entry.last_read:
-            self._remember_invalidated(entry.key, facet)
+        self._remember_invalidated(entry, facet)
 
     def _apply_transaction(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> None:
         change = self._transactions.apply(event, resolved)
@@ -365,15 +364,16 @@ class SharedCache:
                 if entry.table_id is not None:
                     self.names_by_id.pop(entry.table_id, None)
                     entry.table_id = None
-            if entry.last_read:
-                self._remember_invalidated(entry.key, facet)
+            self._remember_invalidated(entry, facet)
         if not entry.facets:
             self._entries(entry.key).pop(entry.key, None)
 
-    def _remember_invalidated(self, key: Key, facet: Facet) -> None:
-        if not isinstance(key, TableName):
+    def _remember_invalidated(self, entry: Entry, facet: Facet) -> None:
+        key = entry.key
+        if not isinstance(key, TableName) or not entry.last_read:
             return
-        self.invalidated[key] = self.invalidated.pop(key, frozenset()) | {facet}
+        before, _ = self.invalidated.pop(key, (frozenset(), 0.0))
+        self.invalidated[key] = (before | {facet}, entry.last_read)
         while len(self.invalidated) > REFILL_KEYS:
             self.invalidated.popitem(last=False)
 
