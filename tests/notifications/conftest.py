@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from hms_cache.notifications.poller import Poller, PollerOptions
+from hms_cache.store.database import Database
+from hms_cache.store.notification_log import NotificationLog
+from tests.manual_clock import ManualClock
+from tests.notifications.log_writer import LogWriter, RecordingSink, UnreliableLog
+
+
+@dataclass
+class Stage:
+    """A poller with all that it works with."""
+
+    database: Database
+    writer: LogWriter
+    log: UnreliableLog
+    sink: RecordingSink
+    clock: ManualClock
+    poller: Poller
+
+    def new_poller(self, **options: object) -> Poller:
+        """Another poller of the same log and sink, in place of the first."""
+        self.poller = Poller(self.log, self.sink, self.clock, PollerOptions(**options))  # type: ignore[arg-type]
+        return self.poller
+
+
+@pytest.fixture
+def stage(sqlite_database: Database) -> Stage:
+    """A poller that is not started, on an empty log."""
+    log, sink, clock = UnreliableLog(NotificationLog(sqlite_database)), RecordingSink(), ManualClock()
+    return Stage(sqlite_database, LogWriter(sqlite_database), log, sink, clock, Poller(log, sink, clock))
+
+
+@pytest.fixture
+def running(stage: Stage) -> Stage:
+    """The same, with three events in the log, started and at the log's end."""
+    stage.writer.create_tables(3, "old")
+    stage.poller.start()
+    stage.poller.step()
+    stage.sink.resets.clear()
+    return stage

@@ -1,0 +1,248 @@
+"""The log in the three databases: head and pages, the calls of clients, retention."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from sqlalchemy import insert
+
+from hms_cache.notifications import events as ev
+from hms_cache.notifications.message_reader import read_event
+from hms_cache.notifications.poller import Poller, StepOutcome
+from hms_cache.store import notification_log
+from hms_cache.store.database import Database
+from hms_cache.store.notification_log import EventCleaner, NotificationLog
+from hms_cache.store.schema import NOTIFICATION_LOG
+from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest, NotificationEventsCountRequest
+from tests.databases import closing, count_statements
+from tests.manual_clock import ManualClock
+from tests.notifications import samples
+from tests.notifications.log_writer import BUILDER, LogWriter, RecordingSink
+from tests.notifications.samples import table
+
+NOW_S = 1_700_000_000
+
+
+@pytest.fixture
+def writer(initialized_database: Database) -> LogWriter:
+    return LogWriter(initialized_database)
+
+
+def ids_of(log: NotificationLog, last_event: int = 0, **filters: object) -> list[int]:
+    request = NotificationEventRequest(lastEvent=last_event, **filters)
+    return [event.eventId for event in log.get_next_notification(request).events]
+
+
+# ---- for the poller -------------------------------------------------------------------------------------------------
+
+
+def test_head_and_pages(writer: LogWriter) -> None:
+    log = NotificationLog(writer.database)
+    assert log.head().last_event_id == 0
+    assert log.fetch(0, 10) == ([], True)
+    writer.append(*(sample.build(BUILDER) for sample in samples.SAMPLES))
+    count = len(samples.SAMPLES)
+    with count_statements(writer.database) as statements:
+        head = log.head()
+        page = log.fetch(0, 1000)
+    assert statements.count == 2
+    assert head.last_event_id == count
+    assert page.exhausted is True
+    assert [row.event_id for row in page.rows] == list(range(1, count + 1))
+    for row, sample in zip(page.rows, samples.SAMPLES, strict=True):
+        assert ev.EventRow(*row[2:]) == sample.build(BUILDER)._replace(message=row.message)
+        assert read_event(row).scope == sample.scope
+    assert [row.event_id for row in log.fetch(3, 2).rows] == [4, 5]
+    assert log.fetch(3, 2).exhausted is False
+    assert log.fetch(count, 2) == ([], True)
+
+
+def test_identity_names_server_and_database(writer: LogWriter, database_server: object) -> None:
+    one = NotificationLog(writer.database).head().server_identity
+    assert one == NotificationLog(writer.database).head().server_identity
+    other_url = database_server.initialized_database()  # type: ignore[attr-defined]
+    with closing(Database(other_url)) as other:
+        assert NotificationLog(other).head().server_identity != one
+    database_server.give_back(other_url)  # type: ignore[attr-defined]
+
+
+def test_large_messages_come_in_smaller_pages(writer: LogWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notification_log, "_MAX_PAGE_BYTES", 10_000)
+    monkeypatch.setattr(notification_log, "_FIRST_ROWS", 3)
+    log = NotificationLog(writer.database)
+    writer.append(*(ev.EventRow("CREATE_TABLE", "hive", "d", "t", "x" * 900, "json-0.2") for _ in range(30)))
+    page = log.fetch(0, 1000)
+    assert 3 < len(page.rows) < 30
+    assert page.exhausted is False
+    writer.append(*(ev.EventRow("CREATE_TABLE", "hive", "d", "t", "x" * 50_000, "json-0.2") for _ in range(5)))
+    assert [row.event_id for row in log.fetch(30, 1000).rows] == [31, 32, 33]
+    monkeypatch.setattr(notification_log, "_FIRST_ROWS", 1)
+    assert [row.event_id for row in log.fetch(30, 1000).rows] == [31, 32]  # never one alone: a poller would stand still
+
+
+def test_poller_follows_every_database(writer: LogWriter) -> None:
+    sink = RecordingSink()
+    poller = Poller(NotificationLog(writer.database), sink, ManualClock())
+    poller.start()
+    poller.step()
+    writer.append(*(sample.build(BUILDER) for sample in samples.SAMPLES))
+    assert poller.step().outcome is StepOutcome.CAUGHT_UP
+    assert [type(event) for event in sink.events] == [sample.event_class for sample in samples.SAMPLES]
+    writer.delete(*range(1, 6))
+    last = writer.create_tables(2)
+    assert poller.step().outcome is StepOutcome.CAUGHT_UP
+    writer.delete(last)
+    assert poller.step().outcome is StepOutcome.RESYNCED
+    writer.restore_to(3)
+    assert poller.step().outcome is StepOutcome.RESYNCED
+    assert poller.applied_position == 3
+
+
+# ---- for clients ----------------------------------------------------------------------------------------------------
+
+
+def test_next_notification(writer: LogWriter) -> None:
+    log = NotificationLog(writer.database, max_response=4)
+    assert log.current_event_id() == 0
+    row = BUILDER.build_create_table(table())
+    writer.append(row, BUILDER.build_open_transactions(1, 1))
+    assert log.current_event_id() == 2
+    created, opened = log.get_next_notification(NotificationEventRequest(lastEvent=0)).events
+    assert (created.eventId, created.eventType, created.catName, created.dbName, created.tableName) == (
+        1, "CREATE_TABLE", "hive", "d", "t",
+    )  # fmt: skip
+    assert (created.message, created.messageFormat) == (row.message, row.message_format)
+    assert (opened.catName, opened.dbName, opened.tableName) == (None, None, None)
+    writer.create_tables(8)
+    assert ids_of(log, 2, maxEvents=3) == [3, 4, 5]
+    for unlimited in (0, -1, None, 100):
+        assert ids_of(log, 2, maxEvents=unlimited) == [3, 4, 5, 6]
+    assert ids_of(log, 10) == []
+
+
+def test_next_notification_filters(writer: LogWriter) -> None:
+    log = NotificationLog(writer.database)
+    writer.append(
+        BUILDER.build_create_table(table("a")),
+        BUILDER.build_create_table(table("b")),
+        BUILDER.build_drop_table(table("a")),
+        BUILDER.build_create_table(table("a", "d2")),
+        BUILDER.build_open_transactions(1, 1),
+        BUILDER.build_create_table(table("a", catName="spark")),
+        BUILDER.build_allocate_write_ids("d", "a", [(1, 1)]),
+    )
+    assert ids_of(log, eventTypeSkipList=["CREATE_TABLE", "OPEN_TXN"]) == [3, 7]
+    assert ids_of(log, eventTypeList=["CREATE_TABLE"]) == [1, 2, 4, 6]
+    assert ids_of(log, catName="HIVE") == [1, 2, 3, 4]
+    assert ids_of(log, dbName="D") == [1, 2, 3, 6, 7]
+    assert ids_of(log, dbName="d", tableNames=["A", "c"]) == [1, 3, 6, 7]
+    assert ids_of(log, catName="hive", dbName="d", tableNames=["a"], eventTypeSkipList=["DROP_TABLE"]) == [1]
+    assert ids_of(log, eventTypeSkipList=[], tableNames=[]) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_events_count(writer: LogWriter) -> None:
+    log = NotificationLog(writer.database)
+    writer.append(
+        BUILDER.build_create_table(table("a")),
+        BUILDER.build_create_table(table("a", "d2")),
+        BUILDER.build_open_transactions(1, 1),
+        BUILDER.build_create_table(table("b", catName="spark")),
+        BUILDER.build_create_table(table("b")),
+    )
+
+    def count(from_event_id: int = 0, **fields: object) -> int:
+        request = NotificationEventsCountRequest(fromEventId=from_event_id, **fields)
+        answer: int = log.get_notification_events_count(request).eventsCount
+        return answer
+
+    assert count(dbName="*") == 4
+    assert count(dbName="d") == 3  # with the transaction
+    assert count(dbName="d", catName="spark") == 2
+    assert count(1, dbName="d") == 2
+    assert count(dbName="d", toEventId=3) == 2
+    assert count(dbName="*", limit=3) == 3
+    assert count(dbName="*", limit=300) == 4
+    assert count(dbName="d", tableNames=["b"]) == 1
+    assert count(99, dbName="*") == 0
+
+
+# ---- retention ------------------------------------------------------------------------------------------------------
+
+
+def test_old_events_go_in_bounded_batches_from_the_front(writer: LogWriter) -> None:
+    writer.create_tables(10)
+    writer.set_time(NOW_S - 100, *range(1, 8))
+    writer.set_time(NOW_S - 10, 8, 9, 10)
+    cleaner = EventCleaner(writer.database, ManualClock(epoch_s=NOW_S))
+    assert cleaner.clean_events(1_000, 3) == 0
+    assert cleaner.clean_events(50, 3) == 7
+    assert writer.ids() == [8, 9, 10]
+    assert cleaner.clean_events(50, 3) == 0
+
+
+def test_no_hole_opens_behind_a_younger_event(writer: LogWriter) -> None:
+    """The clock of the server that wrote event 4 is ahead."""
+    writer.create_tables(8)
+    writer.set_time(NOW_S - 100, 1, 2, 3, 5, 6)
+    writer.set_time(NOW_S, 4, 7, 8)
+    assert EventCleaner(writer.database, ManualClock(epoch_s=NOW_S)).clean_events(50, 100) == 3
+    assert writer.ids() == [4, 5, 6, 7, 8]
+
+
+def test_newest_event_stays(writer: LogWriter) -> None:
+    writer.create_tables(4)
+    sink = RecordingSink()
+    poller = Poller(NotificationLog(writer.database), sink, ManualClock())
+    poller.start()
+    poller.step()
+    writer.set_time(NOW_S - 100, 1, 2, 3)
+    cleaner = EventCleaner(writer.database, ManualClock(epoch_s=NOW_S + 1_000_000_000))
+    assert cleaner.clean_events(1, 2) == 3
+    assert cleaner.clean_events(1, 2) == 0
+    assert writer.ids() == [4]
+    assert poller.step().outcome is StepOutcome.CAUGHT_UP
+
+
+def test_batches_that_end_on_the_last_event(writer: LogWriter) -> None:
+    writer.create_tables(6)
+    writer.set_time(1, *range(1, 7))
+    assert EventCleaner(writer.database, ManualClock(epoch_s=NOW_S)).clean_events(1, 1) == 5
+    assert writer.ids() == [6]
+
+
+def test_cleaners_of_several_servers(initialized_database_url: str) -> None:
+    """They take turns; together they delete what one would have, each event once."""
+    with closing(Database(initialized_database_url)) as database:
+        writer = LogWriter(database)
+        writer.create_tables(200)
+        writer.set_time(NOW_S - 100, *range(1, 151))
+        writer.set_time(NOW_S, *range(151, 201))
+        start = Barrier(4)
+
+        def clean(_: int) -> int:
+            with closing(Database(initialized_database_url)) as own:
+                start.wait(60)
+                return EventCleaner(own, ManualClock(epoch_s=NOW_S)).clean_events(50, 10)
+
+        with ThreadPoolExecutor(4) as pool:
+            deleted = list(pool.map(clean, range(4)))
+        assert sum(deleted) == 150
+        assert writer.ids() == list(range(151, 201))
+
+
+def test_statements_of_a_batch_do_not_depend_on_its_size(writer: LogWriter) -> None:
+    writer.create_tables(120)
+    writer.set_time(NOW_S - 100, *range(1, 111))
+    cleaner = EventCleaner(writer.database, ManualClock(epoch_s=NOW_S))
+    cleaner.clean_events(1_000, 100)
+    counts = []
+    for ttl_s in (90, 50):
+        writer.execute(insert(NOTIFICATION_LOG).values(
+            NL_ID=ttl_s + 10_000, EVENT_ID=-ttl_s, EVENT_TIME=NOW_S - 100, EVENT_TYPE="DROP_TABLE"
+        ))  # fmt: skip
+        with count_statements(writer.database) as statements:
+            assert cleaner.clean_events(ttl_s, 1000) == (111 if ttl_s == 90 else 1)
+        counts.append(statements.count)
+    assert counts[0] == counts[1] <= 4
