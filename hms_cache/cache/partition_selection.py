@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hms_cache.cache.partition_set import PartitionSet
 from hms_cache.expressions import FilterError, bind, evaluate, evaluate_expression, parse_filter
-from hms_cache.expressions.hive_tree import bind_expression, parse_expression
+from hms_cache.expressions.hive_tree import parse_expression
 from hms_cache.expressions.key_columns import KeyColumn
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -81,9 +81,8 @@ def _by_partial_values(held: PartitionSet, values: Sequence[str]) -> SelectedNam
     for position, value in fixed:
         hits = _equal_text(columns.columns[position], value)
         mask = hits if mask is None else mask & hits
-    names = held.names()
     assert mask is not None
-    return SelectedNames([names[row] for row in mask.nonzero()[0].tolist()])
+    return _masked(held, mask)
 
 
 def _equal_text(column: KeyColumn, value: str) -> npt.NDArray[np.bool_]:
@@ -98,15 +97,18 @@ def _by_filter(held: PartitionSet, text: str) -> SelectedNames:
     if not text.strip():
         return SelectedNames(held.names())
     mask = evaluate(bind(parse_filter(text), held.keys), held.columns())
-    names = held.names()
-    return SelectedNames([names[row] for row in mask.nonzero()[0].tolist()])
+    return _masked(held, mask)
 
 
 def _by_expression(held: PartitionSet, selection: ByExpression) -> SelectedNames:
-    if selection.plain_text:
-        return _by_filter(held, selection.expression.decode())
-    default = selection.default_partition_name or DEFAULT_PARTITION_VALUE
-    bound = bind_expression(parse_expression(selection.expression), held.keys, default)
+    parsed = parse_expression(selection.expression, selection.plain_text)
+    bound = parsed.bind(held.keys, selection.default_partition_name or DEFAULT_PARTITION_VALUE)
+    if parsed.is_filter_text:
+        return _masked(held, evaluate(bound, held.columns()))
     result = evaluate_expression(bound, held.columns())
+    return _masked(held, result.mask, result.has_unknown)
+
+
+def _masked(held: PartitionSet, mask: npt.NDArray[np.bool_], has_unknown: bool = False) -> SelectedNames:
     names = held.names()
-    return SelectedNames([names[row] for row in result.mask.nonzero()[0].tolist()], result.has_unknown)
+    return SelectedNames([names[row] for row in mask.nonzero()[0].tolist()], has_unknown)
