@@ -7,6 +7,7 @@ row that is there (each database's own form), and deletions name their ids in li
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -78,3 +79,55 @@ def _upsert(dialect: str, table: Table, columns: tuple[str, ...]) -> Any:
     return of_others.on_conflict_do_update(
         index_elements=keys, set_={name: of_others.excluded[name] for name in changed}
     )
+
+
+_KEYS_DELETED_ONE_BY_ONE = 20
+"""Up to this many distinct keys are deleted with a statement each; beyond, all parameters of the owners go and come
+back."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterChange:
+    """The parameters of one owner as they are stored and as they shall be. None as a new value is no value."""
+
+    owner_id: int
+    before: Mapping[str, str | None]
+    after: Mapping[str, str | None]
+
+
+def change_parameters(
+    connection: Connection, table: Table, owner_column: str, changes: Sequence[ParameterChange]
+) -> None:
+    """Makes a parameter table's rows hold `after`; only what differs is written, in few statements."""
+    new: list[dict[str, Any]] = []
+    gone: dict[str, list[int]] = {}
+    for change in changes:
+        if change.after is change.before:
+            continue
+        for key, value in change.after.items():
+            if value is not None and change.before.get(key) != value:
+                new.append({owner_column: change.owner_id, "PARAM_KEY": key, "PARAM_VALUE": value})
+        for key in change.before:
+            if change.after.get(key) is None:
+                gone.setdefault(key, []).append(change.owner_id)
+    owner = table.c[owner_column]
+    if len(gone) > _KEYS_DELETED_ONE_BY_ONE:
+        owners = {owner_id for ids in gone.values() for owner_id in ids}
+        delete_ids(connection, owner, owners)
+        new = [row for row in new if row[owner_column] not in owners] + [
+            {owner_column: change.owner_id, "PARAM_KEY": key, "PARAM_VALUE": value}
+            for change in changes
+            if change.owner_id in owners
+            for key, value in change.after.items()
+            if value is not None
+        ]
+    else:
+        for key, ids in gone.items():
+            for batch in batches(ids, IDS_IN_A_STATEMENT):
+                connection.execute(_delete_keyed(owner), {"ids": list(batch), "key": key})
+    upsert_rows(connection, table, new)
+
+
+@lru_cache(maxsize=128)
+def _delete_keyed(column: Column[Any]) -> Any:
+    return delete(column.table).where(in_ids(column), column.table.c.PARAM_KEY == bindparam("key"))

@@ -24,6 +24,7 @@ from hms_cache.expressions import (
     parse_filter,
     sql_prefilter,
 )
+from hms_cache.expressions.hive_tree import parse_expression
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByExpression,
@@ -322,13 +323,9 @@ def _by_expression(
     connection: Connection, table: PartitionedTable, selection: ByExpression
 ) -> tuple[list[tuple[int, str]], bool]:
     """Hive's serialized trees; what cannot be decided is kept, and said."""
-    from hms_cache.expressions.hive_tree import bind_expression, parse_expression
-
     default = selection.default_partition_name or DEFAULT_PARTITION_VALUE
     try:
-        if selection.plain_text:
-            return _by_filter(connection, table, selection.expression.decode()), False
-        bound = bind_expression(parse_expression(selection.expression), table.keys, default)
+        bound = parse_expression(selection.expression, selection.plain_text).bind(table.keys, default)
     except FilterError as error:
         raise MetaException(str(error)) from error
     candidates, columns = _key_columns(connection, table, bound)

@@ -149,8 +149,8 @@ def write_parameters(
     after: Mapping[str, str] | None,
 ) -> None:
     """Makes a parameter table's rows of one owner hold `after` where they held `before`: only the difference."""
-    wanted = {key: value for key, value in (after or {}).items()}
-    gone = [key for key, value in before.items() if wanted.get(key) != value or key not in wanted]
+    wanted = dict(after or {})
+    gone = [key for key, value in before.items() if wanted.get(key) != value]
     new = [{owner_column: owner_id, "PARAM_KEY": k, "PARAM_VALUE": v} for k, v in wanted.items() if before.get(k) != v]
     # Rows with null values were not read; their keys may be among the new ones.
     stale = sorted({*gone, *(row["PARAM_KEY"] for row in new)})
@@ -344,3 +344,28 @@ def _add_skew(transaction: WriteTransaction, rows: _Rows, descriptors: Sequence[
             rows.add(SKEWED_COL_VALUE_LOC_MAP, SD_ID=sd_id, STRING_LIST_ID_KID=list_id, LOCATION=location)
         else:
             rows.add(SKEWED_VALUES, SD_ID_OID=sd_id, STRING_LIST_ID_EID=list_id, INTEGER_IDX=position)
+
+
+def replace_lists(
+    transaction: WriteTransaction, changes: Iterable[tuple[int, StorageDescriptor, StorageDescriptor]]
+) -> None:
+    """Makes buckets, sort order and skew of the descriptors (id, before, after) hold what `after` says.
+
+    A fixed number of statements per 5,000 of those that differ, none for the others.
+    """
+    connection = transaction.connection
+    differing = [
+        (sd_id, after) for sd_id, before, after in changes if _list_values(before) != _list_values(after)
+    ]
+    for start in range(0, len(differing), _MANY_IDS):
+        some = differing[start : start + _MANY_IDS]
+        ids = [sd_id for sd_id, _ in some]
+        lists = _skew_lists(connection, SDS.c.SD_ID.in_(ids))
+        for column in _CHILDREN_OF_SD[1:]:
+            connection.execute(delete(column.table).where(column.in_(ids)))
+        _delete_skew_lists(connection, lists)
+        rows = _Rows()
+        for sd_id, descriptor in some:
+            _add_lists(rows, sd_id, descriptor, with_parameters=False)
+        _add_skew(transaction, rows, some)
+        rows.write(connection)
