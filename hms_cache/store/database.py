@@ -180,6 +180,11 @@ class Database:
         with self._slot(), self._connection(self.load_engine) as connection:
             yield connection
 
+    @property
+    def in_snapshot(self) -> bool:
+        """Whether this thread is inside :meth:`snapshot`."""
+        return getattr(self._holding, "snapshot", None) is not None
+
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """A load that others join: until its end, every `loading` of this thread is this one transaction.

@@ -22,6 +22,7 @@ from hms_cache.store.database import Database
 from hms_cache.store.dialects import take_from_counter
 from hms_cache.store.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
 from hms_cache.store.events import EventRow
+from hms_cache.store.schema.features import read_features
 from hms_cache.store.sequences import NOTIFICATION_LOG, IdBlocks, take_ids
 
 T = TypeVar("T")
@@ -131,8 +132,10 @@ class WriteTransaction:
 
     def _begin_event_ids(self, count: int) -> int:
         """The row of NOTIFICATION_SEQUENCE is missing, as in databases of Hive 3.1 that never logged an event."""
+        sequence = schema.NOTIFICATION_SEQUENCE
+        values = read_features(self.connection).writable(sequence, {"NNI_ID": 1, "NEXT_EVENT_ID": 1 + count})
         try:
-            self.connection.execute(insert(schema.NOTIFICATION_SEQUENCE).values(NNI_ID=1, NEXT_EVENT_ID=1 + count))
+            self.connection.execute(insert(sequence).values(values))
         except IntegrityError as error:
             raise RetryableConflict("another server began the event ids at the same moment") from error
         return 1
@@ -176,7 +179,8 @@ def run_write(database: Database, work: Callable[[WriteTransaction], T], *, ids:
 def run_read(database: Database, work: Callable[[Connection], T]) -> T:
     """Run ``work`` on one read-only snapshot, that of its first statement; what it returned.
 
-    Run again as a write is, also after a connection that turned out to be stale.
+    Run again as a write is, also after a connection that turned out to be stale. Inside `Database.snapshot` it joins
+    that transaction and is run once: whoever opened the snapshot has to begin anew.
 
     :raises DatabaseUnavailable: no connection came free, or the database is gone.
     :raises RuntimeError: this thread holds a connection already.
@@ -186,6 +190,8 @@ def run_read(database: Database, work: Callable[[Connection], T]) -> T:
         with database.loading() as connection:
             return work(connection)
 
+    if database.in_snapshot:
+        return read_once()
     result: T = _attempts(database)(read_once)
     return result
 

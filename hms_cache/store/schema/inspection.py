@@ -38,6 +38,11 @@ class IndexShape:
     name: str
     columns: tuple[str, ...]
     unique: bool
+    method: str = "btree"
+    """PostgreSQL only: ``btree`` or ``hash``."""
+
+    prefixes: tuple[int | None, ...] = ()
+    """MySQL only: characters indexed of each column, None for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +95,19 @@ def _inspect_mysql(connection: Connection) -> dict[str, TableShape]:
         # MySQL says DEFAULT_GENERATED of a default that is an expression.
         generated = any(word in extra.upper().split() for word in ("AUTO_INCREMENT", "GENERATED"))
         shape.columns[name] = ColumnShape(name, column_type, nullable == "YES", default_text, generated, collation)
-    keys: dict[tuple[str, str], tuple[bool, list[str]]] = {}
-    for table, key, non_unique, name in _rows(
+    keys: dict[tuple[str, str], tuple[bool, list[tuple[str, int | None]]]] = {}
+    for table, key, non_unique, name, prefix in _rows(
         connection,
-        "SELECT TABLE_NAME, INDEX_NAME, NON_UNIQUE, COLUMN_NAME FROM information_schema.STATISTICS"
+        "SELECT TABLE_NAME, INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS"
         " WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX",
     ):
-        keys.setdefault((table, key), (not non_unique, []))[1].append(name)
-    for (table, key), (unique, columns) in keys.items():
+        keys.setdefault((table, key), (not non_unique, []))[1].append((name, prefix))
+    for (table, key), (unique, parts) in keys.items():
+        columns, prefixes = zip(*parts, strict=True)
         if key == "PRIMARY":
-            tables[table].primary_key = tuple(columns)
+            tables[table].primary_key = columns
         else:
-            tables[table].indexes[key] = IndexShape(key, tuple(columns), unique)
+            tables[table].indexes[key] = IndexShape(key, columns, unique, prefixes=prefixes)
     foreign: dict[tuple[str, str, str, bool], list[tuple[str, str]]] = {}
     for table, key, name, referred, referred_name, rule in _rows(
         connection,
@@ -133,19 +139,20 @@ def _inspect_postgresql(connection: Connection) -> dict[str, TableShape]:
         # Hive's script writes DEFAULT NULL::character varying, which is no default at all.
         written = None if default is None or default.startswith("NULL::") else default
         shape.columns[name] = ColumnShape(name, column_type, not required, written, generated)
-    for table, key, unique, primary, columns in _rows(
+    for table, key, unique, primary, method, columns in _rows(
         connection,
-        "SELECT c.relname, i.relname, x.indisunique, x.indisprimary,"
+        "SELECT c.relname, i.relname, x.indisunique, x.indisprimary, m.amname,"
         " ARRAY(SELECT a.attname::text FROM unnest(x.indkey) WITH ORDINALITY k(attnum, position)"
         " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum ORDER BY k.position)"
         " FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class c ON c.oid = x.indrelid"
+        " JOIN pg_am m ON m.oid = i.relam"
         " WHERE c.relnamespace = current_schema()::regnamespace",
     ):
         if primary:
             tables[table].primary_key = tuple(columns)
             tables[table].primary_key_name = key
         else:
-            tables[table].indexes[key] = IndexShape(key, tuple(columns), unique)
+            tables[table].indexes[key] = IndexShape(key, tuple(columns), unique, method)
     for table, key, definition, deferrable in _rows(
         connection,
         "SELECT c.relname, k.conname, pg_get_constraintdef(k.oid), k.condeferrable FROM pg_constraint k"

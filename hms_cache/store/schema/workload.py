@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import String, text
 
-from hms_cache.store.schema.column_types import BIGINT, DOUBLE, INTEGER, Flag, string
+from hms_cache.store.schema.column_types import BIGINT, DOUBLE, INTEGER, Flag, plane_string, string
 from hms_cache.store.schema.definition import column, foreign_key, primary_key, table, unique
 
 #: Refers to WM_POOL and is referred to by it: the only cycle of the schema.
@@ -26,7 +26,7 @@ WM_POOL = table(
     "WM_POOL",
     column("POOL_ID", BIGINT, nullable=False),
     column("RP_ID", BIGINT, nullable=False),
-    column("PATH", string(767).with_variant(String(1024), "postgresql"), nullable=False),
+    column("PATH", plane_string(767).with_variant(String(1024), "postgresql"), nullable=False),
     column("ALLOC_FRACTION", DOUBLE),
     column("QUERY_PARALLELISM", INTEGER),
     column("SCHEDULING_POLICY", string(767).with_variant(String(1024), "postgresql")),

@@ -1,0 +1,80 @@
+"""The schema scripts of Hive's own distributions, from Maven Central, and databases made by them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, make_url
+
+#: Release to its tarball and the schema version that it makes.
+RELEASES = {
+    "4.0.1": ("org.apache.hive:hive-standalone-metastore-server:4.0.1:tar.gz:bin", "4.0.0"),
+    "3.1.3": ("org.apache.hive:hive-standalone-metastore:3.1.3:tar.gz:bin", "3.1.0"),
+}
+
+
+def load_hive_schema(url: str, release: str) -> None:
+    """Run the release's schema script in an empty database, as schematool does."""
+    if make_url(url).get_backend_name() == "mysql":
+        statements = _mysql_statements(hive_script(release, "mysql"))
+    else:
+        statements = [hive_script(release, "postgres")]
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in statements:
+            # The driver itself: SQLAlchemy would take a percent sign for a parameter.
+            with connection.connection.cursor() as cursor:
+                cursor.execute(statement)
+    engine.dispose()
+
+
+@cache
+def hive_script(release: str, database: str) -> str:
+    """The text of ``hive-schema-*.sql`` of a release for ``mysql`` or ``postgres``."""
+    _, version = RELEASES[release]
+    wanted = f"/scripts/metastore/upgrade/{database}/hive-schema-{version}.{database}.sql"
+    with tarfile.open(_tarball(release)) as archive:
+        for member in archive:
+            if member.name.endswith(wanted):
+                extracted = archive.extractfile(member)
+                assert extracted is not None
+                return extracted.read().decode()
+    raise AssertionError(f"the distribution of Hive {release} holds no {wanted}")
+
+
+def _mysql_statements(script: str) -> list[str]:
+    without_comments = re.sub(r"^\s*--.*$", "", script, flags=re.MULTILINE)
+    statements = [part.strip() for part in re.split(r";\s*$", without_comments, flags=re.MULTILINE)]
+    return [statement for statement in statements if statement]
+
+
+def _tarball(release: str) -> Path:
+    """The distribution, fetched at its first use and kept in the user's cache folder."""
+    artifact, _ = RELEASES[release]
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hms-cache" / "jars"
+    _, name, version, _, _ = artifact.split(":")
+    path = folder / f"{name}-{version}-bin.tar.gz"
+    if not path.exists():
+        maven = shutil.which("mvn")
+        if maven is None:
+            pytest.skip("needs Maven for fetching Hive's distribution")
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as fresh:
+            fetched = subprocess.run(
+                [maven, "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={fresh}"],
+                capture_output=True,
+                text=True,
+                timeout=600,
+            )
+            if fetched.returncode or not (Path(fresh) / path.name).exists():
+                pytest.skip(f"Maven cannot fetch {artifact}: {fetched.stdout[-300:]}")
+            os.replace(Path(fresh) / path.name, path)
+    return path

@@ -1,0 +1,214 @@
+"""The schema against the scripts of Hive's own distributions, on MariaDB and PostgreSQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from sqlalchemy import insert, select
+from sqlalchemy.exc import DataError, OperationalError
+
+from hms_cache.store import schema
+from hms_cache.store.database import Database
+from hms_cache.store.events import EventRow
+from hms_cache.store.schema.check import check_schema, schema_version
+from hms_cache.store.schema.init import ensure_default_database, ensure_default_roles, init_schema
+from hms_cache.store.schema.inspection import IndexShape, TableShape, inspect_tables
+from hms_cache.store.transactions import WriteTransaction, run_write
+from tests.conftest import DatabaseServer, SqliteFiles
+from tests.databases import closing
+from tests.store.schema.distribution import load_hive_schema
+
+pytestmark = pytest.mark.java
+
+server_kinds = pytest.mark.parametrize(
+    "database_kind",
+    [
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+        pytest.param("postgresql", marks=pytest.mark.postgresql),
+    ],
+)
+mariadb_only = pytest.mark.parametrize("database_kind", [pytest.param("mariadb", marks=pytest.mark.mariadb)])
+
+#: Where our own creation differs on MySQL on purpose: text is utf8mb4 and case-sensitive. Columns of unique keys that
+#: would pass InnoDB's 3072 bytes a key are narrower, all else is not.
+NARROW_TEXT = {
+    ("PARTITIONS", "PART_NAME"): "utf8mb3_bin",
+    ("COLUMNS_V2", "COLUMN_NAME"): "utf8mb3_bin",
+    ("WM_POOL", "PATH"): "utf8mb3_bin",
+    ("TXN_WRITE_NOTIFICATION_LOG", "WNL_PARTITION"): "utf8mb3_bin",
+    ("TXN_WRITE_NOTIFICATION_LOG", "WNL_DATABASE"): "latin1_bin",
+    ("TXN_WRITE_NOTIFICATION_LOG", "WNL_TABLE"): "latin1_bin",
+}
+
+#: The grant tables have six or seven names in one unique key; of these, types and privileges are words of ASCII.
+GRANT_TABLES = {"GLOBAL_PRIVS", "DB_PRIVS", "DC_PRIVS", "TBL_PRIVS", "TBL_COL_PRIVS", "PART_PRIVS", "PART_COL_PRIVS"}
+
+#: Indexes that are not unique and would pass the limit hold the beginning of their long columns only.
+PREFIXED_INDEXES = {
+    "COMPLETED_COMPACTIONS_RES",
+    "COMPLETED_TXN_COMPONENTS_IDX",
+    "PARTITIONCOLUMNPRIVILEGEINDEX",
+    "PCS_STATS_IDX",
+    "TABLECOLUMNPRIVILEGEINDEX",
+    "TAB_COL_STATS_IDX",
+}
+
+
+@pytest.fixture
+def new_database(database_server: SqliteFiles | DatabaseServer) -> Iterator[Callable[[], str]]:
+    """Makes empty databases."""
+    made: list[str] = []
+
+    def make() -> str:
+        made.append(database_server.create_database())
+        return made[-1]
+
+    yield make
+    for url in made:
+        database_server.drop_database(url)
+
+
+def tables_of(url: str) -> dict[str, TableShape]:
+    with closing(Database(url)) as database, database.loading() as connection:
+        return inspect_tables(connection)
+
+
+def without_character_sets(tables: dict[str, TableShape]) -> dict[str, object]:
+    """Everything but collations and index prefixes, as plain values that pytest can show side by side."""
+    return {
+        name: {
+            "columns": {c.name: (c.type, c.nullable, c.default, c.generated) for c in shape.columns.values()},
+            "primary key": (shape.primary_key, shape.primary_key_name),
+            "indexes": {i.name: (i.columns, i.unique, i.method) for i in shape.indexes.values()},
+            "foreign keys": shape.foreign_keys,
+        }
+        for name, shape in tables.items()
+    }
+
+
+@server_kinds
+def test_our_schema_is_the_one_of_hives_script(new_database: Callable[[], str]) -> None:
+    theirs, ours = new_database(), new_database()
+    load_hive_schema(theirs, "4.0.1")
+    with closing(Database(ours)) as database:
+        init_schema(database)
+    expected, actual = without_character_sets(tables_of(theirs)), without_character_sets(tables_of(ours))
+    assert len(expected) == 83
+    assert actual.keys() == expected.keys()
+    for name in expected:
+        assert actual[name] == expected[name], name
+
+
+@server_kinds
+def test_our_first_rows_are_those_of_hives_script(new_database: Callable[[], str]) -> None:
+    theirs, ours = new_database(), new_database()
+    load_hive_schema(theirs, "4.0.1")
+    with closing(Database(ours)) as database:
+        init_schema(database)
+    rows = []
+    for url in (theirs, ours):
+        with closing(Database(url)) as database, database.loading() as connection:
+            rows.append(
+                {
+                    name: sorted(map(repr, connection.execute(select(table)).tuples()))
+                    for name, table in schema.METADATA.tables.items()
+                }
+            )
+    assert rows[1] == rows[0]
+    assert sum(map(len, rows[0].values())) == 9
+
+
+@mariadb_only
+def test_text_is_unicode_and_case_sensitive_wherever_keys_allow(new_database: Callable[[], str]) -> None:
+    url = new_database()
+    with closing(Database(url)) as database:
+        init_schema(database)
+    tables = tables_of(url)
+    collations = {
+        (table.name, column.name): column.collation
+        for table in tables.values()
+        for column in table.columns.values()
+        if column.collation is not None
+    }
+    expected = {
+        key: NARROW_TEXT.get(
+            key, "latin1_bin" if key[0] in GRANT_TABLES and key[1].endswith(("_TYPE", "_PRIV")) else "utf8mb4_bin"
+        )
+        for key in collations
+    }
+    assert collations == expected
+    indexes: list[IndexShape] = [index for table in tables.values() for index in table.indexes.values()]
+    assert {index.name for index in indexes if any(index.prefixes)} == PREFIXED_INDEXES
+    assert not any(any(index.prefixes) for index in indexes if index.unique)
+
+
+@mariadb_only
+def test_no_key_passes_the_3072_bytes_of_mysql(new_database: Callable[[], str]) -> None:
+    url = new_database()
+    with closing(Database(url)) as database:
+        init_schema(database)
+    width = {"utf8mb4_bin": 4, "utf8mb3_bin": 3, "latin1_bin": 1}
+    for table in tables_of(url).values():
+        keys = [(index.name, index.columns, index.prefixes) for index in table.indexes.values()]
+        for name, columns, prefixes in (*keys, ("PRIMARY", table.primary_key, (None,) * len(table.primary_key))):
+            size = 0
+            for column, prefix in zip((table.columns[each] for each in columns), prefixes, strict=True):
+                length = re.search(r"\((\d+)\)", column.type)
+                size += 8 if column.collation is None else (prefix or int(length[1])) * width[column.collation]
+            assert size <= 3072, (table.name, name)
+
+
+@server_kinds
+def test_check_finds_nothing_missing_in_a_database_of_hive_4(new_database: Callable[[], str]) -> None:
+    url = new_database()
+    load_hive_schema(url, "4.0.1")
+    with closing(Database(url)) as database:
+        assert check_schema(database) == []
+        assert schema_version(database) == "4.0.0"
+        assert database.features.missing_columns == frozenset()
+        assert database.features.single_byte_text == (database.dialect == "mysql")
+
+
+@server_kinds
+def test_a_database_of_hive_3_is_opened_as_it_is(new_database: Callable[[], str]) -> None:
+    url = new_database()
+    load_hive_schema(url, "3.1.3")
+    with closing(Database(url)) as database:
+        features = database.features
+        assert features.version == "3.1.0"
+        assert not features.has_write_ids_of_tables
+        assert not features.has_statistics_engine
+        assert not features.has_min_history_write_id
+        assert not features.has_transaction_lock_table
+        assert features.has_names_in_statistics
+        assert ("TXNS" in features.folded_tables) == (database.dialect == "postgresql")
+        differences = {str(difference) for difference in check_schema(database)}
+        assert "column TBLS.WRITE_ID: expected bigint, found none" in differences
+        assert "version VERSION: expected 4.0.0, found 3.1.0" in differences
+
+        def write(transaction: WriteTransaction) -> None:
+            ensure_default_roles(transaction.connection, 1)
+            ensure_default_database(transaction.connection, "file:/warehouse", 1, features)
+            transaction.append_event(EventRow("CREATE_DATABASE", "hive", "d", None, "{}", "json-0.2"))
+
+        run_write(database, write)
+        with database.loading() as connection:
+            row = connection.execute(
+                select(features.column(schema.DBS.c.TYPE, "NATIVE"), schema.DBS.c.NAME, schema.DBS.c.DB_LOCATION_URI)
+            ).one()
+            assert tuple(row) == ("NATIVE", "default", "file:/warehouse")
+            assert connection.execute(select(schema.NOTIFICATION_LOG.c.EVENT_ID)).scalars().all() == [1]
+
+
+@mariadb_only
+def test_text_that_a_latin1_database_cannot_keep_is_refused(new_database: Callable[[], str]) -> None:
+    url = new_database()
+    load_hive_schema(url, "4.0.1")
+    with closing(Database(url)) as database, database.writing() as connection:
+        connection.execute(insert(schema.CDS).values(CD_ID=1))
+        with pytest.raises((DataError, OperationalError), match="Incorrect string value"):
+            connection.execute(
+                insert(schema.COLUMNS_V2).values(CD_ID=1, COLUMN_NAME="город", TYPE_NAME="int", INTEGER_IDX=0)
+            )

@@ -1,0 +1,160 @@
+"""Creating and checking the schema on the three databases."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from sqlalchemy import insert, select, text, update
+from sqlalchemy.exc import DBAPIError
+
+from hms_cache.errors import SchemaError
+from hms_cache.store import schema
+from hms_cache.store.database import Database
+from hms_cache.store.schema.check import check_schema, schema_version
+from hms_cache.store.schema.init import ensure_default_database, ensure_default_roles, init_schema
+from hms_cache.store.transactions import WriteTransaction, run_write
+from tests.databases import closing
+
+
+def test_a_new_schema_shows_no_difference(empty_database: Database) -> None:
+    assert schema_version(empty_database) is None
+    init_schema(empty_database)
+    assert check_schema(empty_database) == []
+    assert schema_version(empty_database) == "4.0.0"
+
+
+def test_servers_that_start_at_once_make_one_schema(database_url: str) -> None:
+    together = Barrier(3, timeout=60)
+
+    def start() -> None:
+        with closing(Database(database_url)) as database:
+            together.wait()
+            init_schema(database)
+
+    with ThreadPoolExecutor(3) as threads:
+        for started in [threads.submit(start) for _ in range(3)]:
+            started.result()
+    with closing(Database(database_url)) as database:
+        assert check_schema(database) == []
+        with database.loading() as connection:
+            assert connection.execute(select(schema.CTLGS.c.NAME)).scalars().all() == ["hive"]
+
+
+def test_an_unfinished_creation_is_completed(empty_database: Database) -> None:
+    with empty_database.writing() as connection:
+        schema.VERSION.create(connection)
+        schema.CTLGS.create(connection)
+        connection.commit()
+    assert schema_version(empty_database) is None
+    init_schema(empty_database)
+    assert check_schema(empty_database) == []
+
+
+def test_a_schema_of_another_version_is_refused(initialized_database: Database) -> None:
+    with initialized_database.writing() as connection:
+        connection.execute(update(schema.VERSION).values(SCHEMA_VERSION="4.1.0"))
+        connection.commit()
+    with pytest.raises(SchemaError, match=r"version 4\.1\.0"):
+        init_schema(initialized_database)
+
+
+def test_check_names_what_is_missing_or_other(empty_database: Database) -> None:
+    init_schema(empty_database)
+    quote = empty_database.write_engine.dialect.identifier_preparer.quote
+    with empty_database.writing() as connection:
+        for statement in (
+            f"DROP TABLE {quote('RUNTIME_STATS')}",
+            f"ALTER TABLE {quote('ROLES')} RENAME COLUMN {quote('OWNER_NAME')} TO {quote('MAKER')}",
+            f"DROP INDEX {quote('NEXT_WRITE_ID_IDX')}"
+            + (f" ON {quote('NEXT_WRITE_ID')}" if empty_database.dialect == "mysql" else ""),
+        ):
+            connection.execute(text(statement))
+        connection.commit()
+    found = [str(difference) for difference in check_schema(empty_database)]
+    assert found == [
+        "unique key NEXT_WRITE_ID: expected NWI_DATABASE, NWI_TABLE, found none",
+        "column ROLES.OWNER_NAME: expected varchar(128), found none",
+        "table RUNTIME_STATS: expected RUNTIME_STATS, found none",
+    ]
+
+
+def test_default_database_and_roles_are_made_once(initialized_database: Database) -> None:
+    def ensure(transaction: WriteTransaction) -> bool:
+        ensure_default_roles(transaction.connection, now_s=5)
+        return ensure_default_database(transaction.connection, "file:/warehouse", now_s=5)
+
+    assert run_write(initialized_database, ensure) is True
+    assert run_write(initialized_database, ensure) is False
+    with initialized_database.loading() as connection:
+        row = connection.execute(select(schema.DBS)).mappings().one()
+        assert row["NAME"] == "default" and row["OWNER_NAME"] == "public" and row["OWNER_TYPE"] == "ROLE"
+        assert row["DB_LOCATION_URI"] == "file:/warehouse" and row["CTLG_NAME"] == "hive"
+        assert connection.execute(select(schema.CTLGS.c.LOCATION_URI)).scalar_one() == "file:/warehouse"
+        roles = connection.execute(select(schema.ROLES.c.ROLE_NAME).order_by(schema.ROLES.c.ROLE_ID)).scalars().all()
+        assert roles == ["admin", "public"]
+        assert connection.execute(select(schema.GLOBAL_PRIVS.c.USER_PRIV)).scalars().all() == ["All"]
+
+
+def test_there_is_one_row_of_the_next_event_id(initialized_database: Database) -> None:
+    with initialized_database.writing() as connection, pytest.raises(DBAPIError):
+        connection.execute(insert(schema.NOTIFICATION_SEQUENCE).values(NNI_ID=2, NEXT_EVENT_ID=1))
+
+
+def test_any_text_comes_back_as_it_was(initialized_database: Database) -> None:
+    comment = "città 城市 🐘 'quoted' \\ 100%"
+    with initialized_database.writing() as connection:
+        connection.execute(insert(schema.CDS).values(CD_ID=1))
+        for position, name in enumerate(("Größe", "größe")):
+            connection.execute(
+                insert(schema.COLUMNS_V2).values(
+                    CD_ID=1, COLUMN_NAME=name, COMMENT=comment, TYPE_NAME="int", INTEGER_IDX=position
+                )
+            )
+        connection.commit()
+    columns = schema.COLUMNS_V2.c
+    with initialized_database.loading() as connection:
+        found = connection.execute(select(columns.COMMENT).where(columns.COLUMN_NAME == "größe")).scalars().all()
+    assert found == [comment]
+
+
+def test_flags_are_booleans(initialized_database: Database) -> None:
+    with initialized_database.writing() as connection:
+        connection.execute(
+            insert(schema.SDS).values(SD_ID=1, IS_COMPRESSED=True, IS_STOREDASSUBDIRECTORIES=False, NUM_BUCKETS=-1)
+        )
+        connection.execute(
+            insert(schema.TBLS).values(TBL_ID=1, CREATE_TIME=1, LAST_ACCESS_TIME=0, RETENTION=0, SD_ID=1, TBL_NAME="t")
+        )
+        connection.commit()
+    with initialized_database.loading() as connection:
+        flags = schema.SDS.c
+        row = connection.execute(select(flags.IS_COMPRESSED, flags.IS_STOREDASSUBDIRECTORIES)).one()
+        assert tuple(row) == (True, False) and type(row[0]) is bool
+        rewrite, write_id = connection.execute(select(schema.TBLS.c.IS_REWRITE_ENABLED, schema.TBLS.c.WRITE_ID)).one()
+        assert rewrite is False and write_id == 0
+        assert connection.execute(select(flags.SD_ID).where(flags.IS_COMPRESSED)).scalars().all() == [1]
+
+
+def test_features_of_a_database_of_hive_4_1(empty_database: Database) -> None:
+    init_schema(empty_database)
+    quote = empty_database.write_engine.dialect.identifier_preparer.quote
+    with empty_database.writing() as connection:
+        connection.execute(
+            text(
+                f"DROP INDEX {quote('TAB_COL_STATS_IDX')}"
+                + (f" ON {quote('TAB_COL_STATS')}" if empty_database.dialect == "mysql" else "")
+            )
+        )
+        for name in ("CAT_NAME", "DB_NAME", "TABLE_NAME"):
+            connection.execute(text(f"ALTER TABLE {quote('TAB_COL_STATS')} DROP COLUMN {quote(name)}"))
+        connection.execute(update(schema.VERSION).values(SCHEMA_VERSION="4.1.0"))
+        connection.commit()
+    empty_database.forget_features()
+    features = empty_database.features
+    assert features.version == "4.1.0"
+    assert not features.has_names_in_statistics
+    assert features.has(schema.TAB_COL_STATS.c.COLUMN_NAME) and not features.has(schema.TAB_COL_STATS.c.DB_NAME)
+    values = {"CS_ID": 1, "DB_NAME": "d", "COLUMN_NAME": "c"}
+    assert features.writable(schema.TAB_COL_STATS, values) == {"CS_ID": 1, "COLUMN_NAME": "c"}
