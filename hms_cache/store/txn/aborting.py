@@ -111,7 +111,8 @@ def forget_history(connection: Connection, context: TxnContext, txn_ids: Collect
     """The transactions are over: cleaners need not wait for them any more."""
     if context.use_min_history_level:
         connection.execute(delete(MIN_HISTORY_LEVEL).where(MIN_HISTORY_LEVEL.c.MHL_TXNID.in_(list(txn_ids))))
-    connection.execute(delete(MIN_HISTORY_WRITE_ID).where(MIN_HISTORY_WRITE_ID.c.MH_TXNID.in_(list(txn_ids))))
+    if context.use_min_history_write_id:
+        connection.execute(delete(MIN_HISTORY_WRITE_ID).where(MIN_HISTORY_WRITE_ID.c.MH_TXNID.in_(list(txn_ids))))
 
 
 def _databases_of(connection: Connection, txn_ids: Sequence[int]) -> dict[int, list[str]]:

@@ -97,7 +97,7 @@ def commit_txn(
             return None
         forget_source_txn(connection, request.replPolicy, txn_id)
         txn_id = target
-    txn = _lock(connection, txn_id)
+    txn = _lock(connection, context, txn_id)
     if txn is None:
         return None
     if replayed:
@@ -121,7 +121,7 @@ def commit_txn(
         set_last_replicated_id(connection, request.replLastIdInfo)
     if request.keyValue is not None:
         _set_key_value(connection, txn_id, request.keyValue)
-    _clean_up(connection, context, txn)
+    _clean_up(connection, txn)
     if txn.txn_type == TxnType.MATER_VIEW_REBUILD:
         rebuild_locks = MATERIALIZATION_REBUILD_LOCKS
         connection.execute(delete(rebuild_locks).where(rebuild_locks.c.MRL_TXN_ID == txn_id))
@@ -130,9 +130,10 @@ def commit_txn(
     return None
 
 
-def _lock(connection: Connection, txn_id: int) -> CommittingTxn | None:
+def _lock(connection: Connection, context: TxnContext, txn_id: int) -> CommittingTxn | None:
     """Lock the transaction's row; None when it is committed already."""
     own = C.TC_TXNID == txn_id
+    levels, ids = context.use_min_history_level, context.use_min_history_write_id
     row = connection.execute(
         select(
             T.TXN_STATE,
@@ -143,8 +144,12 @@ def _lock(connection: Connection, txn_id: int) -> CommittingTxn | None:
             _there_is(HIVE_LOCKS, HIVE_LOCKS.c.HL_TXNID == txn_id, HIVE_LOCKS.c.HL_LOCK_TYPE == SHARED_WRITE).label(
                 "HAS_SHARED_WRITE_LOCKS"
             ),
-            _there_is(MIN_HISTORY_LEVEL, MIN_HISTORY_LEVEL.c.MHL_TXNID == txn_id).label("HAS_HISTORY"),
-            _there_is(MIN_HISTORY_WRITE_ID, MIN_HISTORY_WRITE_ID.c.MH_TXNID == txn_id).label("HAS_WRITE_ID_HISTORY"),
+            (_there_is(MIN_HISTORY_LEVEL, MIN_HISTORY_LEVEL.c.MHL_TXNID == txn_id) if levels else literal(0)).label(
+                "HAS_HISTORY"
+            ),
+            (_there_is(MIN_HISTORY_WRITE_ID, MIN_HISTORY_WRITE_ID.c.MH_TXNID == txn_id) if ids else literal(0)).label(
+                "HAS_WRITE_ID_HISTORY"
+            ),
         )
         .where(T.TXN_ID == txn_id)
         .with_for_update()
@@ -270,7 +275,7 @@ def _add_replayed_components(connection: Connection, txn_id: int, request: Commi
     )
 
 
-def _clean_up(connection: Connection, context: TxnContext, txn: CommittingTxn) -> None:
+def _clean_up(connection: Connection, txn: CommittingTxn) -> None:
     """Delete what only an open transaction has: components, locks, history; in one statement where the database can."""
     targets = [
         column

@@ -18,3 +18,6 @@ class TxnContext:
     clock: Clock
     use_min_history_level: bool
     """The option of this name with its default for this database filled in."""
+
+    use_min_history_write_id: bool
+    """The option of this name, off where the database has no such table."""

@@ -53,6 +53,15 @@ class TxnOptions:
     worker_timeout_ms: int = 86_400_000
     """`hive.compactor.worker.timeout`: a compaction that works for longer goes back to the queue."""
 
+    write_notification_retention_s: int = 86_400
+    """`metastore.event.db.listener.timetolive`: how long a transaction's writes stay logged for replication."""
+
+    delta_count_threshold: int = 10
+    """`hive.compactor.delta.num.threshold`: so many writes since the last compaction start a minor one."""
+
+    worker_pool_timeout_ms: int = 12 * 3_600_000
+    """`metastore.compactor.worker.pool.timeout`: a request for a pool that waits longer may go to any worker."""
+
     compaction_history_failed: int = 3
     """`metastore.compactor.history.retention.failed`: failed compactions kept per table or partition."""
 

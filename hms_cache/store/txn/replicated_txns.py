@@ -42,6 +42,12 @@ def forget_source_txn(connection: Connection, policy: str, source_id: int) -> No
     connection.execute(delete(REPL_TXN_MAP).where(R.RTM_REPL_POLICY == policy, R.RTM_SRC_TXN_ID == source_id))
 
 
+def replayed_txns(connection: Connection, policy: str) -> dict[str, str]:
+    """Source id to our id, both as texts, of all transactions that are open under this policy."""
+    rows = connection.execute(select(R.RTM_SRC_TXN_ID, R.RTM_TARGET_TXN_ID).where(R.RTM_REPL_POLICY == policy))
+    return {str(row.RTM_SRC_TXN_ID): str(row.RTM_TARGET_TXN_ID) for row in rows}
+
+
 def is_replayed(policy: str | None, txn_type: int | None) -> bool:
     """Whether a commit or abort names the source's transaction: 4.x says so by type, 3.1 by the policy alone."""
     return txn_type == TxnType.REPL_CREATED or (bool(policy) and txn_type is None)

@@ -8,12 +8,14 @@ compacted, and is valid.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from enum import StrEnum
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from hms_cache.store.names import DEFAULT_CATALOG
-from hms_cache.store.schema import DBS, NEXT_WRITE_ID, TBLS, TXN_TO_WRITE_ID
+from hms_cache.store.schema import DBS, NEXT_WRITE_ID, TBLS, TXN_TO_WRITE_ID, TXNS
+from hms_cache.store.txn.codes import TXN_ABORTED, TXN_OPEN
 from hms_cache.store.txn.context import TxnContext
 from hms_cache.store.txn.names import split_full_table_name
 from hms_cache.store.txn.snapshots import open_txns_response, read_snapshot
@@ -103,7 +105,7 @@ def valid_write_ids_of(
 def _list_of(
     table: TableKey, high_watermark: int, seen: int, rows: Sequence[tuple[int, int]], snapshot: ValidTxnList
 ) -> ValidWriteIdList:
-    """`seen`: number of write ids whose owner is not above the snapshot; `rows`: invalid ones with owners, ascending."""
+    """`seen`: how many write ids have an owner up to the snapshot's mark; `rows`: invalid ones, owners, ascending."""
     name = f"{table[0]}.{table[1]}"
     invalid_seen = sum(txn_id <= snapshot.high_watermark for _, txn_id in rows)
     if rows and seen == invalid_seen:
@@ -162,6 +164,30 @@ def _invalid_owned(
 
 def _names(tables: Sequence[TableKey]) -> ColumnElement[bool]:
     return or_(*(and_(W.T2W_DATABASE == database, W.T2W_TABLE == table) for database, table in tables))
+
+
+class WriteIdState(StrEnum):
+    """What became of the transaction that owns a write id."""
+
+    OPEN = "open"
+    ABORTED = "aborted"
+    COMMITTED = "committed"
+
+
+def write_id_states(connection: Connection, table: TableKey, write_ids: Collection[int]) -> dict[int, WriteIdState]:
+    """The state of each of these write ids of a table (database, table; lower-case), by the transaction tables alone.
+
+    An id without an owner was committed long ago, or was never given out by this database (0, a copied table).
+    """
+    rows = connection.execute(
+        select(W.T2W_WRITEID, TXNS.c.TXN_STATE)
+        .join_from(TXN_TO_WRITE_ID, TXNS, W.T2W_TXNID == TXNS.c.TXN_ID)
+        .where(W.T2W_DATABASE == table[0], W.T2W_TABLE == table[1], W.T2W_WRITEID.in_(list(write_ids)))
+    )
+    known = {TXN_OPEN: WriteIdState.OPEN, TXN_ABORTED: WriteIdState.ABORTED}
+    states = dict.fromkeys(write_ids, WriteIdState.COMMITTED)
+    states.update({row.T2W_WRITEID: known.get(row.TXN_STATE, WriteIdState.COMMITTED) for row in rows})
+    return states
 
 
 def table_ids_of(connection: Connection, tables: Sequence[TableKey]) -> dict[TableKey, int]:

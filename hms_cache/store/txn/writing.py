@@ -61,7 +61,7 @@ def add_write_ids_to_min_history(
 
     Raises NoSuchTxnException, TxnAbortedException; MetaException for a name without a database.
     """
-    if not write_ids or not context.options.use_min_history_write_id:
+    if not write_ids or not context.use_min_history_write_id:
         return
     rows = []
     for full_name, write_id in sorted(write_ids.items()):
