@@ -54,7 +54,7 @@ class CachedDatabases(CatalogStore, DatabaseStore):
             return found
 
         return self._reading.answer(
-            "database", look, lambda: self._store.get_database(catalog, database), facet=Facet.DATABASE
+            "database", look, lambda: self._store.get_database(catalog, database), facet=Facet.DATABASE, subject=key
         )
 
     def get_database_names(self, catalog: str, pattern: str | None = None) -> list[str]:
@@ -72,6 +72,7 @@ class CachedDatabases(CatalogStore, DatabaseStore):
             look,
             lambda: self._store.get_database_names(catalog, pattern),
             facet=Facet.DATABASE_NAMES,
+            subject=key,
         )
 
     def create_database(self, database: Database) -> None:

@@ -34,7 +34,11 @@ class CachedFunctions(FunctionStore):
             return Bypass(Reason.INCOMPLETE)
 
         return self._reading.answer(
-            "function", look, lambda: self._store.get_function(catalog, database, function), facet=Facet.FUNCTIONS
+            "function",
+            look,
+            lambda: self._store.get_function(catalog, database, function),
+            facet=Facet.FUNCTIONS,
+            subject=key,
         )
 
     def get_function_names(self, catalog: str, database: str, pattern: str | None = None) -> list[str]:
@@ -49,6 +53,7 @@ class CachedFunctions(FunctionStore):
             look,
             lambda: self._store.get_function_names(catalog, database, pattern),
             facet=Facet.FUNCTIONS,
+            subject=key,
         )
 
     def get_functions(self, catalog: str, database: str | None = None, pattern: str | None = None) -> list[Function]:

@@ -122,6 +122,7 @@ class CachedTables(TableStore):
             look,
             lambda: self._store.get_table_names(catalog, database, pattern, table_type),
             facet=Facet.TABLE_NAMES,
+            subject=key,
         )
 
     def get_table_names_by_filter(self, catalog: str, database: str, filter_text: str, limit: int = -1) -> list[str]:

@@ -73,8 +73,10 @@ class Entry:
     """The table has parameters that a `commit_txn` may change without naming the table (keys `_meta…`)."""
     last_read: float = 0.0
     reads: int = 0
-    answers: dict[bytes, bytes] = field(default_factory=dict)
-    """Encoded answers by request bytes; gone with the first facet that changes."""
+    version: int = 0
+    """Counts changes: an answer made from one version is none of the next."""
+    answers: list[bytes] = field(default_factory=list)
+    """Request bytes of the encoded answers made from this entry."""
 
     def weight(self) -> int:
         """Bytes charged for the entry."""

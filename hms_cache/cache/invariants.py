@@ -43,6 +43,11 @@ def violations(cache: SharedCache) -> Iterator[str]:
         named = cache.tables.get(table)
         if named is None or named.table_id != table_id:
             yield f"P6: table id {table_id} points to {table}, which has another id"
+    for entry in (*cache.catalogs.values(), *cache.databases.values(), *cache.tables.values()):
+        for request in entry.answers:
+            answer = cache.answers.find(request)
+            if answer is not None and not answer.current:
+                yield f"P1: an answer of {entry.key} is held and is not current"
     for load in cache.loads:
         for event_id, *_ in load.effects:
             if event_id > cache.position and not load.abandoned:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from hms_cache.cache.answers import Answer, Provenance
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.loader import Loader, Wanted
@@ -91,6 +92,7 @@ class Reading:
         self.clock = clock
         self.policy = policy
         self.modes = modes
+        self.provenance = Provenance()
         self._observe = observe or (lambda kind, reason: None)
 
     def answer(
@@ -101,12 +103,14 @@ class Reading:
         *,
         facet: Facet,
         table: TableName | None = None,
+        subject: Key | None = None,
         version: RequestVersion = NO_VERSION,
     ) -> T:
         """One read. `look` runs under the cache's lock and touches memory only; `ask` asks the store.
 
         Raises what `ask` raises, and what `look` raises when it finds from complete names that there is no such object.
         """
+        subject = table if table is not None else subject
         if not self.modes.enabled:
             return self._ask(kind, Reason.DISABLED, ask)
         if not self.policy.may_cache(facet) or (table is not None and not self.policy.names_table(table)):
@@ -116,6 +120,7 @@ class Reading:
                 trusted = self._look_trusting(look, table)
             if trusted is not None:
                 self._observe(kind, Reason.HIT)
+                self.provenance.from_elsewhere()  # encoded answers are sent after a position check
                 return cast(T, trusted)
         if not self.freshness.ensure():
             return self._ask(kind, Reason.BEHIND_EVENTS, ask)
@@ -124,6 +129,8 @@ class Reading:
             try:
                 with self.cache.lock:
                     found = look(self.cache)
+                    if not isinstance(found, Need | Bypass):
+                        self._note_source(kind, subject)
             except NoSuchObjectException:
                 self._observe(kind, reason)
                 raise
@@ -136,6 +143,26 @@ class Reading:
             if not self._load(found):
                 break
         return self._ask(kind, Reason.INCOMPLETE, ask)
+
+    def _note_source(self, kind: str, subject: Key | None) -> None:
+        entry = self.cache.entry(subject) if subject is not None else None
+        if entry is not None:
+            self.provenance.from_entry(entry, kind)
+        else:
+            self.provenance.from_elsewhere()
+
+    def keep_answer(self, key: bytes, method: str, render: Callable[[bytes], bytes], size_bytes: int) -> None:
+        """Keeps the encoded reply of the call that this thread just answered, if it came from one entry as it still is.
+
+        The caller has called `provenance.begin()` before the call.
+        """
+        source = self.provenance
+        entry = source.entry
+        if entry is None or not source.is_pure:
+            return
+        with self.cache.lock:
+            if entry.version == source.version and self.cache.entry(entry.key) is entry:
+                self.cache.answers.add(key, Answer(method, source.kind, render, size_bytes), entry)
 
     def pass_through(self, kind: str, ask: Callable[[], T]) -> T:
         """A question that memory never answers."""
@@ -164,6 +191,7 @@ class Reading:
 
     def _ask(self, kind: str, reason: Reason, ask: Callable[[], T]) -> T:
         self._observe(kind, reason)
+        self.provenance.from_elsewhere()
         try:
             return ask()
         finally:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hms_cache.cache.answers import Answers
 from hms_cache.cache.entries import (
     CATALOG_FACETS,
     DATABASE_FACETS,
@@ -72,6 +73,7 @@ class SharedCache:
         self.loads: set[Load] = set()
         self.invalidated: OrderedDict[TableName, tuple[frozenset[Facet], float]] = OrderedDict()
         """Facets that events dropped from tables that had been read, and when that was; for the refill; bounded."""
+        self.answers = Answers(budget_bytes // ANSWERS_SHARE, LARGEST_ANSWER_BYTES)
         self.evictions = 0
         self.failed_events = 0
         self.resets = 0
@@ -165,7 +167,7 @@ class SharedCache:
         if action is Action.DROP:
             self._remove_facet(entry, facet)
             return
-        entry.answers.clear()
+        self._changed(entry)
         held = entry.facets[facet]
         if isinstance(held, PartitionSet):
             held.mark_missing(named)
@@ -198,7 +200,7 @@ class SharedCache:
                 load.effects.append((event.event_id, Facet.TABLE, Action.DROP_IF_TRANSACTIONAL, ()))
 
     def _raise_tag(self, entry: Entry, raised: Raise) -> None:
-        entry.answers.clear()
+        self._changed(entry)
         try:
             entry.tag = raised(entry.tag)
         except WriteIdGapTooLargeError:
@@ -206,7 +208,7 @@ class SharedCache:
 
     def _void_tag(self, entry: Entry) -> None:
         entry.tag = None
-        entry.answers.clear()
+        self._changed(entry)
 
     # Scopes wider than a table
 
@@ -253,6 +255,10 @@ class SharedCache:
         self._clear()
 
     def _clear(self) -> None:
+        self.answers.clear()
+        for entries in (self.catalogs, self.databases, self.tables):
+            for entry in entries.values():
+                entry.version += 1
         self.catalogs.clear()
         self.databases.clear()
         self.tables.clear()
@@ -323,7 +329,7 @@ class SharedCache:
                 prepare(entry)
             self._charge(entry, facet, weight)
             entry.facets[facet] = value
-            entry.answers.clear()
+            self._changed(entry)
             if entry.table_id is not None and isinstance(load.key, TableName):
                 self.names_by_id[entry.table_id] = load.key
             self._evict(keep=entry)
@@ -336,12 +342,22 @@ class SharedCache:
             return self.tables
         return self.databases if isinstance(key, DatabaseName) else self.catalogs
 
+    def entry(self, key: Key) -> Entry | None:
+        """The entry of a subject, if anything of it is held."""
+        found: Entry | None = self._entries(key).get(key)
+        return found
+
     def touch(self, entry: Entry, now_s: float) -> None:
         """Notes a read: for the order of eviction and the refill."""
         entry.last_read = now_s
         entry.reads += 1
         if isinstance(entry.key, TableName):
             self.tables.move_to_end(entry.key)
+
+    def _changed(self, entry: Entry) -> None:
+        entry.version += 1
+        if entry.answers:
+            self.answers.drop(entry)
 
     def _charge(self, entry: Entry, facet: Facet, weight: int) -> None:
         self.weight += weight - entry.weights.get(facet, 0)
@@ -353,7 +369,7 @@ class SharedCache:
         self._evict(keep=entry)
 
     def _remove_facet(self, entry: Entry, facet: Facet) -> None:
-        entry.answers.clear()
+        self._changed(entry)
         if facet not in entry.facets:
             return
         del entry.facets[facet]
@@ -408,6 +424,13 @@ class SharedCache:
                 for facet in facets:
                     self._remove_facet(entry, facet)
 
+
+ANSWERS_SHARE = 4
+"""Encoded answers may take a quarter of the budget on top of what they are made from: a hot table is asked with a few
+different requests, and its answer is about as large as its entry."""
+
+LARGEST_ANSWER_BYTES = 1024 * 1024
+"""Larger answers are spliced when they are asked: copying a megabyte costs more than finding the parts."""
 
 REFILL_KEYS = 10_000
 """Tables remembered for the refill: more would not be refilled before they are asked for anyway."""
