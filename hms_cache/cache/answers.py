@@ -1,0 +1,114 @@
+"""Encoded answers by request bytes: what the event loop sends without decoding the request.
+
+An answer belongs to the one entry it was made from and goes with the first change of it. Whoever sends one looks at
+`current` after its freshness is decided: `apply` clears it before the position moves, so an answer that is current
+once the position is known to be high enough is true at that position (P1).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hms_cache.cache.entries import Entry
+
+OVERHEAD_BYTES = 300
+"""Key, template, slots and dictionary entry of one answer."""
+
+
+class Answer:
+    """One encoded reply, ready but for the sequence id."""
+
+    __slots__ = ("current", "kind", "method", "render", "size_bytes", "used")
+
+    def __init__(self, method: str, kind: str, render: Callable[[bytes], bytes], size_bytes: int) -> None:
+        self.method = method
+        self.kind = kind
+        self.render = render
+        """From the 4 bytes of a sequence id to the whole reply."""
+        self.size_bytes = size_bytes
+        self.current = True
+        self.used = 0
+
+
+class Provenance(threading.local):
+    """What the call that runs on this thread was answered from."""
+
+    def __init__(self) -> None:
+        self.entry: Entry | None = None
+        self.version = 0
+        self.kind = ""
+        self.is_pure = True
+        """Whether everything so far came from `entry` alone."""
+
+    def begin(self) -> None:
+        """A call starts."""
+        self.entry, self.is_pure = None, True
+
+    def from_entry(self, entry: Entry, kind: str) -> None:
+        """A read was answered from this entry. Under the cache's lock."""
+        if self.entry is None:
+            self.entry, self.version, self.kind = entry, entry.version, kind
+        elif self.entry is not entry or self.version != entry.version:
+            self.is_pure = False
+
+    def from_elsewhere(self) -> None:
+        """A read was answered by the store, or from what is no single entry."""
+        self.is_pure = False
+
+
+class Answers:
+    """All encoded answers of a cache, least recently made first. Guarded by the cache's lock, but for `find`."""
+
+    def __init__(self, budget_bytes: int, largest_bytes: int) -> None:
+        self.budget_bytes = budget_bytes
+        self.largest_bytes = largest_bytes
+        self.size_bytes = 0
+        self._by_key: OrderedDict[bytes, tuple[Answer, Entry]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def find(self, key: bytes) -> Answer | None:
+        """The answer to a request, if it is held. One dictionary look-up: needs no lock."""
+        found = self._by_key.get(key)
+        return found[0] if found is not None else None
+
+    def add(self, key: bytes, answer: Answer, entry: Entry) -> None:
+        """Keeps an answer with its entry; too large ones are not kept, old ones make room."""
+        if answer.size_bytes + len(key) > self.largest_bytes:
+            return
+        self._remove(key)
+        entry.answers.append(key)
+        self._by_key[key] = (answer, entry)
+        self.size_bytes += self._cost(key, answer)
+        while self.size_bytes > self.budget_bytes:
+            self._remove(next(iter(self._by_key)))
+
+    def drop(self, entry: Entry) -> None:
+        """The entry changed: its answers are answers no more."""
+        for key in entry.answers:
+            held = self._by_key.get(key)
+            if held is not None and held[1] is entry:
+                self._remove(key)
+        entry.answers.clear()
+
+    def clear(self) -> None:
+        """Everything changed."""
+        for answer, _ in self._by_key.values():
+            answer.current = False
+        self._by_key.clear()
+        self.size_bytes = 0
+
+    def _remove(self, key: bytes) -> None:
+        held = self._by_key.pop(key, None)
+        if held is not None:
+            held[0].current = False
+            self.size_bytes -= self._cost(key, held[0])
+
+    @staticmethod
+    def _cost(key: bytes, answer: Answer) -> int:
+        return OVERHEAD_BYTES + len(key) + answer.size_bytes
