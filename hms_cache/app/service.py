@@ -86,7 +86,7 @@ class Service:
         metrics.connections.set_function(lambda: listener.connections)
         metrics.in_flight.set_function(lambda: listener.in_flight)
         metrics.bad_messages.set_function(lambda: listener.bad_messages)
-        metrics.refused.labels("connection").set_function(lambda: listener.refused_connections)
-        metrics.refused.labels("call").set_function(lambda: listener.refused_calls)
+        metrics.refused_connections.set_function(lambda: listener.refused_connections)
+        metrics.refused_calls.set_function(lambda: listener.refused_calls)
         _log.info("listening on %s:%d", host, port)
         return f"thrift://{f'[{host}]' if ':' in host else host}:{port}"

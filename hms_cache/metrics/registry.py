@@ -9,6 +9,7 @@ number hands over a function once, with ``set_function``.
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Gauge, Info, generate_latest
@@ -16,7 +17,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
-from hms_cache.metrics.sharded import DurationFamily, TallyFamily
+from hms_cache.metrics.sharded import CountFamily, DurationFamily, TallyFamily
 
 F = TypeVar("F", bound=Collector)
 
@@ -32,6 +33,9 @@ class _Subsystem:
 
     def _duration(self, name: str, documentation: str, *label_names: str) -> DurationFamily:
         return self._registered(DurationFamily(f"hms_cache_{name}", documentation, label_names))
+
+    def _count(self, name: str, documentation: str) -> CountFamily:
+        return self._registered(CountFamily(f"hms_cache_{name}", documentation))
 
     def _gauge(self, name: str, documentation: str, *label_names: str) -> Gauge:
         return Gauge(f"hms_cache_{name}", documentation, label_names, registry=self._registry)
@@ -57,8 +61,13 @@ class ServerMetrics(_Subsystem):
         )
         self.connections = self._gauge("connections", "Client connections open now.")
         self.in_flight = self._gauge("calls_in_flight", "Calls being answered or waiting for a thread now.")
-        self.refused = self._gauge("refused", "Connections and calls refused for a limit since the start.", "what")
-        self.bad_messages = self._gauge("bad_messages", "Messages that could not be read since the start.")
+        self.refused_connections = self._count(
+            "connections_refused_total", "Connections refused because server.max_connections were open."
+        )
+        self.refused_calls = self._count(
+            "calls_refused_total", "Calls refused because server.max_in_flight were on their way."
+        )
+        self.bad_messages = self._count("bad_messages_total", "Messages that could not be read.")
 
     def observe_call(self, method: str, outcome: str, seconds: float) -> None:
         """Count one call; the shape that the dispatcher asks for."""
@@ -83,21 +92,23 @@ class CacheMetrics(_Subsystem):
         super().__init__(registry)
         self.reads = self._tally(
             "cache_reads_total",
-            "Reads by where the answer came from. outcome: hit, or the reason why the database answered.",
-            "method",
+            "Reads by where the answer came from. outcome: hit, miss (after a load), or why the database answered.",
+            "kind",
             "outcome",
         )
-        self.checks = self._tally(
-            "cache_position_checks_total", "Position checks sent to the database; one serves many reads."
+        self.checks = self._count("cache_position_checks_total", "Position checks sent to the database.")
+        self.check_requests = self._count(
+            "cache_position_check_requests_total", "Reads that waited for a position check; one serves many."
         )
-        self.check_duration = self._duration("cache_position_check_duration_seconds", "How long a position check took.")
-        self.loads = self._tally(
-            "cache_loads_total",
-            "Loads of entries. outcome: stored, discarded (an event overtook it), failed.",
-            "outcome",
+        self.loads = self._count("cache_loads_total", "Loads of entries from the database.")
+        self.discarded_loads = self._count(
+            "cache_loads_discarded_total", "Loads not kept because an event overtook them."
         )
-        self.evictions = self._tally("cache_evictions_total", "Tables dropped for the memory budget.")
+        self.refills = self._count("cache_refills_total", "Entries loaded again before somebody asked.")
+        self.evictions = self._count("cache_evictions_total", "Tables dropped for the memory budget.")
+        self.resets = self._count("cache_resets_total", "Times that everything was dropped.")
         self.bytes = self._gauge("cache_bytes", "Encoded bytes held.")
+        self.budget_bytes = self._gauge("cache_budget_bytes", "Encoded bytes that may be held: cache.budget_bytes.")
         self.entries = self._gauge("cache_entries", "Objects held.", "kind")
 
 
@@ -107,7 +118,6 @@ class EventMetrics(_Subsystem):
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__(registry)
         self.received = self._tally("events_received_total", "Events read from the notification log.")
-        self.applied = self._tally("events_applied_total", "Events that invalidated something.", "type")
         self.skipped = self._tally("events_skipped_total", "Events that concerned nothing held.", "reason")
         self.failed = self._tally(
             "events_failed_total", "Events whose message could not be understood; what they name is dropped."
@@ -126,7 +136,9 @@ class Metrics:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
-        self.build = Info("hms_cache_build", "The program's version.", registry=self.registry)
+        Info("hms_cache_build", "The program's version.", registry=self.registry).info(
+            {"version": version("hms-cache")}
+        )
         self.server = ServerMetrics(self.registry)
         self.database = DatabaseMetrics(self.registry)
         self.cache = CacheMetrics(self.registry)

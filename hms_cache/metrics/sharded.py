@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
@@ -90,6 +90,28 @@ class TallyFamily(Collector):
         with self._lock:
             self._shards.append(shard)
         return shard
+
+
+class CountFamily(Collector):
+    """A counter whose number its owner keeps, read at a scrape through a function. ``name`` ends in ``_total``."""
+
+    def __init__(self, name: str, documentation: str) -> None:
+        self.name = name
+        self.documentation = documentation
+        self._function: Callable[[], float] = lambda: 0.0
+
+    def set_function(self, function: Callable[[], float]) -> None:
+        """Have the number read from here; it must never fall."""
+        self._function = function
+
+    def value(self) -> float:
+        """The number now."""
+        return self._function()
+
+    def collect(self) -> Iterable[CounterMetricFamily]:
+        family = CounterMetricFamily(self.name.removesuffix("_total"), self.documentation)
+        family.add_metric((), self.value())
+        yield family
 
 
 class _Durations:

@@ -1,0 +1,129 @@
+"""The cache of the process: built over the object store, fed by a poller, kept warm by background tasks."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from hms_cache.app.background import BackgroundTask
+from hms_cache.cache.assembly import Cache, CacheOptions, build_cache
+from hms_cache.cache.policy import CachePolicy
+from hms_cache.cache.reading import ReadModes
+from hms_cache.cache.reasons import Reason
+from hms_cache.cache.shared_cache import CommitResolver
+from hms_cache.config import Settings
+from hms_cache.metrics import Metrics
+from hms_cache.metrics.registry import CacheMetrics
+from hms_cache.notifications.event_applier import EventSink
+from hms_cache.notifications.poller import Poller, PollerOptions
+from hms_cache.store.contract.snapshots import SnapshotStore
+from hms_cache.store.database import Database
+from hms_cache.store.dialects import reason_of_stale_reads
+from hms_cache.store.notification_log import NotificationLog
+
+_log = logging.getLogger(__name__)
+
+#: How often the refill looks for work when it found none.
+_REFILL_PAUSE_S = 0.2
+
+#: How long a task may take to end when the server stops: one statement, in the worst case, is given up.
+_STOP_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Caching:
+    """The cache with what feeds it."""
+
+    cache: Cache
+    poller: Poller
+    events: BackgroundTask
+    refill: BackgroundTask | None
+
+    def start(self, stack: ExitStack) -> None:
+        """Begin to follow the log; what has to be stopped again goes onto the stack."""
+        self.poller.start()
+        stack.callback(self.poller.stop)
+        for task in (self.events, self.refill):
+            if task is not None:
+                task.start()
+                stack.callback(task.stop, _STOP_TIMEOUT_S)
+
+    def reload(self, settings: Settings) -> None:
+        """Take the new `cache.max_staleness_ms`, `include` and `exclude`."""
+        cache = settings.cache
+        self.cache.freshness.max_staleness_s = cache.max_staleness_ms / 1000
+        self.cache.reading.policy = CachePolicy(cache.include, cache.exclude, cache.peers)
+
+
+def reason_against_caching(settings: Settings, database: Database) -> str | None:
+    """Why this server answers everything from the database; None when it may cache."""
+    if not settings.cache.enabled:
+        return "cache.enabled is false"
+    with database.checking() as connection:
+        return reason_of_stale_reads(connection)
+
+
+def build_caching(
+    settings: Settings,
+    store: SnapshotStore,
+    database: Database,
+    log: NotificationLog,
+    metrics: Metrics,
+    resolve_commits: CommitResolver,
+) -> Caching:
+    """A cache over `store` and its poller, not started yet. Own commits on `database` are made known to it (P4)."""
+    pollers: list[Poller] = []
+
+    def follow(sink: EventSink) -> Poller:
+        options = PollerOptions(poll_interval_s=settings.events.poll_interval_s, batch_size=settings.events.batch_size)
+        pollers.append(Poller(log, sink, database.clock, options, metrics.events))
+        return pollers[-1]
+
+    def observe(kind: str, reason: Reason) -> None:
+        metrics.cache.reads.add((kind, reason))
+
+    cache = build_cache(
+        store, database.clock, cache_options(settings), follow, resolve_commits=resolve_commits, observe=observe
+    )
+    database.commit_listeners.append(cache.own_writes)
+    _show(cache, metrics.cache)
+    poller = pollers[0]
+    refill = None
+    if settings.cache.refill == "recent":
+        refill = BackgroundTask("hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S)
+    return Caching(cache, poller, BackgroundTask("hms-events", lambda: poller.step().next_step_in_s), refill)
+
+
+def cache_options(settings: Settings) -> CacheOptions:
+    """The settings in the cache's words."""
+    cache = settings.cache
+    return CacheOptions(
+        max_staleness_s=cache.max_staleness_ms / 1000,
+        budget_bytes=cache.budget_bytes,
+        include=cache.include,
+        exclude=cache.exclude,
+        peers=cache.peers,
+        modes=ReadModes(
+            enabled=True,
+            trust_write_ids=cache.write_id_reads == "trust",
+            without_write_ids=cache.reads_without_write_ids,
+        ),
+        limits_partitions=settings.catalog.partition_request_limit >= 0,
+    )
+
+
+def _show(cache: Cache, metrics: CacheMetrics) -> None:
+    shared = cache.shared
+    metrics.checks.set_function(lambda: cache.check.checks)
+    metrics.check_requests.set_function(lambda: cache.check.requests)
+    metrics.loads.set_function(lambda: cache.loader.loads)
+    metrics.discarded_loads.set_function(lambda: cache.loader.discarded)
+    metrics.refills.set_function(lambda: cache.refill.refilled)
+    metrics.evictions.set_function(lambda: shared.evictions)
+    metrics.resets.set_function(lambda: shared.resets)
+    metrics.bytes.set_function(lambda: shared.weight)
+    metrics.budget_bytes.set_function(lambda: shared.budget_bytes)
+    metrics.entries.labels("catalog").set_function(lambda: len(shared.catalogs))
+    metrics.entries.labels("database").set_function(lambda: len(shared.databases))
+    metrics.entries.labels("table").set_function(lambda: len(shared.tables))
