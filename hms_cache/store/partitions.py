@@ -15,10 +15,14 @@ from hms_cache.store.contract.partitions import (
     PartitionAnswer,
     PartitionProjection,
     PartitionSelection,
+    PartitionStore,
 )
 from hms_cache.store.names import normalize_identifier, qualified
 from hms_cache.store.partition_additions import add_partitions
+from hms_cache.store.partition_alterations import alter_partitions, rename_partition
 from hms_cache.store.partition_drops import drop_partitions
+from hms_cache.store.partition_exchange import exchange_partitions
+from hms_cache.store.partition_markers import is_partition_marked, mark_partition
 from hms_cache.store.partition_orders import parse_order, sort_by_values, sort_key
 from hms_cache.store.partition_privileges import read_partition_privileges
 from hms_cache.store.partition_projections import project_partitions
@@ -37,6 +41,7 @@ from hms_cache.store.transactions import WriteTransaction, run_read, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
     InvalidObjectException,
+    InvalidOperationException,
     MetaException,
     NoSuchObjectException,
     Partition,
@@ -293,7 +298,108 @@ def require_table(connection: Connection, catalog: str, database: str, table: st
     return found
 
 
-class Partitions(PartitionReads, PartitionWrites):
+class PartitionChanges:
+    """Changes of what there is: alter, rename, exchange, markers."""
+
+    _context: StoreContext
+
+    def alter_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """See `PartitionStore.alter_partitions`."""
+
+        def alter(transaction: WriteTransaction) -> None:
+            alter_partitions(
+                self._context,
+                transaction,
+                _table_to_alter(transaction.connection, catalog, database, table),
+                partitions,
+                environment_context=environment_context,
+                write_id=write_id,
+                valid_write_ids=valid_write_ids,
+            )
+
+        if partitions:
+            run_write(self._context.database, alter)
+
+    def rename_partition(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        old_values: Sequence[str],
+        partition: Partition,
+        *,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """See `PartitionStore.rename_partition`."""
+
+        def rename(transaction: WriteTransaction) -> None:
+            rename_partition(
+                self._context,
+                transaction,
+                _table_to_alter(transaction.connection, catalog, database, table),
+                old_values,
+                partition,
+                write_id=write_id,
+                valid_write_ids=valid_write_ids,
+            )
+
+        run_write(self._context.database, rename)
+
+    def exchange_partitions(
+        self,
+        partition_specification: dict[str, str],
+        source: tuple[str, str, str],
+        destination: tuple[str, str, str],
+    ) -> list[Partition]:
+        """See `PartitionStore.exchange_partitions`."""
+        return run_write(
+            self._context.database,
+            lambda transaction: exchange_partitions(
+                self._context, transaction, partition_specification, source, destination
+            ),
+        )
+
+    def mark_partition_for_event(
+        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
+    ) -> None:
+        """See `PartitionStore.mark_partition_for_event`."""
+        run_write(
+            self._context.database,
+            lambda transaction: mark_partition(
+                self._context, transaction, (catalog, database, table), values, event_type
+            ),
+            ids={"MPartitionEvent": 1},
+        )
+
+    def is_partition_marked_for_event(
+        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
+    ) -> bool:
+        """See `PartitionStore.is_partition_marked_for_event`."""
+        return run_read(
+            self._context.database,
+            lambda connection: is_partition_marked(connection, (catalog, database, table), values, event_type),
+        )
+
+
+def _table_to_alter(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
+    found = read_table(connection, *normalized(catalog, database, table))
+    if found is None:
+        raise InvalidOperationException("Unable to alter partition because table or database does not exist.")
+    return found
+
+
+class Partitions(PartitionReads, PartitionWrites, PartitionChanges, PartitionStore):
     """Partitions of the store's tables."""
 
     def __init__(self, context: StoreContext) -> None:

@@ -258,7 +258,7 @@ def test_existing_directories_are_counted(sqlite_catalog: PartitionCatalog) -> N
         "COLUMN_STATS_ACCURATE": None,
     }
     [sent] = sqlite_catalog.partitions.add_partitions(
-        *T, [partition("b", "0", parameters={"numFiles": "3", "totalSize": "9"})]
+        *T, [partition("b", "0", parameters={"numFiles": "3", "totalSize": "9", "numFilesErasureCoded": "0"})]
     )
     assert (sent.parameters["numFiles"], sent.parameters["totalSize"]) == ("3", "9")
 
