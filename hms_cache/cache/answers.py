@@ -96,6 +96,16 @@ class Answers:
                 self._remove(key)
         entry.answers.clear()
 
+    def take_used(self, entry: Entry) -> bool:
+        """Whether an answer of the entry was sent since this was last asked."""
+        used = False
+        for key in entry.answers:
+            held = self._by_key.get(key)
+            if held is not None and held[0].used:
+                held[0].used = 0
+                used = True
+        return used
+
     def clear(self) -> None:
         """Everything changed."""
         for answer, _ in self._by_key.values():

@@ -10,11 +10,10 @@ from __future__ import annotations
 import threading
 from typing import Protocol
 
-from hms_cache.cache.position_check import PositionCheck
+from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.clock import Clock
 from hms_cache.notifications.poller_status import PollerStatus
-from hms_cache.store.errors import DatabaseUnavailable
 
 
 class Follower(Protocol):
@@ -53,7 +52,7 @@ class Freshness:
         self._lock = threading.Lock()
         self._floor = -1
         self._current_at_s = float("-inf")
-        self._must_check = False
+        self._required_after_s = float("-inf")
 
     @property
     def floor(self) -> int:
@@ -67,9 +66,9 @@ class Freshness:
 
     def require_check(self) -> None:
         """A read was answered by the database at a position we do not know: the next read asks for it (P3)."""
-        if self.max_staleness_s > 0:
-            with self._lock:
-                self._must_check = True
+        now_s = self._clock.monotonic_s()
+        with self._lock:
+            self._required_after_s = max(self._required_after_s, now_s)
 
     def found_current(self, sent_s: float) -> None:
         """A question sent at `sent_s` found nothing newer than what is applied: the age counts from its sending.
@@ -87,22 +86,12 @@ class Freshness:
         """
         if self._follower.status not in SERVING:
             return False
-        if self._is_recent():
+        if self.is_recent():
             return True
-        if self._within_infinity():
+        if self.max_staleness_s == float("inf") and not self._is_required():
             return self._follower.ensure_applied(self._floor, self.apply_timeout_s)
-        with self._lock:
-            # Checks that are sent from here on cover what made us ask; what comes later asks again.
-            must_check, self._must_check = self._must_check, False
-        try:
-            result = self._check.check()
-        except DatabaseUnavailable:
-            with self._lock:
-                self._must_check = self._must_check or must_check
-            raise
+        result = self._check.check()
         needed = max(result.position, self._floor)
-        if must_check:
-            self.raise_floor(result.position)
         if result.position < self._cache.position:
             # The database knows less than we applied: another history, a replica, or a database restored (P7).
             self._follower.ensure_applied(result.position, self.apply_timeout_s)
@@ -113,14 +102,37 @@ class Freshness:
             self.found_current(result.sent_s)
         return self._follower.status in SERVING
 
-    def _is_recent(self) -> bool:
-        if self.max_staleness_s <= 0:
+    def now_s(self) -> float:
+        """The clock that ages count by."""
+        return self._clock.monotonic_s()
+
+    def accept(self, result: CheckResult) -> bool:
+        """Whether a check that came back finds memory current as it is, without waiting for anything.
+
+        For the event loop. False: behind, in trouble, or something has to be applied first.
+        """
+        if self._follower.status not in SERVING or result.position != self._cache.position:
+            return False
+        if self._cache.position < self._floor:
             return False
         with self._lock:
-            if self._must_check or self._cache.position < self._floor:
+            self._current_at_s = max(self._current_at_s, result.sent_s)
+        return True
+
+    def is_recent(self) -> bool:
+        """Whether memory may answer at once, without a question to the database."""
+        if self.max_staleness_s <= 0 or self._follower.status not in SERVING:
+            return False
+        with self._lock:
+            if self._cache.position < self._floor:
+                return False
+            if self.max_staleness_s == float("inf"):
+                return not self._is_required()
+            if self._is_required():
                 return False
             age_s = self._clock.monotonic_s() - self._current_at_s
-        return self.max_staleness_s == float("inf") or age_s <= self.max_staleness_s
+        return age_s <= self.max_staleness_s
 
-    def _within_infinity(self) -> bool:
-        return self.max_staleness_s == float("inf") and not self._must_check
+    def _is_required(self) -> bool:
+        """Whether something asked for a check that has not been sent since."""
+        return self._current_at_s <= self._required_after_s != float("-inf")

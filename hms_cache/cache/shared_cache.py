@@ -402,6 +402,10 @@ class SharedCache:
                     return
                 self.tables.move_to_end(key)
                 continue
+            if self.answers.take_used(entry):
+                # Asked since it was last looked at, by requests that never came here: a second chance.
+                self.tables.move_to_end(key)
+                continue
             for facet in list(entry.facets):
                 self._remove_facet(entry, facet)
             self.invalidated.pop(key, None)

@@ -27,6 +27,9 @@ PIPELINE_BYTES = 4 * 1024 * 1024
 this still arrives: reading pauses only while a call is running."""
 
 
+_HOT = object()
+
+
 class Connection(asyncio.Protocol):
     """An asyncio protocol per client. Created cheaply: a connect-and-close costs no thread, call or log line."""
 
@@ -35,7 +38,8 @@ class Connection(asyncio.Protocol):
         self._reader = MessageReader(listener.limits.max_message_bytes)
         self._transport: asyncio.Transport | None = None
         self._session: Session | None = None
-        self._running: Message | None = None
+        self._running: object | None = None
+        """The message whose call is running, or `_HOT` while a request waits for a position check."""
         self._deadline: asyncio.TimerHandle | None = None
         self._arrival: asyncio.TimerHandle | None = None
         self._paused = False
@@ -60,7 +64,8 @@ class Connection(asyncio.Protocol):
         try:
             self._reader.feed(data)
             if self._running is None:
-                self._start_next()
+                if not self._try_hot():
+                    self._start_next()
             elif not self._paused and self._reader.buffered_bytes > PIPELINE_BYTES:
                 self._pause_reading()
         except WireError as error:
@@ -101,6 +106,43 @@ class Connection(asyncio.Protocol):
         """Closes at once."""
         if self._transport is not None:
             self._transport.abort()
+
+    def _try_hot(self) -> bool:
+        """Whether the request's bytes were answered, or wait for a position check, without being decoded."""
+        hot = self._listener.hot_path
+        if hot is None or self._refusal is not None or not self._writable:
+            return False
+        peeked = self._reader.peek()
+        if peeked is None:
+            return False
+        found = hot.find(peeked[0])
+        if found is None:
+            return False
+        reply = hot.answer(self, found, peeked[1])
+        if reply is None:
+            self._running = _HOT
+            return True
+        self._reader.drop_peeked()
+        self._write(reply)
+        return True
+
+    def send_hot(self, reply: bytes) -> None:
+        """The position check found memory current: sends the reply of the request that waits."""
+        self._running = None
+        if self._transport is None:
+            return
+        self._reader.drop_peeked()
+        self._write(reply)
+        if self._listener.draining:
+            self.close()
+        elif self._paused or self._reader.buffered_bytes:
+            self._continue()
+
+    def take_ordinary_way(self) -> None:
+        """Memory cannot answer the request that waits: it is decoded and dispatched."""
+        self._running = None
+        if self._transport is not None:
+            self._continue()
 
     def _start_next(self) -> None:
         while self._running is None and self._writable and self._transport is not None:

@@ -8,12 +8,20 @@ from collections.abc import Callable, Mapping
 
 from thrift.Thrift import TApplicationException
 
+from hms_cache.cache.reading import Reading
 from hms_cache.server.audit import AuditLog
 from hms_cache.server.calls import Call, Handler, Kind
 from hms_cache.server.faults import application_exception, declared_exception, unknown_method
+from hms_cache.server.hot_path import METHODS as HOT_METHODS
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
-from hms_cache.wire import Message, encode_exception, encode_reply
+from hms_cache.wire import (
+    Message,
+    encode_exception,
+    encode_payload,
+    encode_reply_from_payload,
+    reply_template,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -32,12 +40,15 @@ class Dispatcher:
         *,
         slow_call_s: float = 1.0,
         observe: CallObserver | None = None,
+        keep: Reading | None = None,
     ) -> None:
+        """`keep`: where encoded replies are kept for the hot path; None keeps none."""
         self._handlers = handlers
         self._stores = stores
         self._audit = audit
         self._slow_call_s = slow_call_s
         self._observe = observe
+        self._keep = keep
 
     def runs_on_loop(self, message: Message) -> bool:
         """Whether the call needs no thread: it answers from memory, or there is no such method."""
@@ -51,13 +62,17 @@ class Dispatcher:
         if handler is None or message.args is None:
             self._note(message.name if handler else "unknown", "unknown_method", started)
             return encode_exception(message, unknown_method(message.name)) if message.expects_reply else None
-        outcome, reply = self._run(handler, session, message)
+        keeps = self._keep is not None and message.name in HOT_METHODS and not session.variables
+        if keeps:
+            assert self._keep is not None
+            self._keep.provenance.begin()
+        outcome, reply = self._run(handler, session, message, keeps)
         if self._audit.wants(is_write=handler.kind is Kind.WRITE):
             self._audit.record(session.user, session.peer, handler.audit(message.args))
         self._note(message.name, outcome, started)
         return reply
 
-    def _run(self, handler: Handler, session: Session, message: Message) -> tuple[str, bytes | None]:
+    def _run(self, handler: Handler, session: Session, message: Message, keeps: bool) -> tuple[str, bytes | None]:
         method = message.method
         assert method is not None
         result = None if method.oneway else method.result()
@@ -78,13 +93,23 @@ class Dispatcher:
         if result is None or not message.expects_reply:
             return outcome, None
         try:
-            return outcome, encode_reply(message, result)
+            payload = encode_payload(message.encoding, method, result)
+            if keeps and outcome == "ok":
+                self._keep_answer(message, payload)
+            return outcome, encode_reply_from_payload(message, payload)
         except Exception as error:
             _log.exception("the reply of %s cannot be encoded", message.name)
             fault = TApplicationException(
                 TApplicationException.INTERNAL_ERROR, f"the reply of {message.name} cannot be encoded: {error}"
             )
             return "error", encode_exception(message, fault)
+
+    def _keep_answer(self, message: Message, payload: bytes) -> None:
+        """Keeps the encoded reply for requests of the same bytes, if it came from memory as it still is."""
+        key = message.key_bytes
+        template = reply_template(message, payload) if key is not None else None
+        if template is not None and key is not None and self._keep is not None:
+            self._keep.keep_answer(key, message.name, template.render, template.size_bytes)
 
     def _note(self, method: str, outcome: str, started: float) -> None:
         seconds = time.perf_counter() - started

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from hms_cache.server.connection import Connection
 from hms_cache.server.dispatch import Dispatcher
+from hms_cache.server.hot_path import HotPath
 from hms_cache.server.workers import WorkerPool
 
 _log = logging.getLogger(__name__)
@@ -36,6 +37,8 @@ class Listener:
         self.dispatcher = dispatcher
         self.workers = workers
         self.limits = limits
+        self.hot_path: HotPath | None = None
+        """Set before `start`, or never: then every request is decoded."""
         self.draining = False
         self.in_flight = 0
         self.bad_messages = 0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from hms_cache.cache.reading import Reading
 from hms_cache.server.audit import AuditLog
 from hms_cache.server.calls import Handler
 from hms_cache.server.dispatch import CallObserver, Dispatcher
+from hms_cache.server.hot_path import HotPath, PositionSource
 from hms_cache.server.listener import Limits, Listener
 from hms_cache.server.stores import Stores
 from hms_cache.server.workers import WorkerPool
@@ -32,7 +35,15 @@ class MetastoreServer:
         handlers: Mapping[str, Handler],
         options: ServerOptions,
         observe: CallObserver | None = None,
+        cache: Reading | None = None,
+        position_source: Callable[[asyncio.AbstractEventLoop], PositionSource] | None = None,
     ) -> None:
+        """`cache` and `position_source`: given together, hot requests are answered from their bytes.
+
+        With `audit = all` they are not: every call has its line there, which needs the decoded request.
+        """
+        self._hot = (cache, position_source) if cache and position_source and options.audit != "all" else None
+        self._source: PositionSource | None = None
         self._audit = AuditLog(options.audit)
         self._workers = WorkerPool(options.threads)
         self.dispatcher = Dispatcher(handlers, stores, self._audit, slow_call_s=options.slow_call_s, observe=observe)
@@ -42,10 +53,17 @@ class MetastoreServer:
         """Starts threads, listens, returns the address. Raises OSError when the port is taken."""
         self._audit.start()
         self._workers.start()
+        if self._hot is not None:
+            loop = asyncio.get_running_loop()
+            reading, make_source = self._hot
+            self._source = make_source(loop)
+            self.listener.hot_path = HotPath(reading, self._source, loop)
         return await self.listener.start(host, port, reuse_port=reuse_port)
 
     async def stop(self) -> None:
         """Drains: no new connections, running calls answer, then threads end and the audit log is written out."""
         await self.listener.drain()
+        if self._source is not None:
+            self._source.close()
         self._workers.stop(timeout_s=1.0)
         self._audit.stop()

@@ -34,6 +34,8 @@ DEFAULT_MAX_MESSAGE_OBJECTS: Final = 8_000_000
 WHOLE_BYTES: Final = 64 * 1024
 
 _FRAME_LENGTH_BYTES: Final = 4
+#: How a call begins that is unframed, in strict binary: a connection's first request can be one that was seen before.
+_STRICT_CALL: Final = b"\x80\x01\x00\x01"
 
 
 class _Skipped:
@@ -166,8 +168,8 @@ class MessageReader:
     @property
     def buffered_bytes(self) -> int:
         """How many bytes have been fed and belong to no message that was given out yet."""
-        if self._stream is not None:
-            return self._stream.received_bytes
+        if self._stream is not None and self._header is not None:
+            return self._header.arguments_start + self._stream.received_bytes
         return len(self._data) - self._position + self._more_bytes
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
@@ -198,7 +200,7 @@ class MessageReader:
         if self._position or self._more or self._stream is not None or not 16 <= size <= WHOLE_BYTES:
             return None
         encoding = self._encoding
-        if encoding is BINARY:
+        if encoding is BINARY or (encoding is None and data[:4] == _STRICT_CALL):
             sequence_start = 8 + int.from_bytes(data[4:8], "big")
         elif encoding is FRAMED_BINARY:
             sequence_start = 12 + int.from_bytes(data[8:12], "big")
@@ -257,6 +259,7 @@ class MessageReader:
             self._position = 0
             self._more = []
             self._more_bytes = 0
+            self._needed = 0
         start = self._position
         if start >= len(data):
             return None
@@ -298,12 +301,18 @@ class MessageReader:
         end = len(data) if frame_end is None else frame_end
         if arguments_start > end:
             raise MalformedMessage("the message does not end within its frame")
-        if end - start > WHOLE_BYTES or end > len(data):
+        if frame_end is not None and end - start > WHOLE_BYTES:
             return self._start_stream(header, start, frame_end)
         arguments, table = (method.args_class(), method.args_table) if method is not None else (None, _SKIPPED_TABLE)
         buffer = self._buffer
-        buffer.cstringio_buf = source = BytesIO(data)
-        source.seek(arguments_start)
+        if end - start <= WHOLE_BYTES:
+            window_start = 0
+            source = BytesIO(data)
+            source.seek(arguments_start)
+        else:  # probably many messages: a long one will run dry
+            window_start = arguments_start
+            source = BytesIO(data[arguments_start : start + WHOLE_BYTES])
+        buffer.cstringio_buf = source
         self._state.container_length_limit = self._max_bytes if frame_end is None else end - arguments_start
         try:
             encoding.decode(arguments, self._state, table)
@@ -316,7 +325,7 @@ class MessageReader:
             if is_too_deep(error):
                 raise MessageTooDeep("the arguments are nested too deep") from error
             raise MalformedMessage(f"the arguments cannot be decoded: {error}") from error
-        stop = source.tell()
+        stop = window_start + source.tell()
         if stop != end:
             if frame_end is not None:
                 raise MalformedMessage("the frame does not end with its message")
@@ -328,7 +337,7 @@ class MessageReader:
                 self._data = b""
                 self._position = 0
             raw = data if start == 0 and end == len(data) else data[start:end]
-        if len(raw) > self._max_bytes:
+        if frame_end is None and len(raw) > self._max_bytes:
             raise MessageTooLarge(f"the message is larger than {self._max_bytes} bytes")
         return self._finish(message, arguments, header, start, raw)
 

@@ -1,0 +1,142 @@
+"""Requests answered from their bytes, on the event loop, before any decoding (DESIGN 5).
+
+A request whose bytes (without the sequence id) were answered before, from one entry that has not changed since, gets
+the same encoded reply with its own sequence id. Freshness is decided as for every read: at `max_staleness` 0 the
+request waits for a position check that is sent after it arrived, and shares it with all that wait. Whenever memory
+cannot answer, the request takes the ordinary way, from its bytes, as if nothing had been tried.
+
+Everything here runs on the event loop; the lists need no lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from hms_cache.cache.answers import Answer
+from hms_cache.cache.freshness import Freshness
+from hms_cache.cache.position_check import CheckResult
+from hms_cache.cache.reading import Reading
+
+_log = logging.getLogger(__name__)
+
+METHODS = frozenset(
+    {
+        "get_all_databases",
+        "get_all_table_constraints",
+        "get_all_tables",
+        "get_database",
+        "get_database_req",
+        "get_databases",
+        "get_function",
+        "get_functions",
+        "get_partition",
+        "get_partition_by_name",
+        "get_partition_names",
+        "get_partition_names_ps",
+        "get_partition_names_ps_req",
+        "get_partition_req",
+        "get_partition_with_auth",
+        "get_partitions",
+        "get_partitions_by_filter",
+        "get_partitions_by_filter_req",
+        "get_partitions_by_names",
+        "get_partitions_ps",
+        "get_partitions_ps_with_auth",
+        "get_partitions_req",
+        "get_schema",
+        "get_fields",
+        "get_table",
+        "get_table_column_statistics",
+        "get_table_req",
+        "get_table_statistics_req",
+        "get_tables",
+        "get_tables_by_type",
+        "fetch_partition_names_req",
+    }
+)
+"""Methods whose reply depends on the request's bytes and the catalog alone: not on who asks, nor on what the connection
+has set (`setMetaConf` changes what expressions mean)."""
+
+
+class Waiting(Protocol):
+    """A connection whose request waits for a position check."""
+
+    def send_hot(self, reply: bytes) -> None:
+        """Sends the reply and goes on with what the client sent meanwhile."""
+
+    def take_ordinary_way(self) -> None:
+        """Decodes and dispatches the request."""
+
+
+class PositionSource(Protocol):
+    """Reads the position for the loop; one question at a time."""
+
+    def ask(self, answered: Callable[[int | None], None]) -> None:
+        """Sends one question; `answered` is called on the loop with the last event id, or None when there is none."""
+
+    def close(self) -> None:
+        """Asks no more."""
+
+
+class HotPath:
+    """See the module."""
+
+    def __init__(self, reading: Reading, source: PositionSource, loop: asyncio.AbstractEventLoop) -> None:
+        self._reading = reading
+        self._freshness: Freshness = reading.freshness
+        self._answers = reading.cache.answers
+        self._source = source
+        self._loop = loop
+        self._waiting: list[tuple[Waiting, Answer, bytes]] = []
+        self._asked: list[tuple[Waiting, Answer, bytes]] = []
+        self._sent_s = 0.0
+        self._is_asking = False
+        self.checks = 0
+        self.requests = 0
+        self.hits: dict[str, int] = {}
+        """Requests answered here, by method."""
+
+    def find(self, key: bytes) -> Answer | None:
+        """The answer to these request bytes, if one is held and this server answers from memory."""
+        return self._answers.find(key) if self._reading.modes.enabled else None
+
+    def answer(self, connection: Waiting, found: Answer, sequence: bytes) -> bytes | None:
+        """The reply, when it can be sent at once; None: the connection will be told (`Waiting`)."""
+        if self._freshness.is_recent():
+            self._count(found)
+            return found.render(sequence)
+        self.requests += 1
+        self._waiting.append((connection, found, sequence))
+        if not self._is_asking:
+            self._ask()
+        return None
+
+    def _count(self, found: Answer) -> None:
+        found.used = 1
+        hits = self.hits
+        method = found.method
+        hits[method] = hits.get(method, 0) + 1
+
+    def _ask(self) -> None:
+        """Swaps the list before the question is sent: who comes later joins the next one."""
+        self._asked, self._waiting = self._waiting, []
+        self._is_asking = True
+        self.checks += 1
+        self._sent_s = self._freshness.now_s()
+        self._source.ask(self._answered)
+
+    def _answered(self, position: int | None) -> None:
+        served, self._asked = self._asked, []
+        self._is_asking = False
+        if self._waiting:
+            self._ask()
+        is_current = position is not None and self._freshness.accept(CheckResult(position, self._sent_s))
+        for connection, found, sequence in served:
+            if is_current and found.current:
+                self._count(found)
+                connection.send_hot(found.render(sequence))
+            else:
+                connection.take_ordinary_way()
