@@ -8,6 +8,7 @@ from hms_cache.expressions.filter_parser import FilterLimits, parse_filter
 from hms_cache.expressions.key_columns import KeyColumns
 from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, PartitionKey
 from hms_cache.expressions.sql_prefilter import sql_prefilter
+from hms_cache.expressions.table_filter import bind_table_filter
 
 __all__ = [
     "DEFAULT_PARTITION_NAME",
@@ -21,6 +22,7 @@ __all__ = [
     "KeyColumns",
     "PartitionKey",
     "bind",
+    "bind_table_filter",
     "evaluate",
     "evaluate_expression",
     "parse_filter",
