@@ -1,34 +1,205 @@
-"""Locks, transactions, write ids and compactions: each spelling goes to the transaction store as it came."""
+"""Transactions, write ids, locks and compactions: each call goes to the transaction store as it came."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.server.handlers.names import table_name
+from hms_cache.store.partition_names import make_partition_name
+from hms_cache.store.txn.write_notifications import TableWrite
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CompactionRequest,
+    FindNextCompactRequest,
+    WriteNotificationLogBatchResponse,
+    WriteNotificationLogRequest,
+    WriteNotificationLogResponse,
+)
 
 handlers = HandlerTable()
 
 
-@handlers.write("lock", audit=lambda a: "lock")
-def lock(call: Call, arguments: Any) -> Any:
-    return call.stores.transactions.lock(arguments.rqst)
+def _forward(method: str, argument: str, store_method: str | None = None) -> Callable[[Call, Any], Any]:
+    """A handler that hands the one request struct on."""
+
+    def forward(call: Call, arguments: Any) -> Any:
+        return getattr(call.stores.transactions, store_method or method)(getattr(arguments, argument))
+
+    return forward
 
 
-@handlers.write("check_lock")
-def check_lock(call: Call, arguments: Any) -> Any:
-    return call.stores.transactions.check_lock(arguments.rqst)
+def _nothing(method: str) -> Callable[[Call, Any], Any]:
+    """A handler without arguments."""
+
+    def ask(call: Call, arguments: Any) -> Any:
+        return getattr(call.stores.transactions, method)()
+
+    return ask
 
 
-@handlers.write("unlock")
-def unlock(call: Call, arguments: Any) -> None:
-    call.stores.transactions.unlock(arguments.rqst)
+READS = {
+    "get_open_txns_req": "getOpenTxnsRequest",
+    "get_valid_write_ids": "rqst",
+    "get_max_allocated_table_write_id": "rqst",
+    "show_locks": "rqst",
+    "show_compact": "rqst",
+    "get_latest_committed_compaction_info": "rqst",
+    "get_all_write_event_info": "request",
+    "find_columns_with_stats": "cr",
+}
+WRITES = {
+    "open_txns": "rqst",
+    "abort_txn": "rqst",
+    "commit_txn": "rqst",
+    "repl_tbl_writeid_state": "rqst",
+    "allocate_table_write_ids": "rqst",
+    "seed_write_id": "rqst",
+    "seed_txn_id": "rqst",
+    "heartbeat": "ids",
+    "heartbeat_txn_range": "txns",
+    "add_dynamic_partitions": "rqst",
+    "lock": "rqst",
+    "check_lock": "rqst",
+    "unlock": "rqst",
+    "compact2": "rqst",
+    "find_next_compact2": "rqst",
+    "mark_cleaned": "cr",
+    "mark_compacted": "cr",
+    "mark_failed": "cr",
+    "mark_refused": "cr",
+    "update_compaction_metrics_data": "data",
+    "remove_compaction_metrics_data": "request",
+}
+"""Methods whose one argument is what the store takes: method to the name of the argument."""
+
+for _method, _argument in READS.items():
+    handlers.read(_method, audit=lambda a, name=_method: name)(_forward(_method, _argument))
+for _method, _argument in WRITES.items():
+    handlers.write(_method, audit=lambda a, name=_method: name)(_forward(_method, _argument))
+handlers.read("get_open_txns")(_nothing("get_open_txns"))
+handlers.read("get_open_txns_info")(_nothing("get_open_txns_info"))
+handlers.write("abort_Compactions", audit=lambda a: "abort_Compactions")(
+    _forward("abort_Compactions", "rqst", "abort_compactions")
+)
 
 
-@handlers.read("show_locks")
-def show_locks(call: Call, arguments: Any) -> Any:
-    return call.stores.transactions.show_locks(arguments.rqst)
+@handlers.write("abort_txns", audit=lambda a: f"abort_txns: {a.rqst.txn_ids}")
+def abort_txns(call: Call, arguments: Any) -> None:
+    """Aborts what can be aborted; the store's list of those it did has no place in the reply."""
+    call.stores.transactions.abort_txns(arguments.rqst)
 
 
-@handlers.write("heartbeat")
-def heartbeat(call: Call, arguments: Any) -> None:
-    call.stores.transactions.heartbeat(arguments.ids)
+@handlers.read("get_latest_txnid_in_conflict")
+def get_latest_txnid_in_conflict(call: Call, arguments: Any) -> int:
+    return int(call.stores.transactions.get_latest_txnid_in_conflict(arguments.txnId))
+
+
+@handlers.read("get_replayed_txns_for_policy")
+def get_replayed_txns_for_policy(call: Call, arguments: Any) -> Any:
+    return call.stores.transactions.get_replayed_txns_for_policy(arguments.policyName)
+
+
+@handlers.write("add_write_ids_to_min_history")
+def add_write_ids_to_min_history(call: Call, arguments: Any) -> None:
+    call.stores.transactions.add_write_ids_to_min_history(arguments.txnId, arguments.writeIds or {})
+
+
+# Materialized views
+
+
+@handlers.write("get_lock_materialization_rebuild")
+def get_lock_materialization_rebuild(call: Call, arguments: Any) -> Any:
+    name = table_name(arguments.dbName, arguments.tableName)
+    return call.stores.transactions.get_lock_materialization_rebuild(name.database, name.table, arguments.txnId)
+
+
+@handlers.write("get_lock_materialization_rebuild_req")
+def get_lock_materialization_rebuild_req(call: Call, arguments: Any) -> Any:
+    request = arguments.req
+    name = table_name(request.dbName, request.tableName)
+    return call.stores.transactions.get_lock_materialization_rebuild(name.database, name.table, request.tnxId)
+
+
+@handlers.write("heartbeat_lock_materialization_rebuild")
+def heartbeat_lock_materialization_rebuild(call: Call, arguments: Any) -> bool:
+    name = table_name(arguments.dbName, arguments.tableName)
+    return bool(
+        call.stores.transactions.heartbeat_lock_materialization_rebuild(name.database, name.table, arguments.txnId)
+    )
+
+
+@handlers.write("heartbeat_lock_materialization_rebuild_req")
+def heartbeat_lock_materialization_rebuild_req(call: Call, arguments: Any) -> bool:
+    request = arguments.req
+    name = table_name(request.dbName, request.tableName)
+    return bool(
+        call.stores.transactions.heartbeat_lock_materialization_rebuild(name.database, name.table, request.tnxId)
+    )
+
+
+@handlers.read("get_materialization_invalidation_info")
+def get_materialization_invalidation_info(call: Call, arguments: Any) -> Any:
+    return call.stores.transactions.get_materialization_invalidation_info(
+        arguments.creation_metadata, arguments.validTxnList
+    )
+
+
+# Compactions whose arguments are no struct
+
+
+@handlers.write("compact")
+def compact(call: Call, arguments: Any) -> None:
+    """The older spelling, which cannot tell the client what became of its request."""
+    request: CompactionRequest = arguments.rqst
+    call.stores.transactions.compact2(request)
+
+
+@handlers.write("find_next_compact")
+def find_next_compact(call: Call, arguments: Any) -> Any:
+    return call.stores.transactions.find_next_compact2(FindNextCompactRequest(workerId=arguments.workerId))
+
+
+@handlers.write("submit_for_cleanup")
+def submit_for_cleanup(call: Call, arguments: Any) -> bool:
+    return bool(call.stores.transactions.submit_for_cleanup(arguments.o1, arguments.o2, arguments.o3))
+
+
+@handlers.write("update_compactor_state")
+def update_compactor_state(call: Call, arguments: Any) -> None:
+    call.stores.transactions.update_compactor_state(arguments.cr, arguments.txn_id)
+
+
+@handlers.write("set_hadoop_jobid")
+def set_hadoop_jobid(call: Call, arguments: Any) -> None:
+    call.stores.transactions.set_hadoop_jobid(arguments.jobId, arguments.cq_id)
+
+
+# What a transaction wrote
+
+
+def _table_write(call: Call, request: WriteNotificationLogRequest, catalog: str | None = None) -> TableWrite:
+    name = table_name(request.db, request.table, catalog)
+    table = call.stores.raw.get_table(*name)
+    partition = None
+    partition_name = ""
+    if request.partitionVals:
+        keys = [key.name for key in table.partitionKeys or ()]
+        partition_name = make_partition_name(keys, request.partitionVals)
+        partition = call.stores.raw.get_partition(*name, request.partitionVals)
+    return TableWrite(request.txnId, request.writeId, table, partition, partition_name, request.fileInfo)
+
+
+@handlers.write("add_write_notification_log")
+def add_write_notification_log(call: Call, arguments: Any) -> WriteNotificationLogResponse:
+    call.stores.transactions.add_write_notifications([_table_write(call, arguments.rqst)])
+    return WriteNotificationLogResponse()
+
+
+@handlers.write("add_write_notification_log_in_batch")
+def add_write_notification_log_in_batch(call: Call, arguments: Any) -> WriteNotificationLogBatchResponse:
+    """Writes to one table, logged in one transaction."""
+    request = arguments.rqst
+    writes = [_table_write(call, one, request.catalog) for one in request.requestList or ()]
+    call.stores.transactions.add_write_notifications(writes)
+    return WriteNotificationLogBatchResponse()
