@@ -38,6 +38,11 @@ def _nothing(method: str) -> Callable[[Call, Any], Any]:
     return ask
 
 
+def _named(method: str) -> Callable[[Any], str]:
+    """Audit text: the method's name alone."""
+    return lambda arguments: method
+
+
 READS = {
     "get_open_txns_req": "getOpenTxnsRequest",
     "get_valid_write_ids": "rqst",
@@ -74,9 +79,9 @@ WRITES = {
 """Methods whose one argument is what the store takes: method to the name of the argument."""
 
 for _method, _argument in READS.items():
-    handlers.read(_method, audit=lambda a, name=_method: name)(_forward(_method, _argument))
+    handlers.read(_method, audit=_named(_method))(_forward(_method, _argument))
 for _method, _argument in WRITES.items():
-    handlers.write(_method, audit=lambda a, name=_method: name)(_forward(_method, _argument))
+    handlers.write(_method, audit=_named(_method))(_forward(_method, _argument))
 handlers.read("get_open_txns")(_nothing("get_open_txns"))
 handlers.read("get_open_txns_info")(_nothing("get_open_txns_info"))
 handlers.write("abort_Compactions", audit=lambda a: "abort_Compactions")(
