@@ -8,16 +8,14 @@ from hms_cache.clock import Clock
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.database import Database
 from hms_cache.store.settings import StoreSettings
-from hms_cache.store.transactions import Writer
 from hms_cache.store.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)
 class StoreContext:
-    """The parts that `ObjectStore` hands to its entities (`Databases`, `Tables`, `Partitions`, …). Shared by threads."""
+    """The parts that `ObjectStore` hands to its entities (`Databases`, `Tables`, …). Shared by threads."""
 
     database: Database
-    writer: Writer
     messages: MessageBuilder
     warehouse: Warehouse
     settings: StoreSettings

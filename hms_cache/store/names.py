@@ -70,7 +70,7 @@ def name_pattern(pattern: str) -> re.Pattern[str]:
     """
     texts = []
     for alternative in _alternatives(pattern):
-        expression = []
+        expression: list[str] = []
         for character in alternative:
             if character == "*":
                 # ".*" arrives from callers that think in regular expressions; after a dot the star only extends it.

@@ -153,7 +153,7 @@ def write_parameters(
     gone = [key for key, value in before.items() if wanted.get(key) != value]
     new = [{owner_column: owner_id, "PARAM_KEY": k, "PARAM_VALUE": v} for k, v in wanted.items() if before.get(k) != v]
     # Rows with null values were not read; their keys may be among the new ones.
-    stale = sorted({*gone, *(row["PARAM_KEY"] for row in new)})
+    stale = sorted({*gone, *(str(row["PARAM_KEY"]) for row in new)})
     for start in range(0, len(stale), _MANY_IDS):
         connection.execute(
             delete(table).where(

@@ -137,7 +137,7 @@ def _arm(kind: int, owner: Any, ids: str, position: Any, *texts: Any) -> Select[
     ).where(owner.in_(bindparam(ids, expanding=True)))
 
 
-_NO_POSITION = literal_column("0")
+_NO_POSITION: Any = literal_column("0")
 _DETAILS = union_all(
     # The first branch gives the columns of the result their types.
     _arm(

@@ -50,6 +50,14 @@ class WarehouseChanges:
         self._warehouse.rename_directory(source, destination)
         self._transaction.on_rollback(lambda: self._warehouse.rename_directory(destination, source))
 
+    def write_file(self, location: Location, content: bytes) -> None:
+        """Writes a small file now, its directories included; undone by deleting it. Raises MetaException."""
+        if not self._warehouse.manages_files:
+            return
+        self.make_directory(location.parent)
+        self._transaction.on_rollback(lambda: self._warehouse.delete_file(location))
+        self._warehouse.write_file(location, content)
+
     def delete_directory_after_commit(self, location: Location, *, skip_trash: bool) -> None:
         """Plans the deletion of a directory with all in it."""
         self._transaction.after_commit(lambda: self._warehouse.delete_directory(location, skip_trash=skip_trash))

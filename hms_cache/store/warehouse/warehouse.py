@@ -207,6 +207,19 @@ class Warehouse:
             if name and not _is_hidden(name):
                 self.delete_directory(location.child(name), skip_trash=skip_trash)
 
+    def write_file(self, location: Location, content: bytes) -> None:
+        """Writes a file, replacing one that is there."""
+        file_system, path = self._open(location)
+        with _translated(f"Cannot write {location}"):
+            file_system.pipe_file(path, content)
+
+    def delete_file(self, location: Location) -> None:
+        """Deletes one file; nothing there is fine."""
+        file_system, path = self._open(location)
+        with _translated(f"Cannot delete {location}"):
+            if file_system.isfile(path):
+                file_system.rm_file(path)
+
     def directory_statistics(self, location: Location) -> DirectoryStatistics:
         """Number and size of the visible files below a directory; none when it is absent."""
         file_system, path = self._open(location)

@@ -1,0 +1,126 @@
+"""Parameters with a meaning: basic statistics, their accuracy, DDL time, environment contexts.
+
+Facts: `StatsSetupConst`, `MetaStoreServerUtils.updateTableStatsSlow`, `populateQuickStats`, `requireCalStats` (4.0).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, MutableMapping
+
+from hms_cache.store.warehouse import DirectoryStatistics
+from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext
+
+DDL_TIME = "transient_lastDdlTime"
+COLUMN_STATS_ACCURATE = "COLUMN_STATS_ACCURATE"
+DO_NOT_UPDATE_STATS = "DO_NOT_UPDATE_STATS"
+DO_NOT_POPULATE_QUICK_STATS = "DO_NOT_POPULATE_QUICK_STATS"
+STATS_GENERATED = "STATS_GENERATED"
+CASCADE = "CASCADE"
+NUM_FILES = "numFiles"
+TOTAL_SIZE = "totalSize"
+NUM_ERASURE_CODED_FILES = "numFilesErasureCoded"
+FAST_STATISTICS = (NUM_FILES, TOTAL_SIZE, NUM_ERASURE_CODED_FILES)
+SUPPORTED_STATISTICS = (NUM_FILES, "numRows", TOTAL_SIZE, "rawDataSize", NUM_ERASURE_CODED_FILES)
+
+_BASIC, _COLUMNS = "BASIC_STATS", "COLUMN_STATS"
+
+
+def context_properties(context: EnvironmentContext | None) -> Mapping[str, str]:
+    """The context's properties, empty when there is none."""
+    return (context.properties if context is not None else None) or {}
+
+
+def is_context_true(context: EnvironmentContext | None, key: str) -> bool:
+    """Whether the context says `true` for the key, in any case."""
+    return str(context_properties(context).get(key, "")).lower() == "true"
+
+
+def set_ddl_time(parameters: MutableMapping[str, str], now_s: int) -> None:
+    """Sets the DDL time unless there is one."""
+    if not parameters.get(DDL_TIME):
+        parameters[DDL_TIME] = str(now_s)
+
+
+def has_fast_statistics(parameters: Mapping[str, str]) -> bool:
+    """Whether all that a look at the directory would tell is there."""
+    return all(key in parameters for key in FAST_STATISTICS)
+
+
+def put_directory_statistics(parameters: MutableMapping[str, str], found: DirectoryStatistics) -> None:
+    """Writes what a look at the directory tells."""
+    parameters[NUM_FILES] = str(found.file_count)
+    parameters[TOTAL_SIZE] = str(found.total_size_bytes)
+    parameters[NUM_ERASURE_CODED_FILES] = "0"
+
+
+def take_do_not_update(parameters: MutableMapping[str, str]) -> bool:
+    """Removes the transient parameter DO_NOT_UPDATE_STATS; whether it said true."""
+    return parameters.pop(DO_NOT_UPDATE_STATS, "").lower() == "true"
+
+
+def accuracy(parameters: Mapping[str, str]) -> dict[str, object]:
+    """COLUMN_STATS_ACCURATE as a map; what is no JSON object counts as: nothing is accurate, `TRUE` (of old writers)
+    as: the basic statistics are."""
+    text = parameters.get(COLUMN_STATS_ACCURATE)
+    if not text:
+        return {}
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if isinstance(found, dict):
+        return found
+    return {_BASIC: "true"} if text.upper() == "TRUE" else {}
+
+
+def are_basic_statistics_accurate(parameters: Mapping[str, str]) -> bool:
+    """Whether the parameters claim that the basic statistics are up to date."""
+    return str(accuracy(parameters).get(_BASIC, "")).lower() == "true"
+
+
+def set_basic_statistics_accurate(parameters: MutableMapping[str, str], accurate: bool) -> None:
+    """Claims it, or takes back every claim of accuracy."""
+    if not accurate:
+        parameters.pop(COLUMN_STATS_ACCURATE, None)
+        return
+    _write(parameters, {**accuracy(parameters), _BASIC: "true"})
+
+
+def clear_column_statistics_accurate(parameters: MutableMapping[str, str]) -> None:
+    """Takes back the claims about columns."""
+    if COLUMN_STATS_ACCURATE in parameters:
+        state = accuracy(parameters)
+        state.pop(_COLUMNS, None)
+        _write(parameters, state)
+
+
+def remove_columns_from_accuracy(parameters: MutableMapping[str, str] | None, columns: Iterable[str]) -> None:
+    """Takes back the claims about these columns."""
+    if parameters is None or COLUMN_STATS_ACCURATE not in parameters:
+        return
+    state = accuracy(parameters)
+    claims = state.get(_COLUMNS)
+    if isinstance(claims, dict):
+        for column in columns:
+            claims.pop(column, None)
+        if not claims:
+            state.pop(_COLUMNS)
+    _write(parameters, state)
+
+
+def _write(parameters: MutableMapping[str, str], state: Mapping[str, object]) -> None:
+    # Jackson writes the keys in alphabetical order and without blanks; an empty state is written as such.
+    parameters[COLUMN_STATS_ACCURATE] = json.dumps(state, sort_keys=True, separators=(",", ":"))
+
+
+def update_directory_statistics(
+    parameters: MutableMapping[str, str],
+    directory_statistics: DirectoryStatistics | None,
+    context: EnvironmentContext | None,
+) -> None:
+    """Writes the statistics of an existing directory (None: not asked for) and what they are worth."""
+    if directory_statistics is not None:
+        put_directory_statistics(parameters, directory_statistics)
+    is_task = context_properties(context).get(STATS_GENERATED) == "TASK"
+    set_basic_statistics_accurate(parameters, is_task)

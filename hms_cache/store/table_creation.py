@@ -1,0 +1,352 @@
+"""Creating tables. Facts: `HMSHandler.create_table_core`, `ObjectStore.createTable` (Hive 4.0)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.store.column_types import invalid_type
+from hms_cache.store.constraints import add_constraints_of_new_table
+from hms_cache.store.context import StoreContext
+from hms_cache.store.database_rows import DatabaseRow, require_database
+from hms_cache.store.names import DEFAULT_CATALOG, is_valid_name, normalize_identifier
+from hms_cache.store.parameters import (
+    DO_NOT_POPULATE_QUICK_STATS,
+    DO_NOT_UPDATE_STATS,
+    has_fast_statistics,
+    is_context_true,
+    set_ddl_time,
+    take_do_not_update,
+    update_directory_statistics,
+)
+from hms_cache.store.schema import (
+    MV_CREATION_METADATA,
+    MV_TABLES_USED,
+    PARTITION_KEYS,
+    TABLE_PARAMS,
+    TBL_PRIVS,
+    TBLS,
+)
+from hms_cache.store.storage_descriptor_writes import insert_storage_descriptors, write_parameters
+from hms_cache.store.table_kinds import is_external, is_view, stored_type
+from hms_cache.store.table_rows import MATERIALIZED_VIEW, read_table
+from hms_cache.store.transactions import WriteTransaction, run_write
+from hms_cache.store.warehouse import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    CreationMetadata,
+    DatabaseType,
+    EnvironmentContext,
+    FieldSchema,
+    InvalidObjectException,
+    MetaException,
+    PrincipalPrivilegeSet,
+    PrincipalType,
+    SQLAllTableConstraints,
+    Table,
+)
+
+_CREATED_BY_CTAS = "created_with_ctas"
+"""A parameter that only tells the server how the table came about; never stored."""
+
+_AUTHORIZER = "SQL"
+"""Which authorization the privileges that come with a table belong to."""
+
+
+class TableCreation:
+    """`create_table`."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+
+    def create_table(
+        self,
+        table: Table,
+        *,
+        environment_context: EnvironmentContext | None = None,
+        constraints: SQLAllTableConstraints | None = None,
+    ) -> None:
+        """See `TableStore.create_table`."""
+        new = copy.deepcopy(table)
+        self._check(new)
+        privileges, new.privileges = new.privileges, None
+
+        def create(transaction: WriteTransaction) -> None:
+            # Each attempt begins with what the client sent.
+            self._create(transaction, copy.deepcopy(new), privileges, environment_context, constraints)
+
+        run_write(
+            self._context.database,
+            create,
+            ids={"MTable": 1, "MStorageDescriptor": 1, "MSerDeInfo": 1, "MColumnDescriptor": 1},
+        )
+
+    def _check(self, table: Table) -> None:
+        """Checks what needs no database and normalizes names."""
+        if table.dbName is None:
+            raise MetaException("Null database name is not allowed")
+        special = self._context.settings.special_characters_in_table_names
+        if not is_valid_name(table.tableName, special_characters=special):
+            raise InvalidObjectException(f"{table.tableName} is not a valid object name")
+        if table.sd is None:
+            raise InvalidObjectException(f"Table {table.tableName} has no storage descriptor")
+        table.tableName = normalize_identifier(table.tableName)
+        table.dbName = normalize_identifier(table.dbName)
+        table.catName = normalize_identifier(table.catName or DEFAULT_CATALOG)
+        table.parameters = dict(table.parameters or {})
+        table.parameters.pop(_CREATED_BY_CTAS, None)
+        table.partitionKeys = lower_columns(table.partitionKeys)
+        table.sd.cols = lower_columns(table.sd.cols)
+        _check_columns(table)
+        table.tableType = stored_type(table)
+        table.ownerType = table.ownerType or PrincipalType.USER
+        table.temporary = None
+        table.colStats = None
+        table.rewriteEnabled = bool(table.rewriteEnabled)
+
+    def _create(
+        self,
+        transaction: WriteTransaction,
+        table: Table,
+        privileges: PrincipalPrivilegeSet | None,
+        environment_context: EnvironmentContext | None,
+        constraints: SQLAllTableConstraints | None,
+    ) -> None:
+        connection = transaction.connection
+        database = require_database(connection, table.catName, table.dbName)
+        if database.database.type == DatabaseType.REMOTE:
+            raise MetaException(f"Create table in REMOTE database {table.dbName} is not allowed")
+        exists_already = AlreadyExistsException(f"Table {_full_name(table)} already exists")
+        if table_id_of(connection, database.database_id, table.tableName) is not None:
+            raise exists_already
+        self._place(transaction, table, database, environment_context)
+        table.createTime = self._context.now_s()
+        set_ddl_time(table.parameters, table.createTime)
+        table.parameters = dict(sorted(table.parameters.items()))
+        try:
+            table.id = insert_table(transaction, table, database.database_id)
+        except IntegrityError as error:
+            raise exists_already from error
+        _insert_privileges(transaction, table.id, privileges, table.createTime)
+        if table.tableType == MATERIALIZED_VIEW and table.creationMetadata is not None:
+            insert_creation_metadata(transaction, table.creationMetadata)
+        transaction.append_event(self._context.messages.build_create_table(table))
+        if constraints is not None:
+            add_constraints_of_new_table(self._context, transaction, table, constraints)
+
+    def _place(
+        self,
+        transaction: WriteTransaction,
+        table: Table,
+        database: DatabaseRow,
+        environment_context: EnvironmentContext | None,
+    ) -> None:
+        """Gives the table its location, makes the directory, and looks at one that was there."""
+        transient = take_do_not_update(table.parameters)
+        if is_view(table):
+            return
+        warehouse = self._context.warehouse
+        if table.sd.location:
+            location = warehouse.location(table.sd.location)
+            if location.is_root:
+                raise InvalidObjectException(f"{table.tableName} location must not be root path")
+        else:
+            location = warehouse.default_table_location(database.database, table.tableName, external=is_external(table))
+        table.sd.location = str(location)
+        made = warehouse.changes(transaction).make_directory(location)
+        wanted = (
+            self._context.settings.statistics_auto_gather
+            and not transient
+            and not is_context_true(environment_context, DO_NOT_UPDATE_STATS)
+        )
+        if wanted and not made and not table.partitionKeys and warehouse.manages_files:
+            self._add_statistics(table, location, environment_context)
+
+    def _add_statistics(self, table: Table, location: Location, environment_context: EnvironmentContext | None) -> None:
+        if has_fast_statistics(table.parameters):
+            return
+        is_wanted = not is_context_true(environment_context, DO_NOT_POPULATE_QUICK_STATS)
+        found = self._context.warehouse.directory_statistics(location) if is_wanted else None
+        update_directory_statistics(table.parameters, found, environment_context)
+
+
+def table_id_of(connection: Connection, database_id: int, name: str) -> int | None:
+    """TBL_ID of a table of the database, None when there is none."""
+    found: int | None = connection.execute(
+        select(TBLS.c.TBL_ID).where(TBLS.c.DB_ID == database_id, TBLS.c.TBL_NAME == name)
+    ).scalar()
+    return found
+
+
+def table_values(table: Table) -> dict[str, Any]:
+    """The columns of TBLS that come from the struct itself."""
+    write_id = table.writeId if table.writeId is not None and table.writeId > 0 else 0
+    return {
+        "CREATE_TIME": table.createTime or 0,
+        "LAST_ACCESS_TIME": table.lastAccessTime or 0,
+        "OWNER": table.owner,
+        "OWNER_TYPE": PrincipalType._VALUES_TO_NAMES[table.ownerType or PrincipalType.USER],
+        "RETENTION": table.retention or 0,
+        "TBL_NAME": table.tableName,
+        "TBL_TYPE": table.tableType,
+        "VIEW_EXPANDED_TEXT": table.viewExpandedText,
+        "VIEW_ORIGINAL_TEXT": table.viewOriginalText,
+        "IS_REWRITE_ENABLED": bool(table.rewriteEnabled),
+        "WRITE_ID": write_id,
+    }
+
+
+def insert_table(transaction: WriteTransaction, table: Table, database_id: int) -> int:
+    """Inserts a table with its descriptor, keys and parameters; returns its TBL_ID.
+
+    IntegrityError when the name is taken.
+    """
+    connection = transaction.connection
+    [sd_id] = insert_storage_descriptors(transaction, [table.sd])
+    table_id = transaction.id("MTable")
+    connection.execute(
+        insert(TBLS).values({"TBL_ID": table_id, "DB_ID": database_id, "SD_ID": sd_id, **table_values(table)})
+    )
+    write_parameters(connection, TABLE_PARAMS, "TBL_ID", table_id, {}, table.parameters)
+    insert_partition_keys(connection, table_id, table.partitionKeys)
+    return table_id
+
+
+def insert_partition_keys(connection: Connection, table_id: int, keys: list[FieldSchema] | None) -> None:
+    """Inserts the partition keys of a table."""
+    if keys:
+        connection.execute(
+            insert(PARTITION_KEYS),
+            [
+                {
+                    "TBL_ID": table_id,
+                    "PKEY_COMMENT": key.comment,
+                    "PKEY_NAME": key.name.lower(),
+                    "PKEY_TYPE": key.type,
+                    "INTEGER_IDX": position,
+                }
+                for position, key in enumerate(keys)
+            ],
+        )
+
+
+def insert_creation_metadata(transaction: WriteTransaction, metadata: CreationMetadata) -> None:
+    """Stores what a materialized view was built from. Raises MetaException for a source table that does not exist."""
+    connection = transaction.connection
+    sources = _source_tables(connection, metadata)
+    metadata_id = transaction.id("MCreationMetadata")
+    connection.execute(
+        insert(MV_CREATION_METADATA).values(
+            {
+                "MV_CREATION_METADATA_ID": metadata_id,
+                "CAT_NAME": normalize_identifier(metadata.catName or DEFAULT_CATALOG),
+                "DB_NAME": normalize_identifier(metadata.dbName),
+                "TBL_NAME": normalize_identifier(metadata.tblName),
+                "TXN_LIST": metadata.validTxnList,
+                "MATERIALIZATION_TIME": metadata.materializationTime or 0,
+            }
+        )
+    )
+    if sources:
+        connection.execute(
+            insert(MV_TABLES_USED),
+            [
+                {
+                    "MV_CREATION_METADATA_ID": metadata_id,
+                    "TBL_ID": table_id,
+                    "INSERTED_COUNT": counts[0],
+                    "UPDATED_COUNT": counts[1],
+                    "DELETED_COUNT": counts[2],
+                }
+                for table_id, counts in sources.items()
+            ],
+        )
+
+
+def _source_tables(connection: Connection, metadata: CreationMetadata) -> dict[int, tuple[int, int, int]]:
+    """TBL_ID and changed-row counters of the tables a view uses: 4.x names them in `sourceTables`, 3.1 in
+    `tablesUsed`."""
+    names: dict[tuple[str, str, str], tuple[int, int, int]] = {}
+    for full_name in sorted(metadata.tablesUsed or ()):
+        parts = [normalize_identifier(part) for part in full_name.split(".")]
+        catalog, database, table = parts if len(parts) == 3 else (DEFAULT_CATALOG, *parts[-2:])
+        names[(catalog, database, table)] = (0, 0, 0)
+    for source in metadata.sourceTables or ():
+        key = (source.table.catName or DEFAULT_CATALOG, source.table.dbName, source.table.tableName)
+        counts = (source.insertedCount or 0, source.updatedCount or 0, source.deletedCount or 0)
+        names[tuple(normalize_identifier(part) for part in key)] = counts  # type: ignore[index]
+    found = {}
+    for (catalog, database, table), counts in names.items():
+        row = read_table(connection, catalog, database, table)
+        if row is None:
+            raise MetaException(f"hive.{database}.{table} table not found")
+        found[row.table_id] = counts
+    return dict(sorted(found.items()))
+
+
+def _insert_privileges(
+    transaction: WriteTransaction, table_id: int, privileges: PrincipalPrivilegeSet | None, now_s: int
+) -> None:
+    if privileges is None:
+        return
+    granted = [
+        (principal, kind, grant)
+        for kind, grants in (
+            ("USER", privileges.userPrivileges),
+            ("GROUP", privileges.groupPrivileges),
+            ("ROLE", privileges.rolePrivileges),
+        )
+        for principal, some in sorted((grants or {}).items())
+        for grant in some
+    ]
+    if not granted:
+        return
+    ids = transaction.ids("MTablePrivilege", len(granted))
+    transaction.connection.execute(
+        insert(TBL_PRIVS),
+        [
+            {
+                "TBL_GRANT_ID": grant_id,
+                "CREATE_TIME": now_s,
+                "GRANT_OPTION": int(bool(grant.grantOption)),
+                "GRANTOR": grant.grantor,
+                "GRANTOR_TYPE": PrincipalType._VALUES_TO_NAMES[grant.grantorType or PrincipalType.USER],
+                "PRINCIPAL_NAME": principal,
+                "PRINCIPAL_TYPE": kind,
+                "TBL_PRIV": grant.privilege,
+                "TBL_ID": table_id,
+                "AUTHORIZER": _AUTHORIZER,
+            }
+            for grant_id, (principal, kind, grant) in zip(ids, granted, strict=True)
+        ],
+    )
+
+
+def lower_columns(columns: list[FieldSchema] | None) -> list[FieldSchema]:
+    """The columns with their names as stored."""
+    return [FieldSchema(column.name.lower(), column.type, column.comment) for column in columns or ()]
+
+
+def _check_columns(table: Table) -> None:
+    """Raises InvalidObjectException for types Hive does not know, names twice, and skew on no column."""
+    wrong = invalid_type(table.sd.cols)
+    if wrong is not None:
+        raise InvalidObjectException(f"Invalid column {wrong}")
+    wrong = invalid_type(table.partitionKeys)
+    if wrong is not None:
+        raise InvalidObjectException(f"Invalid partition column {wrong}")
+    keys = [key.name for key in table.partitionKeys]
+    if len(set(keys)) < len(keys):
+        raise InvalidObjectException(f"Invalid partition column names: {keys} name one more than once")
+    skew = table.sd.skewedInfo
+    names = {column.name for column in table.sd.cols}
+    missing = [name for name in (skew.skewedColNames if skew else None) or () if name.lower() not in names]
+    if missing:
+        raise InvalidObjectException(f"Invalid skew column [{', '.join(missing)}]")
+
+
+def _full_name(table: Table) -> str:
+    return f"{table.catName}.{table.dbName}.{table.tableName}"

@@ -1,0 +1,259 @@
+"""Dropping tables. Facts: `HMSHandler.drop_table_core`, `ObjectStore.dropTable` (Hive 4.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, or_, select
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.store.bulk_writes import delete_ids
+from hms_cache.store.context import StoreContext
+from hms_cache.store.errors import RetryableConflict
+from hms_cache.store.names import normalize_identifier
+from hms_cache.store.schema import (
+    DBS,
+    KEY_CONSTRAINTS,
+    MV_CREATION_METADATA,
+    MV_TABLES_USED,
+    PART_COL_PRIVS,
+    PART_COL_STATS,
+    PART_PRIVS,
+    PARTITION_KEY_VALS,
+    PARTITION_KEYS,
+    PARTITION_PARAMS,
+    PARTITIONS,
+    TAB_COL_STATS,
+    TABLE_PARAMS,
+    TBL_COL_PRIVS,
+    TBL_PRIVS,
+    TBLS,
+)
+from hms_cache.store.storage_descriptor_writes import delete_storage_descriptors
+from hms_cache.store.table_kinds import is_data_owned, is_transactional, is_trash_skipped
+from hms_cache.store.table_rows import MATERIALIZED_VIEW, TableRow, read_table, read_tables
+from hms_cache.store.transactions import WriteTransaction, run_write
+from hms_cache.store.txn.name_changes import ObjectName, drop_from_transaction_tables
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Database,
+    EnvironmentContext,
+    MetaException,
+    NoSuchObjectException,
+)
+
+_PARTITIONS_AT_ONCE = 5_000
+"""Partitions deleted per round: bounds memory and statement length; a table of any size is one transaction all the
+same."""
+
+_TABLES_AT_ONCE = 500
+"""Tables read per round when a database is dropped: their events hold whole images."""
+
+_CHILDREN_OF_PARTITION = (
+    PARTITION_PARAMS.c.PART_ID,
+    PARTITION_KEY_VALS.c.PART_ID,
+    PART_COL_STATS.c.PART_ID,
+    PART_PRIVS.c.PART_ID,
+    PART_COL_PRIVS.c.PART_ID,
+)
+_CHILDREN_OF_TABLE = (
+    TABLE_PARAMS.c.TBL_ID,
+    PARTITION_KEYS.c.TBL_ID,
+    TBL_PRIVS.c.TBL_ID,
+    TBL_COL_PRIVS.c.TBL_ID,
+    TAB_COL_STATS.c.TBL_ID,
+)
+
+_LOCK = (
+    select(TBLS.c.TBL_ID)
+    .where(
+        TBLS.c.TBL_NAME == bindparam("table"),
+        TBLS.c.DB_ID
+        == select(DBS.c.DB_ID)
+        .where(DBS.c.NAME == bindparam("database"), DBS.c.CTLG_NAME == bindparam("catalog"))
+        .scalar_subquery(),
+    )
+    .with_for_update()
+)
+
+_PARTITION_BATCH = (
+    select(PARTITIONS.c.PART_ID, PARTITIONS.c.SD_ID)
+    .where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
+    .order_by(PARTITIONS.c.PART_ID)
+    .limit(_PARTITIONS_AT_ONCE)
+)
+
+
+def lock_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow | None:
+    """Locks the table's row until the transaction ends, then reads the table; None when there is none.
+
+    Additions of partitions wait for it too: their foreign key shares a lock on the same row.
+    """
+    names = {"catalog": catalog, "database": database, "table": table}
+    if connection.execute(_LOCK, names).first() is None:
+        return None
+    return read_table(connection, catalog, database, table)
+
+
+class TableDrops:
+    """`drop_table`."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+
+    def drop_table(
+        self,
+        catalog: str,
+        database: str,
+        name: str,
+        *,
+        delete_data: bool,
+        environment_context: EnvironmentContext | None = None,
+        if_exists: bool = False,
+    ) -> None:
+        """See `TableStore.drop_table`."""
+        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(name)
+        skip_trash = is_purge_asked(environment_context)
+
+        def drop(transaction: WriteTransaction) -> None:
+            found = lock_table(transaction.connection, *names)
+            if found is None:
+                if if_exists:
+                    return
+                raise NoSuchObjectException(f"{'.'.join(names)} table not found")
+            _require_unused(transaction.connection, [found])
+            if is_transactional(found.table):
+                drop_from_transaction_tables(transaction.connection, ObjectName(names[1], names[2]), catalog=names[0])
+            delete_tables(transaction.connection, [found])
+            transaction.append_event(self._context.messages.build_drop_table(found.table))
+            if delete_data:
+                _plan_deletion(self._context, transaction, found, skip_trash=skip_trash)
+
+        run_write(self._context.database, drop)
+
+
+def is_purge_asked(environment_context: EnvironmentContext | None) -> bool:
+    """Whether the client says `ifPurge`: data goes for good, not to the trash."""
+    properties: Mapping[str, str] = (environment_context.properties if environment_context else None) or {}
+    return properties.get("ifPurge", "").lower() == "true"
+
+
+def drop_tables_of_database(
+    context: StoreContext, transaction: WriteTransaction, database: Database, database_id: int, *, delete_data: bool
+) -> list[TableRow]:
+    """Drops all tables of a database, materialized views first, an event each; plans the deletion of their data.
+
+    Returns the tables whose data stays (external without purge). Raises MetaException when a materialized view of
+    another database uses one.
+    """
+    connection = transaction.connection
+    rows = connection.execute(
+        select(TBLS.c.TBL_NAME, TBLS.c.TBL_TYPE).where(TBLS.c.DB_ID == database_id).with_for_update()
+    ).all()
+    drop_from_transaction_tables(connection, ObjectName(str(database.name)), catalog=str(database.catalogName))
+    views = sorted(name for name, kind in rows if kind == MATERIALIZED_VIEW)
+    others = sorted(name for name, kind in rows if kind != MATERIALIZED_VIEW)
+    kept: list[TableRow] = []
+    for names in (views, others):
+        for start in range(0, len(names), _TABLES_AT_ONCE):
+            some = names[start : start + _TABLES_AT_ONCE]
+            found = read_tables(connection, str(database.catalogName), str(database.name), some)
+            _require_unused(connection, found)
+            delete_tables(connection, found)
+            for row in found:
+                transaction.append_event(context.messages.build_drop_table(row.table))
+                if not delete_data:
+                    continue
+                if is_data_owned(row.table):
+                    _plan_deletion(context, transaction, row, skip_trash=False)
+                else:
+                    kept.append(row)
+    return kept
+
+
+def delete_tables(connection: Connection, tables: Sequence[TableRow]) -> None:
+    """Deletes the rows of these tables and of all that belongs to them: partitions, statistics, constraints,
+    privileges. Memory is bounded whatever the number of partitions."""
+    if not tables:
+        return
+    for row in tables:
+        if row.table.partitionKeys:
+            _delete_partitions_of(connection, row.table_id)
+    ids = [row.table_id for row in tables]
+    for column in _CHILDREN_OF_TABLE:
+        delete_ids(connection, column, ids)
+    constraints = KEY_CONSTRAINTS
+    for start in range(0, len(ids), _TABLES_AT_ONCE):
+        some = ids[start : start + _TABLES_AT_ONCE]
+        connection.execute(
+            delete(constraints).where(or_(constraints.c.PARENT_TBL_ID.in_(some), constraints.c.CHILD_TBL_ID.in_(some)))
+        )
+    _delete_creation_metadata(connection, [row for row in tables if row.table.tableType == MATERIALIZED_VIEW])
+    try:
+        delete_ids(connection, TBLS.c.TBL_ID, ids)
+    except IntegrityError as error:
+        raise RetryableConflict("something was added to a table while it was dropped") from error
+    delete_storage_descriptors(connection, [row.sd_id for row in tables if row.sd_id is not None])
+
+
+def delete_partitions(connection: Connection, partitions: Iterable[tuple[int, int | None]]) -> None:
+    """Deletes the rows of these (PART_ID, SD_ID) with all that belongs to them: a fixed number of statements per
+    some thousands."""
+    pairs = list(partitions)
+    for start in range(0, len(pairs), _PARTITIONS_AT_ONCE):
+        some = pairs[start : start + _PARTITIONS_AT_ONCE]
+        ids = [part_id for part_id, _ in some]
+        for column in _CHILDREN_OF_PARTITION:
+            delete_ids(connection, column, ids)
+        delete_ids(connection, PARTITIONS.c.PART_ID, ids)
+        delete_storage_descriptors(connection, [sd_id for _, sd_id in some if sd_id is not None])
+
+
+def _delete_partitions_of(connection: Connection, table_id: int) -> None:
+    while True:
+        rows: Sequence[Any] = connection.execute(_PARTITION_BATCH, {"table_id": table_id}).all()
+        if not rows:
+            return
+        delete_partitions(connection, [(row.PART_ID, row.SD_ID) for row in rows])
+
+
+def _delete_creation_metadata(connection: Connection, views: Sequence[TableRow]) -> None:
+    for row in views:
+        metadata = MV_CREATION_METADATA.c
+        condition = (
+            (metadata.TBL_NAME == row.name)
+            & (metadata.DB_NAME == row.table.dbName)
+            & (metadata.CAT_NAME == row.table.catName)
+        )
+        ids = connection.execute(select(metadata.MV_CREATION_METADATA_ID).where(condition)).scalars().all()
+        if ids:
+            delete_ids(connection, MV_TABLES_USED.c.MV_CREATION_METADATA_ID, ids)
+            delete_ids(connection, metadata.MV_CREATION_METADATA_ID, ids)
+
+
+def _require_unused(connection: Connection, tables: Sequence[TableRow]) -> None:
+    """Raises MetaException when a materialized view is built on one of them."""
+    ids = [row.table_id for row in tables]
+    if not ids:
+        return
+    metadata = MV_CREATION_METADATA.c
+    views = connection.execute(
+        select(metadata.DB_NAME, metadata.TBL_NAME)
+        .join(MV_TABLES_USED, MV_TABLES_USED.c.MV_CREATION_METADATA_ID == metadata.MV_CREATION_METADATA_ID)
+        .where(MV_TABLES_USED.c.TBL_ID.in_(ids))
+        .distinct()
+    ).all()
+    if views:
+        names = ", ".join(sorted(f"{database}.{name}" for database, name in views))
+        raise MetaException(f"Cannot drop table as it is used in the following materialized views [{names}]\n")
+
+
+def _plan_deletion(context: StoreContext, transaction: WriteTransaction, row: TableRow, *, skip_trash: bool) -> None:
+    """The table's directory goes after the commit, when the table owns its data. Partitions elsewhere keep theirs."""
+    table = row.table
+    if not is_data_owned(table) or table.sd is None or not table.sd.location:
+        return
+    location = context.warehouse.location(table.sd.location)
+    context.warehouse.changes(transaction).delete_directory_after_commit(
+        location, skip_trash=skip_trash or is_trash_skipped(table)
+    )

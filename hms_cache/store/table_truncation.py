@@ -1,0 +1,147 @@
+"""Truncating tables and partitions. Facts: `HMSHandler.truncateTableInternal`, `updateStatsForTruncate` (Hive 4.0)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import MutableMapping, Sequence
+
+from sqlalchemy import update
+
+from hms_cache.store.bulk_writes import ParameterChange, change_parameters
+from hms_cache.store.context import StoreContext
+from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.names import normalize_identifier, qualified
+from hms_cache.store.parameters import (
+    SUPPORTED_STATISTICS,
+    clear_column_statistics_accurate,
+    set_basic_statistics_accurate,
+)
+from hms_cache.store.partition_additions import partitioned
+from hms_cache.store.partition_reads import partitions_of_rows, read_partition_rows
+from hms_cache.store.partition_selection import select_partitions
+from hms_cache.store.schema import PARTITION_PARAMS, PARTITIONS, TABLE_PARAMS, TBLS
+from hms_cache.store.storage_descriptor_writes import write_parameters
+from hms_cache.store.table_drops import lock_table
+from hms_cache.store.table_kinds import is_data_owned, is_transactional, is_trash_skipped
+from hms_cache.store.table_rows import TableRow
+from hms_cache.store.transactions import WriteTransaction, run_write
+from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext, MetaException, NoSuchObjectException
+
+_ACID_MARKER = "_metadata_acid"
+_ACID_MARKER_TEXT = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
+"""What makes an empty base directory hide all that was written before (`AcidMetaDataFile`)."""
+
+
+class TableTruncation:
+    """`truncate_table`."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+
+    def truncate_table(
+        self,
+        catalog: str,
+        database: str,
+        name: str,
+        partition_names: Sequence[str] | None = None,
+        *,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """See `TableStore.truncate_table`. Names of partitions that do not exist are passed over, as in Hive."""
+        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(name)
+        given = write_id if write_id is not None and write_id > 0 else None
+
+        def truncate(transaction: WriteTransaction) -> None:
+            row = lock_table(transaction.connection, *names)
+            if row is None:
+                raise NoSuchObjectException(f"{qualified(*names)} table not found")
+            if not is_data_owned(row.table):
+                raise MetaException(f"Cannot truncate non-managed table {qualified(*names)}.")
+            if row.table.partitionKeys:
+                self._truncate_partitions(transaction, row, partition_names, given)
+            else:
+                self._truncate_table(transaction, row, given)
+
+        run_write(self._context.database, truncate)
+
+    def _truncate_table(self, transaction: WriteTransaction, row: TableRow, write_id: int | None) -> None:
+        before, after = row.table, copy.deepcopy(row.table)
+        reset_statistics(after.parameters)
+        after.parameters = dict(sorted(after.parameters.items()))
+        connection = transaction.connection
+        write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, before.parameters, after.parameters)
+        if write_id is not None and is_transactional(before):
+            after.writeId = write_id
+            connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(WRITE_ID=write_id))
+        self._empty(transaction, row, before.sd.location, write_id)
+        transaction.append_event(
+            self._context.messages.build_alter_table(
+                before, after, is_truncate=True, write_id=-1 if write_id is None else write_id
+            )
+        )
+
+    def _truncate_partitions(
+        self, transaction: WriteTransaction, row: TableRow, names: Sequence[str] | None, write_id: int | None
+    ) -> None:
+        connection = transaction.connection
+        header = partitioned(row)
+        selection = AllPartitions() if names is None else ByNames(tuple(names))
+        selected = select_partitions(connection, header, selection, settings=self._context.settings, is_write=True)
+        rows = read_partition_rows(connection, header, selected)
+        befores = partitions_of_rows(rows)
+        if not befores:
+            return
+        changes = []
+        parameter_changes = []
+        is_written = write_id is not None and is_transactional(row.table)
+        for part_id, before in zip(rows.part_ids, befores, strict=True):
+            after = copy.copy(before)
+            after.parameters = dict(before.parameters)
+            reset_statistics(after.parameters)
+            if is_written:
+                after.writeId = write_id
+            changes.append((before, after))
+            parameter_changes.append(ParameterChange(part_id, before.parameters, after.parameters))
+            self._empty(transaction, row, before.sd.location if before.sd is not None else None, write_id)
+        change_parameters(connection, PARTITION_PARAMS, "PART_ID", parameter_changes)
+        if is_written:
+            ids = rows.part_ids
+            for start in range(0, len(ids), 5_000):
+                connection.execute(
+                    update(PARTITIONS)
+                    .where(PARTITIONS.c.PART_ID.in_(ids[start : start + 5_000]))
+                    .values(WRITE_ID=write_id)
+                )
+        event_write_id = -1 if write_id is None else write_id
+        messages = self._context.messages
+        if self._context.settings.single_alter_partitions_event:
+            events = messages.build_alter_partitions(
+                row.table, [after for _, after in changes], is_truncate=True, write_id=event_write_id
+            )
+        else:
+            events = messages.build_alter_partition_each(row.table, changes, is_truncate=True, write_id=event_write_id)
+        for event in events:
+            transaction.append_event(event)
+
+    def _empty(self, transaction: WriteTransaction, row: TableRow, location: str | None, write_id: int | None) -> None:
+        """Plans to delete the files, or hides them from the readers of a transactional table."""
+        warehouse = self._context.warehouse
+        if not location or not warehouse.manages_files:
+            return
+        directory = warehouse.location(location)
+        changes = warehouse.changes(transaction)
+        if write_id is not None and is_transactional(row.table):
+            changes.write_file(directory.child(f"base_{write_id:07d}", _ACID_MARKER), _ACID_MARKER_TEXT)
+        else:
+            changes.delete_contents_after_commit(directory, skip_trash=is_trash_skipped(row.table))
+
+
+def reset_statistics(parameters: MutableMapping[str, str]) -> None:
+    """Sets the basic statistics that are there to 0, which is accurate, and claims nothing about columns."""
+    for key in SUPPORTED_STATISTICS:
+        if key in parameters:
+            parameters[key] = "0"
+    set_basic_statistics_accurate(parameters, True)
+    clear_column_statistics_accurate(parameters)
