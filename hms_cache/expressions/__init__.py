@@ -5,13 +5,16 @@ from hms_cache.expressions.bound import Bound
 from hms_cache.expressions.errors import FilterBindError, FilterError, FilterLimitError, FilterSyntaxError
 from hms_cache.expressions.evaluate import ExpressionResult, evaluate, evaluate_expression
 from hms_cache.expressions.filter_parser import FilterLimits, parse_filter
+from hms_cache.expressions.hive_tree import MSCK_EXPRESSION_PROXY, ParsedExpression, parse_expression
 from hms_cache.expressions.key_columns import KeyColumns
 from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, PartitionKey
 from hms_cache.expressions.sql_prefilter import sql_prefilter
+from hms_cache.expressions.table_filter import TableFilter, TableProperties, bind_table_filter
 from hms_cache.expressions.table_filter import bind_table_filter
 
 __all__ = [
     "DEFAULT_PARTITION_NAME",
+    "MSCK_EXPRESSION_PROXY",
     "Bound",
     "ExpressionResult",
     "FilterBindError",
@@ -20,11 +23,16 @@ __all__ = [
     "FilterLimits",
     "FilterSyntaxError",
     "KeyColumns",
+    "ParsedExpression",
     "PartitionKey",
+    "TableFilter",
+    "TableProperties",
     "bind",
+    "bind_table_filter",
     "bind_table_filter",
     "evaluate",
     "evaluate_expression",
+    "parse_expression",
     "parse_filter",
     "sql_prefilter",
 ]

@@ -78,20 +78,9 @@ def evaluate_expression(bound: Bound, columns: KeyColumns) -> ExpressionResult:
     """The rows of an expression tree, with what could not be decided kept in."""
     masks = _Evaluation(bound, columns).masks(bound.root)
     if masks.possible is masks.true:
-        return ExpressionResult(masks.true, _mentions_unknown(bound.root) and not len(columns))
+        return ExpressionResult(masks.true, False)
     undecided = bool((masks.possible & ~masks.true).any())
     return ExpressionResult(masks.possible, undecided)
-
-
-def _mentions_unknown(node: BoundNode) -> bool:
-    """Without rows nothing shows whether a drop's expression was understood, so the tree is asked."""
-    match node:
-        case BoundUnknown():
-            return True
-        case BoundAnd(children) | BoundOr(children):
-            return any(_mentions_unknown(child) for child in children)
-        case _:
-            return False
 
 
 class _Evaluation:

@@ -1,0 +1,337 @@
+"""Hive's serialized expressions to trees.
+
+`get_partitions_by_expr`, `get_partitions_spec_by_expr`, `get_partition_names_req` and the EXPRS of
+`drop_partitions_req` carry an `ExprNodeGenericFuncDesc` written by Kryo: a function (a `GenericUDF`) and its children,
+down to columns and constants. Understood are comparisons, AND, OR, NOT, IN (of structs too), BETWEEN, LIKE, IS [NOT]
+NULL and casts. Any other function becomes `Unknown` where it stands; bytes that cannot be read at all become a tree
+that is `Unknown` as a whole.
+
+After `setMetaConf("metastore.expression.proxy", "…MsckPartitionExpressionProxy")` the same bytes are the text of a
+filter.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from hms_cache.expressions.binding import bind
+from hms_cache.expressions.bound import Bound
+from hms_cache.expressions.errors import FilterSyntaxError
+from hms_cache.expressions.expression_binding import bind_expression
+from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, ERROR_PREFIX, FilterLimits, parse_filter
+from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, PartitionKey
+from hms_cache.expressions.kryo import KryoError, KryoObject, LocalMoment, Value, read_expression
+from hms_cache.expressions.tree import (
+    And,
+    Between,
+    Cast,
+    Column,
+    Comparison,
+    ComparisonOperator,
+    Constant,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    Truth,
+    Unknown,
+    has_unknown,
+)
+
+_log = logging.getLogger(__name__)
+
+MSCK_EXPRESSION_PROXY = "org.apache.hadoop.hive.ql.exec.MsckPartitionExpressionProxy"
+"""The value of `metastore.expression.proxy` after which a connection's expressions are filter texts."""
+
+MAX_NODES = 100_000
+"""Most nodes of a tree. Objects may be shared, so that few bytes could describe a tree of any size."""
+MAX_DEPTH = 100
+"""Deepest nesting of functions; binding and evaluation recurse, with some 4 Python frames a level of the interpreter's
+1,000."""
+
+_PLAN = "org.apache.hadoop.hive.ql.plan.ExprNode"
+_GENERIC = "org.apache.hadoop.hive.ql.udf.generic.GenericUDF"
+_UDF = "org.apache.hadoop.hive.ql.udf.UDF"
+
+_COMPARISONS = {
+    "OPEqual": ComparisonOperator.EQUAL,
+    "OPNotEqual": ComparisonOperator.NOT_EQUAL,
+    "OPLessThan": ComparisonOperator.LESS,
+    "OPEqualOrLessThan": ComparisonOperator.LESS_OR_EQUAL,
+    "OPGreaterThan": ComparisonOperator.GREATER,
+    "OPEqualOrGreaterThan": ComparisonOperator.GREATER_OR_EQUAL,
+}
+_GENERIC_CASTS = {"ToDate", "Timestamp", "ToVarchar", "ToChar", "ToDecimal", "ToString"}
+_BRIDGED_CASTS = {"ToBoolean", "ToByte", "ToShort", "ToInteger", "ToLong", "ToFloat", "ToDouble", "ToString"}
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedExpression:
+    """The `expr` of a request. `is_filter_text` tells an MSCK connection's text from Hive's expressions."""
+
+    tree: Predicate
+    is_filter_text: bool
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether any part of it was not understood."""
+        return has_unknown(self.tree)
+
+    def bind(self, keys: Sequence[PartitionKey], default_partition_name: str = DEFAULT_PARTITION_NAME) -> Bound:
+        """Bound to a table's keys, for `evaluate_expression`.
+
+        Raises `FilterBindError` for a filter text that does not fit; an expression that does not is unknown instead.
+        """
+        if self.is_filter_text:
+            return bind(self.tree, keys, default_partition_name)
+        return bind_expression(self.tree, keys, default_partition_name)
+
+
+def parse_expression(
+    expression: bytes, plain_text: bool = False, limits: FilterLimits = DEFAULT_LIMITS
+) -> ParsedExpression:
+    """The tree of a request's `expr` bytes.
+
+    `plain_text`: the connection has chosen `MSCK_EXPRESSION_PROXY`. Raises `FilterSyntaxError` (or `FilterLimitError`)
+    for a text that is no filter; never raises for Kryo bytes, however broken: these are unknown.
+    """
+    if plain_text:
+        try:
+            text = expression.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise FilterSyntaxError(ERROR_PREFIX + "the expression is not UTF-8") from error
+        return ParsedExpression(parse_filter(text, limits), is_filter_text=True)
+    return ParsedExpression(_tree_of(expression), is_filter_text=False)
+
+
+def _tree_of(expression: bytes) -> Predicate:
+    try:
+        return _Translation().predicate(read_expression(expression), 0)
+    except KryoError as error:
+        _log.debug("A partition expression of %d bytes was not understood: %s", len(expression), error)
+        return Unknown(str(error))
+
+
+class _Translation:
+    """One expression's translation; counts its nodes."""
+
+    def __init__(self) -> None:
+        self._nodes = 0
+
+    def _enter(self, depth: int) -> None:
+        self._nodes += 1
+        if self._nodes > MAX_NODES or depth > MAX_DEPTH:
+            raise KryoError(f"more than {MAX_NODES} nodes, or nested more than {MAX_DEPTH} deep")
+
+    def predicate(self, node: Value, depth: int) -> Predicate:
+        self._enter(depth)
+        name, children = _function(node)
+        match name, children:
+            case "OPAnd", [_, *_]:
+                return And(tuple(self.predicate(child, depth + 1) for child in children))
+            case "OPOr", [_, *_]:
+                return Or(tuple(self.predicate(child, depth + 1) for child in children))
+            case "OPNot", [child]:
+                return Not(self.predicate(child, depth + 1))
+            case "OPNull", [child]:
+                return IsNull(self.operand(child, depth + 1))
+            case "OPNotNull", [child]:
+                return Not(IsNull(self.operand(child, depth + 1)))
+            case comparison, [left, right] if comparison in _COMPARISONS:
+                return Comparison(_COMPARISONS[comparison], *self._operands([left, right], depth))
+            case "In", [key, *values]:
+                return self._in(key, values, depth)
+            case "Between", [inverted, key, lower, upper]:
+                return self._between(inverted, key, lower, upper, depth)
+            case "Like", [key, pattern]:
+                return Like(*self._operands([key, pattern], depth))
+        operand = self.operand(node, depth)
+        return operand if isinstance(operand, Unknown) else Truth(operand)
+
+    def operand(self, node: Value, depth: int) -> Operand:
+        self._enter(depth)
+        if not isinstance(node, KryoObject):
+            return Unknown(f"a {type(node).__name__}")
+        if node.class_name == _PLAN + "ColumnDesc":
+            column = node.fields["column"]
+            return Column(column) if isinstance(column, str) else Unknown("a column without a name")
+        if node.class_name == _PLAN + "ConstantDesc":
+            return _constant(node.fields["value"], _type_name(node))
+        name, children = _function(node)
+        if name == "Cast" and len(children) == 1:
+            return Cast(self.operand(children[0], depth + 1), _type_name(node))
+        return Unknown(name or node.class_name)
+
+    def _operands(self, nodes: list[Value], depth: int) -> list[Operand]:
+        return [self.operand(node, depth + 1) for node in nodes]
+
+    def _between(self, inverted: Value, key: Value, lower: Value, upper: Value, depth: int) -> Predicate:
+        operand, low, high = self._operands([key, lower, upper], depth)
+        between = Between(operand, low, high)
+        match self.operand(inverted, depth + 1):
+            case Constant(False):
+                return between
+            case Constant(True):
+                return Not(between)
+        return Unknown("BETWEEN without its flag")
+
+    def _in(self, key: Value, values: list[Value], depth: int) -> Predicate:
+        if _function(key)[0] == "Struct":
+            return self._in_structs(_function(key)[1], values, depth)
+        return In(self.operand(key, depth + 1), tuple(self._operands(values, depth)))
+
+    def _in_structs(self, keys: list[Value], structs: list[Value], depth: int) -> Predicate:
+        """Hive compares structs whole: a NULL in one makes it unequal, not unknown."""
+        operands = self._operands(keys, depth)
+        alternatives: list[Predicate] = []
+        for struct in structs:
+            values = self._struct_values(struct, depth)
+            if len(values) != len(operands):
+                return Unknown("structs of different lengths")
+            equal: list[Predicate] = []
+            for operand, value in zip(operands, values, strict=True):
+                equal += [Not(IsNull(operand)), Comparison(ComparisonOperator.EQUAL, operand, value)]
+            alternatives.append(And(tuple(equal)))
+        return Or(tuple(alternatives))
+
+    def _struct_values(self, struct: Value, depth: int) -> list[Operand]:
+        name, children = _function(struct)
+        if name == "Struct":
+            return self._operands(children, depth)
+        if not isinstance(struct, KryoObject) or struct.class_name != _PLAN + "ConstantDesc":
+            return []
+        values, type_info = struct.fields["value"], struct.fields["typeInfo"]
+        types = type_info.fields.get("allStructFieldTypeInfos") if isinstance(type_info, KryoObject) else None
+        if not isinstance(values, list) or not isinstance(types, list) or len(values) != len(types):
+            return []
+        self._nodes += len(values)
+        return [_constant(value, _type_name_of(type_of)) for value, type_of in zip(values, types, strict=True)]
+
+
+def _function(node: Value) -> tuple[str, list[Value]]:
+    """A function's name without Hive's prefixes (every cast is `Cast`) and its arguments; "" for anything else."""
+    if not isinstance(node, KryoObject) or node.class_name != _PLAN + "GenericFuncDesc":
+        return "", []
+    function = node.fields["genericUDF"]
+    # Hive 2.3 misspells the field.
+    children = node.fields.get("children", node.fields.get("chidren"))
+    if not isinstance(function, KryoObject) or not isinstance(children, list):
+        return "", []
+    name = function.class_name.removeprefix(_GENERIC)
+    if name in _GENERIC_CASTS:
+        return "Cast", children
+    if name == "Bridge":
+        bridged = function.fields["udfClassName"]
+        name = bridged.removeprefix(_UDF) if isinstance(bridged, str) else ""
+        return ("Cast" if name in _BRIDGED_CASTS else name), children
+    return ("" if name == "Like" else name), children
+
+
+def _type_name(node: KryoObject) -> str:
+    return _type_name_of(node.fields.get("typeInfo"))
+
+
+def _type_name_of(type_info: Value) -> str:
+    if not isinstance(type_info, KryoObject):
+        return ""
+    name, fields = type_info.fields.get("typeName"), type_info.fields
+    if not isinstance(name, str):
+        return ""
+    precision, scale, length = fields.get("precision"), fields.get("scale"), fields.get("length")
+    if isinstance(precision, int) and isinstance(scale, int):
+        return f"decimal({precision},{scale})"
+    return f"{name.partition('(')[0]}({length})" if isinstance(length, int) else name
+
+
+def _constant(value: Value, type_name: str) -> Constant | Unknown:
+    literal = _literal(value)
+    return literal if isinstance(literal, Unknown) else Constant(literal, type_name)
+
+
+def _literal(value: Value) -> Literal | Unknown:
+    if value is None or isinstance(value, bool | int | float | str | Decimal):
+        return value
+    if isinstance(value, LocalMoment):
+        return _local_date(value)
+    if isinstance(value, KryoObject):
+        convert = _LITERALS.get(value.class_name.rpartition(".")[2])
+        if convert is not None:
+            return convert(value)
+    return Unknown(f"a constant of {getattr(value, 'class_name', type(value).__name__)}")
+
+
+def _local_date(moment: LocalMoment) -> Literal | Unknown:
+    """A date of Hive 2.3 is midnight in the client's zone, which is not told: zones lie within -10 and +12 hours,
+    mostly.
+
+    What could be a day earlier in the Pacific's west or a day later in its east stays unknown, and so do timestamps.
+    """
+    day_ms = 86_400_000
+    of_day = moment.milliseconds % day_ms
+    if not moment.class_name.endswith("Date") or 10 * 3_600_000 <= of_day < 12 * 3_600_000:
+        return Unknown(f"a {moment.class_name} in an unknown time zone")
+    days = (moment.milliseconds + day_ms // 2) // day_ms
+    try:
+        return datetime.date(1970, 1, 1) + datetime.timedelta(days=days)
+    except OverflowError:
+        return Unknown("a date beyond the calendar")
+
+
+def _hive_decimal(value: KryoObject) -> Literal | Unknown:
+    """Three groups of 16 digits, the lowest first."""
+    fields = value.fields
+    read = (fields.get(name) for name in ("fast0", "fast1", "fast2", "fastSignum", "fastScale"))
+    numbers = [number for number in read if isinstance(number, int)]
+    if len(numbers) != 5:
+        return Unknown("a decimal of an older Hive")
+    low, middle, high, sign, scale = numbers
+    if not 0 <= scale <= 38 or sign not in (-1, 0, 1) or not all(0 <= group < 10**16 for group in numbers[:3]):
+        return Unknown("a broken decimal")
+    digits = tuple(int(digit) for digit in str(low + middle * 10**16 + high * 10**32))
+    return Decimal((1 if sign < 0 else 0, digits, -scale))
+
+
+def _date_time(value: KryoObject) -> Literal | Unknown:
+    """`{date, time}`; the time is four numbers, or with Kryo 3 an object of four fields."""
+    moment = value.fields.get("localDateTime")
+    if not isinstance(moment, KryoObject):
+        return Unknown("a broken timestamp")
+    date, time = moment.fields.get("date"), moment.fields.get("time")
+    if isinstance(time, KryoObject):
+        time = [time.fields.get(name) for name in ("hour", "minute", "second", "nano")]
+    if not isinstance(date, datetime.date) or not isinstance(time, list) or len(time) != 4:
+        return Unknown("a broken timestamp")
+    hour, minute, second, nanosecond = (part if isinstance(part, int) else -1 for part in time)
+    if nanosecond % 1_000:
+        return Unknown("a timestamp of nanoseconds")
+    try:
+        return datetime.datetime.combine(date, datetime.time(hour, minute, second, nanosecond // 1_000))
+    except ValueError:
+        return Unknown("a broken timestamp")
+
+
+def _text_value(value: KryoObject) -> Literal | Unknown:
+    text = value.fields.get("value")
+    return text if isinstance(text, str) else Unknown("a broken text")
+
+
+def _date_value(value: KryoObject) -> Literal | Unknown:
+    date = value.fields.get("localDate")
+    return date if isinstance(date, datetime.date) else Unknown("a broken date")
+
+
+_LITERALS: dict[str, Callable[[KryoObject], Literal | Unknown]] = {
+    "HiveDecimal": _hive_decimal,
+    "HiveVarchar": _text_value,
+    "HiveChar": _text_value,
+    "Date": _date_value,
+    "Timestamp": _date_time,
+}

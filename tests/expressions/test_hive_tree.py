@@ -1,0 +1,268 @@
+"""What a Hive 4.0.1 client really sent, what trees come of it, and what is left unknown."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hms_cache.expressions import FilterSyntaxError, KeyColumns, evaluate_expression
+from hms_cache.expressions.hive_tree import parse_expression
+from hms_cache.expressions.kryo import MAX_BYTES, KryoError, KryoReader, dialects, read_expression
+from hms_cache.expressions.tree import (
+    And,
+    Between,
+    Column,
+    Comparison,
+    Constant,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Unknown,
+    walk,
+)
+from hms_cache.expressions.tree import ComparisonOperator as Op
+from tests.expressions.recorded import recorded
+
+DEFAULT = "__HIVE_DEFAULT_PARTITION__"
+# The functions of the sample that are not among those promised.
+NOT_UNDERSTOOD = ("substr(", "hh % 5", "year(dt)")
+
+
+def samples() -> list[tuple[str, bytes, list[str], bool]]:
+    """SQL, expression, the partitions Hive 4.0.1 answered, and whether the list is whole."""
+    path = Path(__file__).parent / "data" / "hive4_client_expressions.tsv"
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+        call, sql, encoded, partitions = line.split("\t")
+        answered = [part for part in partitions.split(" | ") if part]
+        whole = not partitions.endswith("in all") and call == "get_partitions_spec_by_expr"
+        found.append((sql, base64.b64decode(encoded), answered, whole))
+    return found
+
+
+SAMPLES = samples()
+
+
+def expression_of(sql_part: str) -> bytes:
+    return next(expression for sql, expression, _, _ in SAMPLES if sql_part in sql)
+
+
+def test_every_sample_is_read_and_all_but_the_odd_functions_understood() -> None:
+    assert len(SAMPLES) == 52
+    unknown = {sql for sql, expression, _, _ in SAMPLES if parse_expression(expression).has_unknown}
+    assert len(unknown) == 3
+    assert all(any(part in sql for part in NOT_UNDERSTOOD) for sql in unknown)
+
+
+@pytest.mark.parametrize(
+    ("sql", "tree"),
+    [
+        ("WHERE n = 1", Comparison(Op.EQUAL, Column("n"), Constant(1, "int"))),
+        ("WHERE n IN (3, 33)", In(Column("n"), (Constant(3, "int"), Constant(33, "int")))),
+        ("WHERE s IS NULL", IsNull(Column("s"))),
+        ("WHERE hh BETWEEN 2 AND 10", Between(Column("hh"), Constant(2, "int"), Constant(10, "int"))),
+        ("WHERE hh NOT BETWEEN 2 AND 10", Not(Between(Column("hh"), Constant(2, "int"), Constant(10, "int")))),
+        ("WHERE ds LIKE '2024-02%'", Like(Column("ds"), Constant("2024-02%", "string"))),
+        (
+            "WHERE dt >= DATE '2024-02-01'",
+            Comparison(Op.GREATER_OR_EQUAL, Column("dt"), Constant(datetime.date(2024, 2, 1), "date")),
+        ),
+        (
+            "WHERE amount > 2.5 AND amount < 10.01",
+            And(
+                (
+                    Comparison(Op.GREATER, Column("amount"), Constant(Decimal("2.5"), "decimal(2,1)")),
+                    Comparison(Op.LESS, Column("amount"), Constant(Decimal("10.01"), "decimal(4,2)")),
+                )
+            ),
+        ),
+        (
+            "WHERE ds = '2024-01-01' OR hh = 12",
+            Or(
+                (
+                    Comparison(Op.EQUAL, Column("ds"), Constant("2024-01-01", "string")),
+                    Comparison(Op.EQUAL, Column("hh"), Constant(12, "int")),
+                )
+            ),
+        ),
+        ("s = 'a/b=c d%:#'", Comparison(Op.EQUAL, Column("s"), Constant("a/b=c d%:#", "string"))),
+    ],
+)
+def test_sample_means_tree(sql: str, tree: object) -> None:
+    assert parse_expression(expression_of(sql)).tree == tree
+
+
+T_KEYS = [("ds", "string"), ("hh", "int"), ("dt", "date"), ("amount", "decimal(10,2)")]
+T_ROWS = [
+    ["2024-01-01", "1", "2024-01-01", "1.5"],
+    ["2024-01-02", "2", "2024-01-02", "2.5"],
+    ["2024-01-03", "3", "2024-01-03", "3.5"],
+    ["2024-02-01", "10", "2024-02-01", "10"],
+    ["2024-02-02", "11", "2024-02-02", "11"],
+    ["x_y", "12", "2024-03-01", "0"],
+]
+_OF_T = [sample for sample in SAMPLES if " FROM t " in sample[0] and sample[3]]
+
+
+@pytest.mark.parametrize("sample", _OF_T, ids=[sample[0] for sample in _OF_T])
+def test_samples_select_the_partitions_that_hive_answered(sample: tuple[str, bytes, list[str], bool]) -> None:
+    sql, expression, partitions, _ = sample
+    parsed = parse_expression(expression)
+    result = evaluate_expression(parsed.bind(T_KEYS), KeyColumns.from_values(T_KEYS, T_ROWS))
+    ours = {"/".join(T_ROWS[row]) for row in result.mask.nonzero()[0].tolist()}
+    assert set(partitions) <= ours
+    assert result.has_unknown == parsed.has_unknown, sql
+    assert result.has_unknown or set(partitions) == ours
+
+
+def test_the_samples_of_one_table_are_enough_to_mean_something() -> None:
+    assert len(_OF_T) >= 20
+
+
+@pytest.mark.parametrize("sql", ["s IS NULL", "s = '__HIVE_DEFAULT_PARTITION__'"])
+def test_the_default_partition_is_null_and_can_be_named(sql: str) -> None:
+    keys, rows = [("s", "string")], [["a"], [DEFAULT], ["b"]]
+    result = evaluate_expression(parse_expression(expression_of(sql)).bind(keys), KeyColumns.from_values(keys, rows))
+    assert result.mask.tolist() == [False, True, False]
+    assert not result.has_unknown
+
+
+def test_a_text_that_is_no_value_of_its_type_is_kept_and_reported() -> None:
+    keys = [("n", "int")]
+    columns = KeyColumns.from_values(keys, [["1"], ["one"], [DEFAULT], ["2"]])
+    result = evaluate_expression(parse_expression(expression_of("WHERE n = 1")).bind(keys), columns)
+    assert result.mask.tolist() == [True, True, False, False]
+    assert result.has_unknown
+
+
+def test_what_is_unknown_keeps_only_what_the_rest_allows() -> None:
+    """`ds = '…' AND year(dt) = 2024`: the known half still excludes."""
+    known = parse_expression(expression_of("WHERE ds = '2024-01-02'")).tree
+    odd = parse_expression(expression_of("substr(")).tree
+    assert any(isinstance(node, Unknown) for node in walk(odd))
+    parsed = parse_expression(expression_of("substr("))
+    both = type(parsed)(And((known, odd)), is_filter_text=False)
+    columns = KeyColumns.from_values(T_KEYS, T_ROWS)
+    result = evaluate_expression(both.bind(T_KEYS), columns)
+    assert result.mask.nonzero()[0].tolist() == [1]
+    assert result.has_unknown
+    nothing = type(parsed)(And((Comparison(Op.EQUAL, Column("ds"), Constant("no", "string")), odd)), False)
+    result = evaluate_expression(nothing.bind(T_KEYS), columns)
+    assert not result.mask.any()
+    assert not result.has_unknown
+
+
+def test_a_column_that_the_table_lacks_is_unknown() -> None:
+    keys = [("other", "int")]
+    columns = KeyColumns.from_values(keys, [["1"], ["2"]])
+    result = evaluate_expression(parse_expression(expression_of("WHERE n = 1")).bind(keys), columns)
+    assert result.mask.all()
+    assert result.has_unknown
+
+
+def test_mscks_plain_text() -> None:
+    parsed = parse_expression(b'dt = "x" and (hr) in (1, 2)', plain_text=True)
+    assert parsed.is_filter_text
+    keys = [("dt", "string"), ("hr", "int")]
+    columns = KeyColumns.from_values(keys, [["x", "2"], ["x", "3"]])
+    result = evaluate_expression(parsed.bind(keys), columns)
+    assert result.mask.tolist() == [True, False]
+    assert not result.has_unknown
+    with pytest.raises(FilterSyntaxError, match="not UTF-8"):
+        parse_expression(b"\xff", plain_text=True)
+    with pytest.raises(FilterSyntaxError):
+        parse_expression(b"dt =", plain_text=True)
+
+
+@pytest.mark.parametrize("broken", [b"", b"\x00", b"dt = 1", b"\x01\x00" + b"a" * 50, b"\xff" * 100])
+def test_bytes_that_are_no_expression_are_unknown_as_a_whole(broken: bytes) -> None:
+    parsed = parse_expression(broken)
+    assert isinstance(parsed.tree, Unknown)
+    result = evaluate_expression(parsed.bind(T_KEYS), KeyColumns.from_values(T_KEYS, T_ROWS))
+    assert result.mask.all()
+    assert result.has_unknown
+
+
+def test_a_cut_expression_is_unknown_wherever_it_is_cut() -> None:
+    for sql in ("WHERE n IN (3, 33)", "amount > 2.5", "(ds, hh) IN", "year(dt)"):
+        expression = expression_of(sql)
+        for length in range(len(expression)):
+            with pytest.raises(KryoError):
+                read_expression(expression[:length])
+
+
+def test_size_and_depth_are_bounded() -> None:
+    with pytest.raises(KryoError, match="the limit is"):
+        read_expression(b"\x00" * (MAX_BYTES + 1))
+    # A list in a list in a list …: class, mark, one element of one class, no nulls.
+    bomb = b"\x01\x00java.util.ArrayLis\xf4\x01\x82" + b"\x01\x00\x00\x01\x82" * 10_000
+    with pytest.raises(KryoError, match="deep"):
+        KryoReader(bomb, dialects()[0]).class_and_object()
+    # A list that says it is longer than the data.
+    with pytest.raises(KryoError, match="longer than the data"):
+        KryoReader(b"\x01\x00java.util.ArrayLis\xf4\x01\x7f\xff\xff\x7f", dialects()[0]).class_and_object()
+
+
+def test_shared_objects_do_not_multiply() -> None:
+    """AND of the same AND twice, forty deep, is 2 to the 40 nodes in some hundred bytes."""
+    name = b"\x01\x00org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDes\xe3"
+    lists, udf = b"\x01\x01java.util.ArrayLis\xf4", b"\x01\x02org.apache.hadoop.hive.ql.udf.generic.GenericUDFOPAn\xe4"
+    # Each level: object, list of two (not of one class): the next level, and a reference to it.
+    data = name + b"\x01"
+    number = 0
+    tails = []
+    for depth in range(40):
+        data += (lists if depth == 0 else b"\x01\x01") + b"\x01\x03"
+        data += b"\x01\x00\x01" if depth < 39 else b"\x00\x00"
+        reference = number + 4
+        tail = bytes([1, 0]) + _varint(reference) if depth < 39 else b""
+        tails.append(tail)
+        number += 2
+    for depth in reversed(range(40)):
+        data += tails[depth]
+        data += (udf if depth == 39 else b"\x01\x02") + b"\x01\x00" + b"\x00" + b"\x00"
+    root = read_expression(data)
+    assert root.fields["children"][0] is root.fields["children"][1]
+    assert isinstance(parse_expression(data).tree, Unknown)
+
+
+def _varint(value: int) -> bytes:
+    written = b""
+    while value > 0x7F:
+        written += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return written + bytes([value])
+
+
+EXPRESSIONS = [expression for _, expression, _, _ in SAMPLES] + [
+    expression for version in ("3.1.3", "2.3.10") for expression, _, _, _ in recorded(version).expressions[:60]
+]
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_are_unknown_or_a_tree(data: bytes) -> None:
+    parse_expression(data).bind(T_KEYS)
+
+
+CHANGES = st.lists(st.tuples(st.integers(0), st.integers(0, 255)), max_size=4)
+
+
+@settings(max_examples=500)
+@given(st.sampled_from(EXPRESSIONS), st.integers(0), CHANGES)
+def test_changed_bytes_never_do_worse_than_unknown(expression: bytes, cut: int, changes: list[tuple[int, int]]) -> None:
+    data = bytearray(expression)
+    for position, value in changes:
+        data[position % len(data)] = value
+    if cut % 4 == 0:
+        at = cut % len(data)
+        data = data[:at] + data[at + 1 + cut % 20 :]
+    bound = parse_expression(bytes(data)).bind(T_KEYS)
+    evaluate_expression(bound, KeyColumns.from_values(T_KEYS, T_ROWS))
