@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Table, event, func, select, update
+from sqlalchemy import Table, event, func, insert, select, update
 
 from hms_cache.notifications.messages import decode_message
 from hms_cache.store.database import Database
-from hms_cache.store.schema import HIVE_LOCKS, NOTIFICATION_LOG, TXNS
+from hms_cache.store.schema import DBS, HIVE_LOCKS, NOTIFICATION_LOG, TABLE_PARAMS, TBLS, TXNS
 from hms_cache.store.txn.txn_store import TxnStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortTxnRequest,
@@ -147,6 +147,18 @@ class TxnClient:
                 update(HIVE_LOCKS).values(HL_LAST_HEARTBEAT=HIVE_LOCKS.c.HL_LAST_HEARTBEAT - milliseconds)
             )
             connection.commit()
+
+    def make_table(self, parameters: Mapping[str, str] | None = None) -> int:
+        """Put a database `d` and a table `t` with these parameters into the catalog; the table's id."""
+        with self.database.writing() as connection:
+            connection.execute(insert(DBS).values(DB_ID=7, DB_LOCATION_URI="x", NAME="d", CTLG_NAME="hive"))
+            connection.execute(
+                insert(TBLS).values(TBL_ID=70, DB_ID=7, TBL_NAME="t", CREATE_TIME=0, LAST_ACCESS_TIME=0, RETENTION=0)
+            )
+            for key, value in (parameters or {}).items():
+                connection.execute(insert(TABLE_PARAMS).values(TBL_ID=70, PARAM_KEY=key, PARAM_VALUE=value))
+            connection.commit()
+        return 70
 
     def change(self, statement: Any) -> None:
         with self.database.writing() as connection:

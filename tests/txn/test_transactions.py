@@ -1,0 +1,368 @@
+"""Opening, committing and aborting transactions, and what is logged of it."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import delete, update
+
+from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.store.schema import (
+    COMPLETED_TXN_COMPONENTS,
+    DATABASE_PARAMS,
+    HIVE_LOCKS,
+    MIN_HISTORY_LEVEL,
+    MIN_HISTORY_WRITE_ID,
+    REPL_TXN_MAP,
+    TABLE_PARAMS,
+    TXN_COMPONENTS,
+    TXNS,
+    WRITE_SET,
+)
+from hms_cache.store.txn.options import TxnOptions
+from hms_cache.store.txn.txn_store import TxnStore
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AbortTxnRequest,
+    AbortTxnsRequest,
+    CommitTxnKeyValue,
+    CommitTxnRequest,
+    DataOperationType,
+    GetOpenTxnsRequest,
+    LockType,
+    MetaException,
+    NoSuchTxnException,
+    OpenTxnRequest,
+    ReplLastIdInfo,
+    SeedTxnIdRequest,
+    TxnAbortedException,
+    TxnState,
+    TxnType,
+    WriteEventInfo,
+)
+from tests.manual_clock import ManualClock
+from tests.txn.client import TxnClient, component, write_component
+
+
+def test_ids_are_consecutive_and_listed(client: TxnClient) -> None:
+    assert client.snapshot().to_text() == "0:9223372036854775807::"
+    assert client.open_many(3) == [1, 2, 3]
+    client.commit(2)
+    client.abort(1)
+    answer = client.store.get_open_txns()
+    assert (answer.txn_high_water_mark, answer.open_txns, answer.min_open_txn) == (3, [1, 3], 3)
+    assert answer.abortedBits == b"\x01"
+    assert client.events() == [
+        ("OPEN_TXN", client.events()[0][1]),
+        ("COMMIT_TXN", client.events()[1][1]),
+        ("ABORT_TXN", client.events()[2][1]),
+    ]
+    opened, committed, aborted = (message for _, message in client.events())
+    assert (opened["fromTxnId"], opened["toTxnId"]) == (1, 3)
+    assert committed["txnid"] == 2
+    assert (aborted["txnid"], aborted["dbsUpdated"]) == (1, [])
+
+
+def test_info_names_users_and_reasons(client: TxnClient) -> None:
+    client.open_many(2)
+    client.store.abort_txn(AbortTxnRequest(txnid=1, errorCode=50005))
+    answer = client.store.get_open_txns_info()
+    assert answer.txn_high_water_mark == 2
+    aborted, still_open = answer.open_txns
+    assert (aborted.state, aborted.metaInfo) == (TxnState.ABORTED, "rollback")
+    assert (still_open.state, still_open.user, still_open.hostname, still_open.agentInfo) == (
+        TxnState.OPEN,
+        "u",
+        "h",
+        "a",
+    )
+    assert still_open.startedTime == still_open.lastHeartbeatTime > 1_600_000_000_000
+
+
+def test_excluded_types_are_left_out(client: TxnClient) -> None:
+    default, read_only = client.open(), client.open(TxnType.READ_ONLY)
+    answer = client.store.get_open_txns_req(GetOpenTxnsRequest(excludeTxnTypes=[TxnType.READ_ONLY]))
+    assert (answer.txn_high_water_mark, answer.open_txns) == (read_only, [default])
+    assert client.store.get_open_txns_req(GetOpenTxnsRequest()).open_txns == [default, read_only]
+
+
+def test_read_only_transactions_leave_no_event(client: TxnClient) -> None:
+    committed, aborted = client.open_many(2, TxnType.READ_ONLY)
+    client.commit(committed)
+    client.abort(aborted)
+    assert client.events() == []
+
+
+def test_a_young_gap_counts_as_open_and_an_old_one_does_not(client: TxnClient) -> None:
+    client.open_many(4)
+    client.commit(4)
+    for left_out in (2, 3):
+        client.change(delete(MIN_HISTORY_LEVEL).where(MIN_HISTORY_LEVEL.c.MHL_TXNID == left_out))
+        client.change(delete(TXNS).where(TXNS.c.TXN_ID == left_out))
+    assert client.store.get_open_txns().open_txns == [1, 2, 3]
+    assert [one.user for one in client.store.get_open_txns_info().open_txns] == ["u", "", ""]
+    client.age(2000)
+    assert client.store.get_open_txns().open_txns == [1]
+    assert client.store.get_open_txns().txn_high_water_mark == 4
+    assert client.open() == 5
+    assert client.store.get_open_txns().open_txns == [1, 5]
+
+
+def test_ending_twice(client: TxnClient) -> None:
+    committed, aborted = client.open_many(2)
+    for _ in range(2):
+        client.commit(committed)
+        client.abort(aborted)
+    with pytest.raises(TxnAbortedException, match=f"Transaction txnid:{aborted} already aborted"):
+        client.commit(aborted)
+    with pytest.raises(NoSuchTxnException, match=f"Transaction txnid:{committed} is already committed."):
+        client.abort(committed)
+    with pytest.raises(NoSuchTxnException, match="No such transaction txnid:77"):
+        client.commit(77)
+    with pytest.raises(NoSuchTxnException, match="No such transaction txnid:77"):
+        client.abort(77)
+    assert [event for event, _ in client.events()] == ["OPEN_TXN", "COMMIT_TXN", "ABORT_TXN"]
+
+
+def test_commit_moves_what_was_written_and_frees_the_rest(client: TxnClient) -> None:
+    inserted, insert_id = client.write(table="t")
+    changed, change_id = client.write(DataOperationType.UPDATE, "u", partition="p=1")
+    for txn_id in (inserted, changed):
+        client.store.add_write_ids_to_min_history(txn_id, {"d.t": 1, "d.u": 1})
+    client.commit(inserted)
+    client.commit(changed)
+    assert client.rows(
+        COMPLETED_TXN_COMPONENTS,
+        *("CTC_TXNID", "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION", "CTC_WRITEID", "CTC_UPDATE_DELETE"),
+    ) == [(inserted, "d", "t", None, insert_id, "N"), (changed, "d", "u", "p=1", change_id, "Y")]
+    for table in (TXN_COMPONENTS, HIVE_LOCKS, MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID):
+        assert client.count(table) == 0, table.name
+    assert set(client.rows(TXNS, "TXN_ID", "TXN_STATE")) == {(0, "c"), (inserted, "c"), (changed, "c")}
+
+
+def test_abort_keeps_what_was_written(client: TxnClient) -> None:
+    txn_id, _ = client.write()
+    client.store.add_write_ids_to_min_history(txn_id, {"d.t": 1})
+    client.abort(txn_id)
+    assert client.count(TXN_COMPONENTS) == 1
+    for table in (COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID):
+        assert client.count(table) == 0, table.name
+    assert client.events()[-1][1]["dbsUpdated"] == ["d"]
+
+
+def test_abort_of_several(client: TxnClient) -> None:
+    ids = client.open_many(4)
+    client.commit(ids[0])
+    aborted = client.store.abort_txns(AbortTxnsRequest(txn_ids=[*ids[:3], 99], errorCode=50001))
+    assert aborted == ids[1:3]
+    assert client.store.get_open_txns_info().open_txns[0].metaInfo == "abort by query command"
+
+
+# Conflicts
+
+
+def write_shared(client: TxnClient, operation: int, **where: str) -> int:
+    """A writer that does not exclude others by lock."""
+    txn_id = client.open()
+    client.allocate([txn_id])
+    client.lock(component(LockType.SHARED_WRITE, operation=operation, **where), txn_id=txn_id)
+    return txn_id
+
+
+@pytest.mark.parametrize("first", [DataOperationType.UPDATE, DataOperationType.DELETE])
+@pytest.mark.parametrize("second", [DataOperationType.UPDATE, DataOperationType.DELETE])
+def test_the_second_committer_loses(client: TxnClient, first: int, second: int) -> None:
+    winner, loser = write_shared(client, first), write_shared(client, second)
+    client.commit(winner, exclWriteEnabled=False)
+    letters = {DataOperationType.UPDATE: "u", DataOperationType.DELETE: "d"}
+    with pytest.raises(TxnAbortedException) as error:
+        client.commit(loser, exclWriteEnabled=False)
+    assert error.value.message == (
+        f"Aborting [txnid:{loser},{loser}] due to a write conflict on d/t committed by "
+        f"[txnid:{winner},{loser}] {letters[second]}/{letters[first]}"
+    )
+    assert [event for event, _ in client.events()][-2:] == ["COMMIT_TXN", "ABORT_TXN"]
+    assert client.store.get_open_txns().open_txns == [loser]
+    assert client.store.get_open_txns_info().open_txns[0].metaInfo == "write conflicts"
+
+
+def test_what_is_no_conflict(client: TxnClient) -> None:
+    committed = write_shared(client, DataOperationType.UPDATE)
+    inserting = write_shared(client, DataOperationType.INSERT)
+    elsewhere = write_shared(client, DataOperationType.UPDATE, table="u")
+    in_partition = write_shared(client, DataOperationType.UPDATE, partition="p=1")
+    client.commit(committed, exclWriteEnabled=False)
+    later = write_shared(client, DataOperationType.UPDATE)
+    for txn_id in (inserting, elsewhere, in_partition, later):
+        client.commit(txn_id, exclWriteEnabled=False)
+
+
+def test_writers_that_hold_exclusive_locks_do_not_conflict(client: TxnClient) -> None:
+    first = client.open()
+    second = client.open()
+    client.lock(write_component(DataOperationType.UPDATE), txn_id=first)
+    waiting = client.lock(write_component(DataOperationType.UPDATE), txn_id=second)
+    client.commit(first)
+    client.check(waiting.lockid)
+    # It asks, takes a new snapshot, and goes on in the same transaction.
+    assert client.store.get_latest_txnid_in_conflict(second) == first
+    client.commit(second)
+
+
+def test_clients_of_hive_3_do_not_know_the_flag(client: TxnClient) -> None:
+    winner, loser = (write_shared(client, DataOperationType.UPDATE) for _ in range(2))
+    client.commit(winner)
+    with pytest.raises(TxnAbortedException):
+        client.commit(loser)
+
+
+def test_latest_transaction_in_conflict(client: TxnClient) -> None:
+    observer = write_shared(client, DataOperationType.UPDATE)
+    assert client.store.get_latest_txnid_in_conflict(observer) == 0
+    others = [write_shared(client, DataOperationType.DELETE, table=table) for table in ("t", "u")]
+    for txn_id in others:
+        client.commit(txn_id, exclWriteEnabled=False)
+    assert client.store.get_latest_txnid_in_conflict(observer) == others[0]
+
+
+def test_write_sets_keep_inserts_where_history_levels_do_not(client: TxnClient) -> None:
+    txn_id, _ = client.write()
+    client.commit(txn_id)
+    assert client.count(WRITE_SET) == (0 if client.store.context.use_min_history_level else 1)
+
+
+# What else a commit can carry
+
+
+def test_key_value(client: TxnClient) -> None:
+    table_id = client.make_table({"_meta_offset": "1", "other": "1"})
+
+    def commit_with(key: str) -> None:
+        client.commit(client.open(), keyValue=CommitTxnKeyValue(tableId=table_id, key=key, value="2"))
+
+    commit_with("_meta_offset")
+    for wrong in ("other", "_meta_unknown"):
+        with pytest.raises(MetaException, match="Error updating key/value"):
+            commit_with(wrong)
+    assert client.rows(TABLE_PARAMS, "PARAM_KEY", "PARAM_VALUE") == [("_meta_offset", "2"), ("other", "1")]
+    assert len(client.store.get_open_txns().open_txns) == 2
+
+
+def replicated(client: TxnClient, source_ids: list[int]) -> list[int]:
+    request = OpenTxnRequest(
+        num_txns=len(source_ids),
+        user="u",
+        hostname="h",
+        replPolicy="p",
+        replSrcTxnIds=source_ids,
+        txn_type=TxnType.REPL_CREATED,
+    )
+    return client.store.open_txns(request).txn_ids
+
+
+def test_replayed_transactions(client: TxnClient) -> None:
+    client.make_table({})
+    targets = replicated(client, [101, 102])
+    assert replicated(client, [101, 102]) == targets
+    with pytest.raises(MetaException):
+        replicated(client, [102, 103])
+    assert client.store.get_replayed_txns_for_policy("p").replTxnMapEntry == {
+        "101": str(targets[0]),
+        "102": str(targets[1]),
+    }
+    request = CommitTxnRequest(
+        txnid=101,
+        replPolicy="p",
+        txn_type=TxnType.REPL_CREATED,
+        writeEventInfos=[WriteEventInfo(writeId=5, database="D", table="T", files="", partition="p=1")],
+        replLastIdInfo=ReplLastIdInfo(database="d", lastReplId=42, table="t"),
+    )
+    client.store.commit_txn(request)
+    client.store.commit_txn(request)
+    assert client.rows(COMPLETED_TXN_COMPONENTS, "CTC_TXNID", "CTC_TABLE", "CTC_WRITEID") == [(targets[0], "t", 5)]
+    assert client.rows(DATABASE_PARAMS, "PARAM_KEY", "PARAM_VALUE") == [("repl.last.id", "42")]
+    assert client.rows(TABLE_PARAMS, "PARAM_KEY", "PARAM_VALUE") == [("repl.last.id", "42")]
+    for _ in range(2):
+        client.store.abort_txn(AbortTxnRequest(txnid=102, replPolicy="p", txn_type=TxnType.REPL_CREATED))
+    assert client.count(REPL_TXN_MAP) == 0
+    assert client.store.get_open_txns().open_txns == [targets[1]]
+
+
+def test_aborting_a_replicated_transaction_here_breaks_replication(client: TxnClient) -> None:
+    client.make_table({})
+    target = replicated(client, [101])[0]
+    client.allocate([target])
+    client.abort(target)
+    assert client.rows(DATABASE_PARAMS, "DB_ID", "PARAM_KEY", "PARAM_VALUE") == [(7, "repl.incompatible", "true")]
+    assert client.count(REPL_TXN_MAP) == 0
+
+
+# Limits
+
+
+def test_seeding(client: TxnClient) -> None:
+    client.open()
+    client.store.seed_txn_id(SeedTxnIdRequest(seedTxnId=2))
+    assert client.open() == 2
+    client.store.seed_txn_id(SeedTxnIdRequest(seedTxnId=1_000_000_000))
+    assert client.open() == 1_000_000_000
+    assert client.store.get_open_txns().open_txns == [1, 2, 1_000_000_000]
+    with pytest.raises(MetaException, match="Invalid txnId seed 5, the highWaterMark is 1000000000"):
+        client.store.seed_txn_id(SeedTxnIdRequest(seedTxnId=5))
+
+
+def test_too_many_open_transactions(sqlite_client: TxnClient) -> None:
+    clock = ManualClock()
+    options = TxnOptions(max_open_txns=10, max_open_batch=6)
+    store = TxnStore(sqlite_client.database, MessageBuilder(), options, clock=clock)
+    client = TxnClient(store, sqlite_client.database)
+    assert len(client.open_many(100)) == 6
+    assert len(client.open_many(6)) == 6
+    clock.advance(1.5)
+    with pytest.raises(MetaException, match="Maximum allowed number of open transactions has been reached"):
+        client.open()
+    for txn_id in (1, 2, 3):
+        client.commit(txn_id)
+    clock.advance(1.5)
+    with pytest.raises(MetaException):
+        client.open()
+    client.commit(4)
+    clock.advance(1.5)
+    client.open()
+    with pytest.raises(MetaException, match="Invalid input for number of txns: 0"):
+        client.open_many(0)
+
+
+class SlowClock(ManualClock):
+    """Each look at it finds some time gone."""
+
+    def monotonic_s(self) -> float:
+        self.advance(0.6)
+        return super().monotonic_s()
+
+
+@pytest.mark.parametrize("database_kind", ["mariadb", "postgresql"], indirect=True)
+def test_transactions_that_took_too_long_to_open_are_given_up(client: TxnClient) -> None:
+    store = TxnStore(client.database, MessageBuilder(), TxnOptions(open_txn_timeout_ms=500), clock=SlowClock())
+    with pytest.raises(MetaException, match="OpenTxnTimeOut exceeded"):
+        TxnClient(store, client.database).open_many(2)
+    assert {state for _, state in client.rows(TXNS, "TXN_ID", "TXN_STATE")} == {"c", "a"}
+    assert client.store.get_open_txns().min_open_txn is None
+
+
+def test_time_out_of_replicated_transactions_is_longer(client: TxnClient) -> None:
+    replicated(client, [5])
+    client.open()
+    client.age(10 * 86_400_000)
+    assert client.store.give_up_timed_out().txns == 1
+    client.age(2 * 86_400_000)
+    assert client.store.give_up_timed_out().txns == 1
+    assert client.store.get_open_txns().min_open_txn is None
+    assert {one.metaInfo for one in client.store.get_open_txns_info().open_txns} == {"heartbeat time-out"}
+
+
+def test_a_heartbeat_keeps_a_transaction(client: TxnClient) -> None:
+    txn_id = client.open()
+    client.age(299_000)
+    assert client.store.give_up_timed_out().txns == 0
+    client.change(update(TXNS).where(TXNS.c.TXN_ID == txn_id).values(TXN_LAST_HEARTBEAT=0))
+    assert client.store.give_up_timed_out().txns == 1
+    assert [event for event, _ in client.events()] == ["OPEN_TXN", "ABORT_TXN"]
