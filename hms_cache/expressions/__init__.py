@@ -10,7 +10,6 @@ from hms_cache.expressions.key_columns import KeyColumns
 from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, PartitionKey
 from hms_cache.expressions.sql_prefilter import sql_prefilter
 from hms_cache.expressions.table_filter import TableFilter, TableProperties, bind_table_filter
-from hms_cache.expressions.table_filter import bind_table_filter
 
 __all__ = [
     "DEFAULT_PARTITION_NAME",
@@ -28,7 +27,6 @@ __all__ = [
     "TableFilter",
     "TableProperties",
     "bind",
-    "bind_table_filter",
     "bind_table_filter",
     "evaluate",
     "evaluate_expression",

@@ -48,8 +48,9 @@ costs some 4 µs per token, so a megabyte bounds one call to about a second of C
 DEFAULT_MAX_DEPTH = 100
 """Deepest nesting of parentheses and NOTs. Binding and evaluation recurse, with some 4 Python frames a level; the
 interpreter allows 1,000 frames. Programs that make filters nest them two or three deep."""
-_CACHED_TREES = 512
-_LONGEST_CACHED_TEXT = 8_192
+_CACHED_TREES = 256
+_LONGEST_CACHED_TEXT = 2_048
+"""A tree takes some 30 bytes for each character of its text, so the kept trees stay under 16 MB."""
 
 _MIN_LONG, _MAX_LONG = -(1 << 63), (1 << 63) - 1
 _NESTING = re.compile(

@@ -25,6 +25,7 @@ from hms_cache.expressions.bound import (
     BoundIn,
     BoundLike,
     BoundNode,
+    BoundNullTest,
     BoundOr,
     BoundTruth,
 )
@@ -75,6 +76,8 @@ class _Prefilter:
                 return self._one_of(index, kind, sorted(values))
             case BoundComparison(index, kind, comparison, value):
                 return self._range(index, kind, comparison, value)
+            case BoundNullTest(index, KeyKind.TEXT, False):
+                return self._one_text_of(index, [self._bound.default_partition_name])
             case BoundLike(index, pattern, False):
                 return self._begins_with(index, pattern.prefix)
             case _:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,6 +130,13 @@ def test_a_long_list_is_parsed() -> None:
     tree = parse_filter(f"(hr) in ({','.join(map(str, range(20_000)))})")
     assert isinstance(tree, In)
     assert len(tree.values) == 20_000
+
+
+def test_many_threads_parse_at_once() -> None:
+    texts = [f"a = {number} and (b) in ({number}, {number + 1}) or not c like 'x{number}.*'" for number in range(400)]
+    expected = [parse_filter(text) for text in texts]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda text: parse_filter(text + " "), texts)) == expected
 
 
 @given(tables_and_filters(max_rows=0))

@@ -7,12 +7,25 @@ from hypothesis import given, settings
 from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine, select
 from sqlalchemy.pool import StaticPool
 
-from hms_cache.expressions import KeyColumns, bind, evaluate, parse_filter, sql_prefilter
+from hms_cache.expressions import (
+    KeyColumns,
+    bind,
+    evaluate,
+    evaluate_expression,
+    parse_expression,
+    parse_filter,
+    sql_prefilter,
+)
+from tests.expressions.recorded import recorded
 from tests.expressions.strategies import tables_and_filters, text_of
 
 ENGINE = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
 VALUES = Table("key_values", MetaData(), Column("id", Integer), *(Column(f"v{index}", String) for index in range(3)))
 VALUES.create(ENGINE)
+WIDE = Table(
+    "wide_key_values", MetaData(), Column("id", Integer), *(Column(f"v{index}", String) for index in range(12))
+)
+WIDE.create(ENGINE)
 KEYS = [("dt", "string"), ("hr", "int"), ("d", "date")]
 
 
@@ -84,3 +97,21 @@ def test_long_chains_are_not_sent() -> None:
     assert sql_prefilter(bind(parse_filter(text), KEYS), lambda index: VALUES.c[f"v{index}"]) is None
     text = f"(dt) in ({','.join(repr(str(number)) for number in range(1001))})"
     assert sql_prefilter(bind(parse_filter(text), KEYS), lambda index: VALUES.c[f"v{index}"]) is None
+
+
+def test_expressions_let_through_all_that_might_be_meant() -> None:
+    answers = recorded("4.0.1")
+    columns = KeyColumns.from_values(answers.keys, answers.rows)
+    asked = 0
+    with ENGINE.connect() as connection:
+        rows = [{"id": n, **{f"v{i}": text for i, text in enumerate(row)}} for n, row in enumerate(answers.rows)]
+        connection.execute(WIDE.insert(), rows)
+        for expression, _, _, text in answers.expressions:
+            bound = parse_expression(expression).bind(answers.keys)
+            wanted = set(evaluate_expression(bound, columns).mask.nonzero()[0].tolist())
+            condition = sql_prefilter(bound, lambda index: WIDE.c[f"v{index}"], text_order=True)
+            if condition is not None:
+                asked += 1
+                assert wanted <= set(connection.execute(select(WIDE.c.id).where(condition)).scalars()), text
+        connection.rollback()
+    assert asked > 20
