@@ -181,16 +181,26 @@ class MessageBuilder:
         ]
 
     def build_alter_partitions(
-        self,
-        table: ttypes.Table,
-        partitions: Sequence[ttypes.Partition],
-        *,
-        is_truncate: bool = False,
-        write_id: int = -1,
+        self, table: ttypes.Table, partitions: Sequence[ttypes.Partition], *, is_truncate: bool = False
     ) -> list[EventRow]:
-        """ALTER_PARTITIONS with the new images, as Hive 4.1 and later log ``alter_partitions``."""
+        """ALTER_PARTITIONS with the new images, as Hive 4.1 and later log ``alter_partitions``.
+
+        An event has one write id and Hive refuses one whose partitions differ in theirs (4.1,
+        ``AlterPartitionsMessage.checkValid``), so there is an event for each write id of the partitions.
+        """
+        by_write_id: dict[int, list[ttypes.Partition]] = {}
+        for partition in partitions:
+            by_write_id.setdefault(-1 if partition.writeId is None else partition.writeId, []).append(partition)
+        common = {**self._table_fields(table), "isTruncateOp": _text_of(is_truncate)}
+        rows: list[EventRow] = []
+        for write_id, group in by_write_id.items():
+            rows.extend(self._alter_partitions_rows(table, group, {**common, "writeId": write_id}))
+        return rows
+
+    def _alter_partitions_rows(
+        self, table: ttypes.Table, partitions: Sequence[ttypes.Partition], common: Fields
+    ) -> list[EventRow]:
         jsons = [self._object(partition) for partition in partitions]
-        common = {**self._table_fields(table), "isTruncateOp": _text_of(is_truncate), "writeId": write_id}
 
         def fields(first: int, last: int) -> Fields:
             return {

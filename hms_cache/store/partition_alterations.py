@@ -370,12 +370,8 @@ def _log(
     """One ALTER_PARTITION each, or ALTER_PARTITIONS where the operator asks for it. Changes of one write id are logged
     together; a client sends one."""
     if context.settings.single_alter_partitions_event:
-        by_write_id: dict[int, list[Partition]] = {}
-        for _, new in changes:
-            by_write_id.setdefault(new.writeId if new.writeId > 0 else -1, []).append(new)
-        for write_id, partitions in by_write_id.items():
-            for event in context.messages.build_alter_partitions(table, partitions, write_id=write_id):
-                transaction.append_event(event)
+        for event in context.messages.build_alter_partitions(table, [new for _, new in changes]):
+            transaction.append_event(event)
         return
     pairs: dict[int, list[tuple[Partition, Partition]]] = {}
     for old, new in changes:

@@ -117,9 +117,7 @@ class TableTruncation:
         event_write_id = -1 if write_id is None else write_id
         messages = self._context.messages
         if self._context.settings.single_alter_partitions_event:
-            events = messages.build_alter_partitions(
-                row.table, [after for _, after in changes], is_truncate=True, write_id=event_write_id
-            )
+            events = messages.build_alter_partitions(row.table, [after for _, after in changes], is_truncate=True)
         else:
             events = messages.build_alter_partition_each(row.table, changes, is_truncate=True, write_id=event_write_id)
         for event in events:

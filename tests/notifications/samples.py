@@ -60,7 +60,7 @@ def table(name: str = "t", database: str = "d", **changes: object) -> ttypes.Tab
     return ttypes.Table(**{**fields, **changes})
 
 
-def partition(*values: str) -> ttypes.Partition:
+def partition(*values: str, write_id: int = -1) -> ttypes.Partition:
     return ttypes.Partition(
         values=list(values),
         dbName="d",
@@ -70,6 +70,7 @@ def partition(*values: str) -> ttypes.Partition:
         sd=storage_descriptor("file:/w/d/t/p"),
         parameters={"numRows": "3"},
         catName="hive",
+        writeId=write_id,
     )
 
 
@@ -122,6 +123,22 @@ def foreign_key() -> ttypes.SQLForeignKey:
     return ttypes.SQLForeignKey(
         "d", "t", "c", "d2", "child", "c2", 1, 0, 0, "fk", "pk", True, False, True, catName="hive"
     )
+
+
+def unique_constraint() -> ttypes.SQLUniqueConstraint:
+    return ttypes.SQLUniqueConstraint("hive", "d", "t", "c", 1, "u", True, False, True)
+
+
+def not_null_constraint() -> ttypes.SQLNotNullConstraint:
+    return ttypes.SQLNotNullConstraint("hive", "d", "t", "c", "n", True, False, True)
+
+
+def default_constraint() -> ttypes.SQLDefaultConstraint:
+    return ttypes.SQLDefaultConstraint("hive", "d", "t", "c", "'x'", "df", True, False, True)
+
+
+def check_constraint() -> ttypes.SQLCheckConstraint:
+    return ttypes.SQLCheckConstraint("hive", "d", "t", "c", "c > 1", "ck", True, False, True)
 
 
 @dataclass(frozen=True)
@@ -265,36 +282,28 @@ SAMPLES: list[Sample] = [
     ),
     Sample(
         "add unique constraint",
-        lambda b: b.build_add_constraints(
-            table(), [ttypes.SQLUniqueConstraint("hive", "d", "t", "c", 1, "u", True, False, True)]
-        ),
+        lambda b: b.build_add_constraints(table(), [unique_constraint()]),
         ev.UniqueConstraintAdded,
         ONE_TABLE,
         {},
     ),
     Sample(
         "add not-null constraint",
-        lambda b: b.build_add_constraints(
-            table(), [ttypes.SQLNotNullConstraint("hive", "d", "t", "c", "n", True, False, True)]
-        ),
+        lambda b: b.build_add_constraints(table(), [not_null_constraint()]),
         ev.NotNullConstraintAdded,
         ONE_TABLE,
         {},
     ),
     Sample(
         "add default constraint",
-        lambda b: b.build_add_constraints(
-            table(), [ttypes.SQLDefaultConstraint("hive", "d", "t", "c", "'x'", "df", True, False, True)]
-        ),
+        lambda b: b.build_add_constraints(table(), [default_constraint()]),
         ev.DefaultConstraintAdded,
         ONE_TABLE,
         {},
     ),
     Sample(
         "add check constraint",
-        lambda b: b.build_add_constraints(
-            table(), [ttypes.SQLCheckConstraint("hive", "d", "t", "c", "c > 1", "ck", True, False, True)]
-        ),
+        lambda b: b.build_add_constraints(table(), [check_constraint()]),
         ev.CheckConstraintAdded,
         ONE_TABLE,
         {},
@@ -382,7 +391,9 @@ SAMPLES: list[Sample] = [
 OWN_SAMPLES: list[Sample] = [
     Sample(
         "alter partitions in one event",
-        lambda b: b.build_alter_partitions(table(), [partition("1", "x"), partition("2", "y")], write_id=3)[0],
+        lambda b: b.build_alter_partitions(table(), [partition("1", "x", write_id=3), partition("2", "y", write_id=3)])[
+            0
+        ],
         ev.PartitionsAltered,
         _partitions(("1", "x"), ("2", "y")),
         {"write_id": 3},

@@ -366,6 +366,24 @@ def test_long_lists_are_spread_over_events_in_order(message_format: MessageForma
     assert builder.build_add_partitions(table(), []) == []
 
 
+def test_altered_partitions_of_one_event_share_their_write_id() -> None:
+    partitions = [partition("1", "x", write_id=4), partition("2", "x"), partition("3", "x", write_id=4)]
+    events = [read_event(stored(row)) for row in MessageBuilder().build_alter_partitions(table(), partitions)]
+    assert all(isinstance(event, ev.PartitionsAltered) for event in events)
+    seen = {event.write_id: event.partitions for event in events if isinstance(event, ev.PartitionsAltered)}
+    assert seen == {4: (("1", "x"), ("3", "x")), -1: (("2", "x"),)}
+
+
+def test_excluded_parameters_are_left_out_of_messages_alone() -> None:
+    builder = MessageBuilder(excluded_parameters=["^impala", "secret"])
+    parameters = {"impala.events": "1", "my.secret.key": "2", "k.impala": "3"}
+    altered = table(parameters=dict(parameters))
+    event = read_event(stored(builder.build_create_table(altered)))
+    assert isinstance(event, ev.TableCreated)
+    assert event.table().parameters == {"k.impala": "3"}
+    assert altered.parameters == parameters
+
+
 def test_object_larger_than_the_limit_is_written_whole() -> None:
     builder = MessageBuilder(max_message_bytes=1_000)
     rows = builder.build_add_partitions(table(), [partition("1", "x"), partition("2", "y")])
