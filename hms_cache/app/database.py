@@ -80,10 +80,12 @@ def require_schema(database: Database, settings: Settings) -> None:
 def ensure_first_rows(database: Database, settings: Settings) -> None:
     """The roles and the database ``default`` that every metastore has, as Hive's server makes them when it starts."""
 
+    features = database.features  # read before the write takes its connection
+
     def work(transaction: WriteTransaction) -> None:
         now_s = int(database.clock.epoch_s())
         ensure_default_roles(transaction.connection, now_s)
-        ensure_default_database(transaction.connection, settings.warehouse.directory, now_s, database.features)
+        ensure_default_database(transaction.connection, settings.warehouse.directory, now_s, features)
 
     run_write(database, work)
 
