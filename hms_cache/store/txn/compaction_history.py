@@ -146,14 +146,16 @@ def _move(
     connection: Connection, compaction_id: int, state: str, error_message: str | None, *, is_optional: bool = False
 ) -> bool:
     """Copy an entry of the queue to the history; whether there was one. Raises MetaException if it had to be there."""
+    if connection.execute(select(Q.CQ_ID).where(Q.CQ_ID == compaction_id).with_for_update()).first() is None:
+        if is_optional:
+            return False
+        raise MetaException(f"No record with CQ_ID={compaction_id} found in COMPACTION_QUEUE")
     columns = [Q[f"CQ_{name}"] for name in _COPIED]
     message = Q.CQ_ERROR_MESSAGE if error_message is None else literal(error_message, Q.CQ_ERROR_MESSAGE.type)
     rows = select(*columns, literal(state), now_ms(), message).where(Q.CQ_ID == compaction_id)
     names = [*(f"CC_{name}" for name in _COPIED), "CC_STATE", "CC_END", "CC_ERROR_MESSAGE"]
-    copied = connection.execute(insert(COMPLETED_COMPACTIONS).from_select(names, rows)).rowcount == 1
-    if not copied and not is_optional:
-        raise MetaException(f"No record with CQ_ID={compaction_id} found in COMPACTION_QUEUE")
-    return copied
+    connection.execute(insert(COMPLETED_COMPACTIONS).from_select(names, rows))
+    return True
 
 
 def abort_compactions(connection: Connection, request: AbortCompactionRequest) -> AbortCompactResponse:

@@ -1,0 +1,155 @@
+"""Renames and drops in the transaction tables, together with whatever else their transaction does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, insert
+
+from hms_cache.store.schema import (
+    COMPACTION_METRICS_CACHE,
+    COMPACTION_QUEUE,
+    COMPLETED_COMPACTIONS,
+    COMPLETED_TXN_COMPONENTS,
+    HIVE_LOCKS,
+    MATERIALIZATION_REBUILD_LOCKS,
+    MIN_HISTORY_WRITE_ID,
+    NEXT_WRITE_ID,
+    TXN_COMPONENTS,
+    TXN_TO_WRITE_ID,
+    WRITE_SET,
+)
+from hms_cache.store.transactions import run_write
+from hms_cache.store.txn.name_changes import (
+    ObjectName,
+    drop_from_transaction_tables,
+    rename_in_transaction_tables,
+)
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CompactionMetricsDataStruct,
+    CompactionMetricsMetricType,
+    CompactionRequest,
+    CompactionType,
+    DataOperationType,
+    FindNextCompactRequest,
+)
+from tests.txn.client import TxnClient
+
+NAMES: dict[Any, tuple[str, ...]] = {
+    TXN_COMPONENTS: ("TC_DATABASE", "TC_TABLE", "TC_PARTITION"),
+    COMPLETED_TXN_COMPONENTS: ("CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION"),
+    HIVE_LOCKS: ("HL_DB", "HL_TABLE", "HL_PARTITION"),
+    COMPACTION_QUEUE: ("CQ_DATABASE", "CQ_TABLE", "CQ_PARTITION"),
+    COMPLETED_COMPACTIONS: ("CC_DATABASE", "CC_TABLE", "CC_PARTITION"),
+    COMPACTION_METRICS_CACHE: ("CMC_DATABASE", "CMC_TABLE", "CMC_PARTITION"),
+    WRITE_SET: ("WS_DATABASE", "WS_TABLE", "WS_PARTITION"),
+    TXN_TO_WRITE_ID: ("T2W_DATABASE", "T2W_TABLE"),
+    NEXT_WRITE_ID: ("NWI_DATABASE", "NWI_TABLE"),
+    MIN_HISTORY_WRITE_ID: ("MH_DATABASE", "MH_TABLE"),
+    MATERIALIZATION_REBUILD_LOCKS: ("MRL_DB_NAME", "MRL_TBL_NAME"),
+}
+
+
+def fill(client: TxnClient, table: str, partition: str | None) -> None:
+    """Leave a row about the table in each transaction table."""
+    store = client.store
+    committed, _ = client.write(DataOperationType.UPDATE, table, partition=partition)
+    client.commit(committed)
+    writing, _ = client.write(table=table, partition=partition)
+    store.add_write_ids_to_min_history(writing, {f"d.{table}": 1})
+    store.get_lock_materialization_rebuild("d", table, writing)
+    compaction = CompactionRequest(dbname="d", tablename=table, partitionname=partition, type=CompactionType.MAJOR)
+    store.compact2(compaction)
+    store.mark_failed(store.find_next_compact2(FindNextCompactRequest(workerId="w")).ci)
+    assert store.compact2(compaction).accepted
+    store.find_next_compact2(FindNextCompactRequest(workerId="w"))
+    metric = CompactionMetricsMetricType.NUM_DELTAS
+    store.update_compaction_metrics_data(CompactionMetricsDataStruct("d", table, partition, metric, 5, 1, 1))
+
+
+def names_in(client: TxnClient) -> dict[str, set[tuple[Any, ...]]]:
+    return {table.name: set(client.rows(table, *columns)) for table, columns in NAMES.items()}
+
+
+@pytest.fixture
+def filled(client: TxnClient) -> TxnClient:
+    fill(client, "t", "p=1")
+    fill(client, "other", None)
+    return client
+
+
+def test_a_table_is_renamed_everywhere(filled: TxnClient) -> None:
+    before = names_in(filled)
+
+    def rename(connection: Connection) -> None:
+        # Left by a dropped table of the new name.
+        connection.execute(insert(NEXT_WRITE_ID).values(NWI_DATABASE="e", NWI_TABLE="new", NWI_NEXT=99))
+        rename_in_transaction_tables(connection, ObjectName("D", "T"), ObjectName("E", "New"))
+
+    run_write(filled.database, lambda transaction: rename(transaction.connection))
+    for name, rows in names_in(filled).items():
+        expected = {("e", "new", *row[2:]) if row[:2] == ("d", "t") else row for row in before[name]}
+        assert any(row[:2] == ("d", "t") for row in before[name]), name
+        assert rows == expected, name
+    assert filled.valid("e.new")[0].high_watermark == 2
+    assert filled.valid("d.t")[0].high_watermark == 0
+
+
+def test_a_partition_is_renamed_where_there_are_partitions(filled: TxnClient) -> None:
+    before = names_in(filled)
+    run_write(
+        filled.database,
+        lambda transaction: rename_in_transaction_tables(
+            transaction.connection, ObjectName("d", "t", "P=1"), ObjectName("d", "t", "P=2")
+        ),
+    )
+    for name, rows in names_in(filled).items():
+        assert rows == {("d", "t", "p=2") if row == ("d", "t", "p=1") else row for row in before[name]}, name
+
+
+def test_a_dropped_table_is_forgotten_but_for_locks_and_write_sets(filled: TxnClient) -> None:
+    before = names_in(filled)
+    run_write(
+        filled.database,
+        lambda transaction: drop_from_transaction_tables(transaction.connection, ObjectName("d", "T")),
+    )
+    kept = {table.name for table in (HIVE_LOCKS, WRITE_SET, MIN_HISTORY_WRITE_ID, MATERIALIZATION_REBUILD_LOCKS)}
+    for name, rows in names_in(filled).items():
+        assert rows == (before[name] if name in kept else {row for row in before[name] if row[1] != "t"}), name
+
+
+def test_a_dropped_partition_and_a_dropped_database(filled: TxnClient) -> None:
+    drop = drop_from_transaction_tables
+    run_write(filled.database, lambda transaction: drop(transaction.connection, ObjectName("d", "t", "p=1")))
+    assert ("d", "t", "p=1") not in names_in(filled)["TXN_COMPONENTS"]
+    assert ("d", "t") in names_in(filled)["TXN_TO_WRITE_ID"]
+    run_write(filled.database, lambda transaction: drop(transaction.connection, ObjectName("d"), keep_write_ids=True))
+    assert names_in(filled)["TXN_COMPONENTS"] == set()
+    assert names_in(filled)["NEXT_WRITE_ID"] == {("d", "t"), ("d", "other")}
+    run_write(filled.database, lambda transaction: drop(transaction.connection, ObjectName("d")))
+    assert names_in(filled)["NEXT_WRITE_ID"] == set()
+
+
+def test_other_catalogs_have_no_transactions(filled: TxnClient) -> None:
+    before = names_in(filled)
+
+    def work(connection: Connection) -> None:
+        drop_from_transaction_tables(connection, ObjectName("d", "t"), catalog="spark")
+        rename_in_transaction_tables(connection, ObjectName("d", "t"), ObjectName("d", "u"), catalog="spark")
+
+    run_write(filled.database, lambda transaction: work(transaction.connection))
+    assert names_in(filled) == before
+
+
+def test_all_is_undone_with_the_rest_of_the_transaction(filled: TxnClient) -> None:
+    before = names_in(filled)
+
+    def work(connection: Connection) -> None:
+        rename_in_transaction_tables(connection, ObjectName("d", "t"), ObjectName("d", "u"))
+        drop_from_transaction_tables(connection, ObjectName("d", "other"))
+        raise LookupError("the metadata change fails")
+
+    with pytest.raises(LookupError):
+        run_write(filled.database, lambda transaction: work(transaction.connection))
+    assert names_in(filled) == before

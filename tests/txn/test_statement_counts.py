@@ -1,0 +1,97 @@
+"""How many statements the calls of a query send, however much they are about (each is a round trip to the database).
+
+SQLite has no round trips, and two things take it more statements: it deletes from one table at a time, and takes the
+ids of the notification log inside the transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    DataOperationType,
+    GetOpenTxnsRequest,
+    LockType,
+    TxnType,
+)
+from tests.txn.client import TxnClient, component, counted_statements, write_component
+
+
+@pytest.fixture
+def count(client: TxnClient) -> Callable[[Callable[[], object]], int]:
+    """Statements of a call, on warm connections and with ids at hand."""
+    client.commit(client.open())
+
+    def counted(call: Callable[[], object]) -> int:
+        with counted_statements(client.database) as statements:
+            call()
+        return len(statements)
+
+    return counted
+
+
+Counter = Callable[[Callable[[], object]], int]
+
+
+def test_a_short_select(client: TxnClient, count: Counter) -> None:
+    store = client.store
+    client.write(table="u")
+    client.abort(client.write()[0])
+    counts = {"open_txns": count(client.open)}
+    txn_id = client.store.get_open_txns().txn_high_water_mark
+    snapshot = client.snapshot(txn_id)
+    counts["get_open_txns_req"] = count(
+        lambda: store.get_open_txns_req(GetOpenTxnsRequest(excludeTxnTypes=[TxnType.READ_ONLY]))
+    )
+    counts["get_valid_write_ids"] = count(lambda: client.valid("d.t", "d.u", snapshot=snapshot))
+    counts["lock"] = count(lambda: client.lock(component(LockType.SHARED_READ), txn_id=txn_id))
+    counts["add_write_ids_to_min_history"] = count(lambda: store.add_write_ids_to_min_history(txn_id, {"d.t": 1}))
+    counts["commit_txn"] = count(lambda: client.commit(txn_id))
+    assert max(counts.values()) <= (7 if client.database.is_sqlite else 6), counts
+    assert sum(counts.values()) <= 23, counts
+
+
+def test_the_number_of_things_does_not_matter(client: TxnClient, count: Counter) -> None:
+    def costs(size: int) -> dict[str, int]:
+        txn_id = client.open()
+        tables = [f"d.t{number}" for number in range(size)]
+        found = {}
+        found["allocate"] = count(lambda: client.allocate([txn_id], f"w{size}"))
+        found["lock"] = count(
+            lambda: client.lock(
+                *(write_component(table=f"w{size}", partition=f"p={number}") for number in range(size)), txn_id=txn_id
+            )
+        )
+        found["valid"] = count(lambda: client.valid(*tables, snapshot=client.snapshot()))
+        found["history"] = count(lambda: client.store.add_write_ids_to_min_history(txn_id, dict.fromkeys(tables, 1)))
+        found["commit"] = count(lambda: client.commit(txn_id))
+        return found
+
+    assert costs(1) == costs(150)
+
+
+def test_an_insert_and_an_update(client: TxnClient, count: Counter) -> None:
+    is_sqlite = client.database.is_sqlite
+    # The first write ids of a table take one more.
+    client.allocate([client.open()])
+    opening = count(client.open)
+    inserting = client.store.get_open_txns().txn_high_water_mark
+    allocating = count(lambda: client.allocate([inserting]))
+    locking = count(lambda: client.lock(write_component(), txn_id=inserting))
+    assert max(opening, allocating, locking) <= (7 if is_sqlite else 6)
+    client.store.add_write_ids_to_min_history(inserting, {"d.t": 1})
+    assert count(lambda: client.commit(inserting)) <= (10 if is_sqlite else 6)
+    updating, _ = client.write(DataOperationType.UPDATE)
+    client.store.add_write_ids_to_min_history(updating, {"d.t": 1})
+    # Besides: the lock of all transactions, and the write set.
+    assert count(lambda: client.commit(updating)) <= (10 if is_sqlite else 8)
+
+
+def test_a_lock_that_waits_costs_the_same_each_time(client: TxnClient, count: Counter) -> None:
+    held = [client.lock(component(LockType.SHARED_READ)) for _ in range(20)]
+    waiting = client.lock(component(LockType.EXCLUSIVE))
+    costs = {count(lambda: client.check(waiting.lockid)) for _ in range(5)}
+    assert costs == {3}
+    assert len(held) == 20
