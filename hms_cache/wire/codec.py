@@ -6,6 +6,7 @@ from io import BytesIO
 from typing import Any, Final, TypeVar
 
 from thrift.protocol import fastbinary
+from thrift.protocol.TProtocol import TProtocolException
 
 from hms_cache.wire.errors import MalformedMessage, MessageTooDeep, TruncatedMessage, UnencodableReply
 
@@ -14,7 +15,7 @@ T = TypeVar("T")
 #: `TProtocolException.type` when the C decoder refuses to go deeper.
 _DEPTH_LIMIT: Final = 6
 #: What the C extension raises for values that a field cannot carry.
-ENCODING_FAULTS: Final = (TypeError, ValueError, OverflowError, AttributeError)
+ENCODING_FAULTS: Final = (TypeError, ValueError, OverflowError, AttributeError, TProtocolException)
 
 
 class RanDry(Exception):

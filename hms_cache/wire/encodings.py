@@ -80,6 +80,9 @@ FRAMED_COMPACT: Final = Encoding("framed compact", framed=True, compact=True, st
 
 ENCODINGS: Final = (BINARY, BINARY_OLD, COMPACT, FRAMED_BINARY, FRAMED_BINARY_OLD, FRAMED_COMPACT)
 
+#: The fifth byte of a framed connection, the first of its first message.
+_FRAMED: Final = {0x80: FRAMED_BINARY, _COMPACT_ID: FRAMED_COMPACT, 0: FRAMED_BINARY_OLD}
+
 
 def detect(opening: bytes, max_message_bytes: int) -> Encoding | None:
     """The encoding of a connection that starts with `opening`; None while there are too few bytes to tell (at most
@@ -104,17 +107,12 @@ def detect(opening: bytes, max_message_bytes: int) -> Encoding | None:
     if first == 1 and length == 1 << 24 and 0 < fifth < 0x20:
         raise UnsupportedProtocol("the client starts with SASL, this port takes plain Thrift")
     if 0 < length <= max_message_bytes:
-        if fifth == 0x80:
-            return FRAMED_BINARY
-        if fifth == _COMPACT_ID:
-            return FRAMED_COMPACT
-        if fifth == 0:
-            return FRAMED_BINARY_OLD
+        if fifth in _FRAMED:
+            return _FRAMED[fifth]
         if length <= MAX_NAME_BYTES and 0x20 < fifth < 0x7F:
             return BINARY_OLD
-    elif fifth in (0x80, _COMPACT_ID):
-        # A frame length out of bounds: let the reader say so.
-        return FRAMED_BINARY if fifth == 0x80 else FRAMED_COMPACT
+    elif length > max_message_bytes and first < 0x80 and fifth in _FRAMED:
+        return _FRAMED[fifth]  # the reader says that the frame is too large
     raise UnsupportedProtocol(f"the connection starts with no Thrift message: {opening[:8].hex(' ')}")
 
 

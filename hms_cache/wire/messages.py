@@ -192,8 +192,8 @@ class MessageReader:
         beginning of another, so a key that is known from `Message.key_bytes` proves that the request is whole: answer
         it (`ReplyTemplate.render`) and call `drop_peeked`. Otherwise go on with `next_message`.
 
-        None if it cannot be: the connection is not in (framed or unframed) binary, or what was fed last is not the
-        start of a message.
+        None if it cannot be: the connection is not in (framed or unframed) binary, what was fed last is not the start
+        of a message, or this is the first message of a framed connection.
         """
         data = self._data
         size = len(data)

@@ -61,7 +61,7 @@ def _version_of(java: Path) -> int:
 
 
 @cache
-def java_program(minimum: int = 11) -> str:
+def java_program(minimum: int = 17) -> str:
     """A Java of at least this version that can run source files."""
     candidates = [Path(home) / "bin" / "java" for home in [os.environ.get("JAVA_HOME")] if home]
     candidates += [Path(found) for found in [shutil.which("java")] if found]
@@ -75,7 +75,7 @@ def java_program(minimum: int = 11) -> str:
 def run_java(source: str, release: str, *arguments: str, stdin: str = "") -> str:
     """What the Java program `source` prints with the classes of a Hive release."""
     jars = [jar(artifact) for artifact in (*RELEASES[release], *_COMMON)]
-    command = [java_program(_JAVA_NEEDED.get(release, 11)), "-cp", os.pathsep.join(map(str, jars))]
+    command = [java_program(_JAVA_NEEDED.get(release, 17)), "-cp", os.pathsep.join(map(str, jars))]
     done = subprocess.run(
         [*command, str(JAVA_SOURCES / source), *(arguments or (str(jars[0]),))],
         input=stdin,

@@ -1,0 +1,104 @@
+"""Random, mutated and truncated bytes: a wire error or a message, never a crash, a hang or another exception."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hms_cache.wire import METHODS, MessageReader, WireError
+from hms_cache.wire.encodings import ENCODINGS, Encoding
+from tests.wire.strategies import filled, request
+
+HOSTILE = settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+#: Calls whose arguments have many types.
+NAMES = (
+    "add_partitions_req",
+    "alter_table_req",
+    "commit_txn",
+    "create_table",
+    "fire_listener_event",
+    "add_dynamic_partitions",
+    "get_partitions_by_names",
+    "get_table",
+    "markPartitionForEvent",
+    "update_partition_column_statistics_req",
+)
+
+encodings = st.sampled_from(ENCODINGS)
+
+
+def sample(encoding: Encoding, name: str, seed: int = 0) -> bytes:
+    return request(encoding, name, filled(METHODS[name].args_class, random.Random(seed), 2))
+
+
+def read(data: bytes, portion: int) -> int:
+    """Read to the end or to the first error; how many messages there were."""
+    reader = MessageReader(max_message_bytes=1 << 20)
+    count = 0
+    try:
+        for start in range(0, len(data), portion):
+            reader.feed(data[start : start + portion])
+            while reader.next_message() is not None:
+                count += 1
+            assert reader.buffered_bytes <= len(data)
+        reader.end()
+    except WireError as error:
+        assert str(error)
+    return count
+
+
+@HOSTILE
+@given(data=st.binary(max_size=400), portion=st.integers(1, 500))
+def test_random_bytes(data: bytes, portion: int) -> None:
+    read(data, portion)
+
+
+@HOSTILE
+@given(encoding=encodings, name=st.sampled_from(NAMES), rest=st.binary(max_size=200), portion=st.integers(1, 300))
+def test_random_bytes_after_a_header(encoding: Encoding, name: str, rest: bytes, portion: int) -> None:
+    whole = sample(encoding, name)
+    head = whole[: len(whole) - len(encoding.encode(*_arguments(name)))]
+    read(head + rest, portion)
+
+
+def _arguments(name: str) -> tuple[object, list[object]]:
+    arguments = filled(METHODS[name].args_class, random.Random(0), 2)
+    return arguments, METHODS[name].args_table
+
+
+@HOSTILE
+@given(
+    encoding=encodings,
+    name=st.sampled_from(NAMES),
+    changes=st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), min_size=1, max_size=8),
+    portion=st.integers(1, 4000),
+)
+def test_mutated_messages(encoding: Encoding, name: str, changes: list[tuple[int, int]], portion: int) -> None:
+    data = bytearray(sample(encoding, name) + sample(encoding, "get_table"))
+    for place, value in changes:
+        data[place % len(data)] = value
+    read(bytes(data), portion)
+
+
+@HOSTILE
+@given(encoding=encodings, name=st.sampled_from(NAMES), length=st.integers(1, 1 << 20), portion=st.integers(1, 4000))
+def test_truncated_messages(encoding: Encoding, name: str, length: int, portion: int) -> None:
+    data = sample(encoding, name)
+    assert read(data[: length % len(data)], portion) == 0
+    assert read(data, portion) == 1
+
+
+@HOSTILE
+@given(
+    encoding=encodings,
+    name=st.sampled_from(NAMES),
+    start=st.integers(0, 1 << 20),
+    removed=st.integers(0, 20),
+    inserted=st.binary(max_size=20),
+)
+def test_bytes_cut_out_and_put_in(encoding: Encoding, name: str, start: int, removed: int, inserted: bytes) -> None:
+    data = sample(encoding, name)
+    place = start % len(data)
+    read(data[:place] + inserted + data[place + removed :] + sample(encoding, "get_table"), 100)

@@ -1,0 +1,228 @@
+"""Replies as clients of each encoding read them; faults; templates; splicing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from thrift.Thrift import TApplicationException, TMessageType, TType
+
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from hms_cache.wire import (
+    METHODS,
+    Message,
+    MessageReader,
+    UnencodableReply,
+    encode_exception,
+    encode_payload,
+    encode_reply,
+    encode_reply_from_payload,
+    encode_struct,
+    reply_header,
+    reply_template,
+    splicing,
+)
+from hms_cache.wire.encodings import BINARY, ENCODINGS, FRAMED_BINARY, Encoding
+from tests.wire.strategies import request
+from tests.wire.test_round_trips import read_reply
+
+every_encoding = pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda encoding: encoding.name)
+
+TABLE = ttypes.Table(tableName="t", dbName="d", parameters={"a": "ü"})
+
+
+def asked(encoding: Encoding, name: str, sequence_id: int = 7, arguments: Any = None) -> Message:
+    reader = MessageReader()
+    known = METHODS.get(name)
+    if arguments is None:
+        arguments = (known or METHODS["get_table"]).args_class()
+    reader.feed(request(encoding, name, arguments, sequence_id))
+    message = reader.next_message()
+    assert message is not None
+    return message
+
+
+@every_encoding
+@pytest.mark.parametrize("sequence_id", [0, 1, 127, 128, 1 << 20, (1 << 31) - 1, -1, -(1 << 31)])
+def test_sequence_ids_are_echoed(encoding: Encoding, sequence_id: int) -> None:
+    message = asked(encoding, "get_table", sequence_id)
+    assert message.sequence_id == sequence_id
+    method = METHODS["get_table"]
+    got = read_reply(encoding, encode_reply(message, method.result(TABLE)), method.result_class)
+    assert got == ("get_table", TMessageType.REPLY, sequence_id, method.result(TABLE))
+
+
+@every_encoding
+def test_faults(encoding: Encoding) -> None:
+    message = asked(encoding, "no_such_method", 3)
+    fault = TApplicationException(TApplicationException.UNKNOWN_METHOD, "Invalid method name: 'no_such_method'")
+    name, kind, sequence_id, got = read_reply(encoding, encode_exception(message, fault), TApplicationException)
+    assert (name, kind, sequence_id) == ("no_such_method", TMessageType.EXCEPTION, 3)
+    assert (got.type, got.message) == (1, "Invalid method name: 'no_such_method'")
+
+
+def test_faults_can_always_be_said() -> None:
+    message = asked(BINARY, "get_table")
+    for text in (None, "", "half a pair: \ud800"):
+        _, _, _, got = read_reply(
+            BINARY, encode_exception(message, TApplicationException(6, text)), TApplicationException
+        )
+        assert got.type == 6
+
+
+@every_encoding
+def test_declared_exceptions(encoding: Encoding) -> None:
+    method = METHODS["get_table"]
+    error = ttypes.NoSuchObjectException("hive.d.t table not found")
+    result = method.result_for(error)
+    got = read_reply(encoding, encode_reply(asked(encoding, "get_table"), result), method.result_class)
+    assert got[3].o2 == error
+    assert got[3].success is None
+
+
+def test_undeclared_exceptions() -> None:
+    assert METHODS["get_table"].result_for(ttypes.InvalidOperationException("x")) is None
+    assert METHODS["get_table"].result_for(ValueError("x")) is None
+    assert METHODS["shutdown"].result_for(ttypes.MetaException("x")) is None
+
+
+def test_void_methods_have_no_value() -> None:
+    assert METHODS["create_table"].result() == METHODS["create_table"].result_class()  # type: ignore[misc]
+    assert not METHODS["create_table"].has_value
+    assert METHODS["drop_partition"].result(False).success is False
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        ttypes.Table(createTime=1 << 31),
+        ttypes.Table(tableName=5),
+        ttypes.Table(tableName="half a pair: \ud800"),
+        ttypes.Table(sd="no descriptor"),
+        ttypes.Table(partitionKeys=[None]),
+    ],
+)
+def test_what_cannot_be_encoded(table: ttypes.Table) -> None:
+    message = asked(BINARY, "get_table")
+    with pytest.raises(UnencodableReply, match="get_table"):
+        encode_reply(message, METHODS["get_table"].result(table))
+    with pytest.raises(UnencodableReply, match="Table"):
+        encode_struct(table)
+
+
+def test_replies_nested_too_deep() -> None:
+    table = ttypes.Table()
+    for _ in range(100):
+        source = ttypes.SourceTable(table=table)
+        table = ttypes.Table(creationMetadata=ttypes.CreationMetadata(sourceTables=[source]))
+    with pytest.raises(UnencodableReply):
+        encode_reply(asked(BINARY, "get_table"), METHODS["get_table"].result(table))
+
+
+@every_encoding
+def test_payloads_are_sent_again(encoding: Encoding) -> None:
+    method = METHODS["get_table"]
+    payload = encode_payload(encoding, method, method.result(TABLE))
+    for sequence_id in (1, 200):
+        message = asked(encoding, "get_table", sequence_id)
+        whole = encode_reply(message, method.result(TABLE))
+        assert encode_reply_from_payload(message, payload) == whole
+        assert reply_header(message, len(payload)) + payload == whole
+
+
+def test_a_frame_has_a_limit() -> None:
+    with pytest.raises(UnencodableReply):
+        reply_header(asked(FRAMED_BINARY, "get_table"), 1 << 31)
+    assert reply_header(asked(BINARY, "get_table"), 1 << 31)
+
+
+@every_encoding
+def test_templates(encoding: Encoding) -> None:
+    method = METHODS["get_table"]
+    message = asked(encoding, "get_table", 1)
+    payload = encode_payload(encoding, method, method.result(TABLE))
+    template = reply_template(message, payload)
+    if encoding.compact or not encoding.strict:
+        assert template is None
+        return
+    assert template is not None
+    reader = MessageReader()
+    known = {message.key_bytes: template}
+    reader.feed(request(encoding, "getName", METHODS["getName"].args_class()))
+    assert reader.next_message() is not None
+    for sequence_id in (2, -3):
+        reader.feed(request(encoding, "get_table", method.args_class(), sequence_id))
+        peeked = reader.peek()
+        assert peeked is not None
+        key, sequence = peeked
+        reader.drop_peeked()
+        reply = known[key].render(sequence)
+        assert reply == encode_reply(asked(encoding, "get_table", sequence_id), method.result(TABLE))
+        assert template.size_bytes == len(reply)
+
+
+@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize("count", [0, 1, 14, 15, 200])
+def test_splicing_a_list_of_structs(compact: bool, count: int) -> None:
+    method = METHODS["get_partitions"]
+    partitions = [ttypes.Partition(values=[str(number)]) for number in range(count)]
+    encoding = next(known for known in ENCODINGS if known.compact is compact)
+    pieces = [encode_struct(partition, compact=compact) for partition in partitions]
+    start = splicing.list_result_start(TType.STRUCT, count, compact=compact)
+    spliced = b"".join((start, *pieces, splicing.STOP))
+    assert spliced == encode_payload(encoding, method, method.result(partitions))
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_splicing_strings_and_nested_lists(compact: bool) -> None:
+    encoding = next(known for known in ENCODINGS if known.compact is compact)
+    names = [f"ds={number}/näme" for number in range(20)]
+    method = METHODS["get_partition_names"]
+    spliced = b"".join(
+        (
+            splicing.list_result_start(TType.STRING, len(names), compact=compact),
+            *(splicing.string(name.encode(), compact=compact) for name in names),
+            splicing.STOP,
+        )
+    )
+    assert spliced == encode_payload(encoding, method, method.result(names))
+    # PartitionsByExprResult: a list in field 1, then a boolean, whose compact header is its value.
+    method = METHODS["get_partitions_by_filter_req"]
+    partitions = [ttypes.Partition(values=["1"])]
+    spliced = b"".join(
+        (
+            splicing.list_result_start(TType.STRUCT, 1, compact=compact),
+            encode_struct(partitions[0], compact=compact),
+            splicing.STOP,
+        )
+    )
+    assert spliced == encode_payload(encoding, method, method.result(partitions))
+    method = METHODS["get_partitions_req"]
+    spliced = b"".join(
+        (
+            splicing.result_start(TType.STRUCT, compact=compact),
+            splicing.field_header(1, TType.LIST, compact=compact),
+            splicing.list_header(TType.STRUCT, 1, compact=compact),
+            encode_struct(partitions[0], compact=compact),
+            splicing.STOP,
+            splicing.STOP,
+        )
+    )
+    result = method.result(ttypes.PartitionsResponse(partitions=partitions))
+    assert spliced == encode_payload(encoding, method, result)
+
+
+@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize(
+    ("field_id", "previous_id"), [(1, 0), (15, 0), (16, 0), (28, 20), (100, 5), (-1, 0), (0, 0), (3, 7)]
+)
+def test_splicing_field_headers(compact: bool, field_id: int, previous_id: int) -> None:
+    class One:
+        thrift_spec = ((field_id, TType.I64, "value", None, None),)
+        value = 5
+
+    encoding = next(known for known in ENCODINGS if known.compact is compact)
+    header = splicing.field_header(field_id, TType.I64, compact=compact)
+    assert encoding.encode(One(), [One, One.thrift_spec])[: len(header)] == header
+    if compact and 0 < field_id - previous_id <= 15:
+        assert len(splicing.field_header(field_id, TType.I64, compact=True, previous_id=previous_id)) == 1
