@@ -110,6 +110,7 @@ class Database:
 
         self._features: SchemaFeatures | None = None
         self._in_use = threading.BoundedSemaphore(self.options.pool_size)
+        self._write_turn = threading.BoundedSemaphore(1)
         self._holding = threading.local()
         self.check_engine: Engine = self._engine("check", self.options.check_pool_size)
         self.load_engine: Engine = self._engine("load", self.options.pool_size)
@@ -177,7 +178,7 @@ class Database:
         if shared is not None:
             yield shared
             return
-        with self._slot(), self._connection(self.load_engine) as connection:
+        with self._slot(self._in_use), self._connection(self.load_engine) as connection:
             yield connection
 
     @property
@@ -194,7 +195,7 @@ class Database:
         :raises DatabaseUnavailable: none came free in time, or the database does not answer.
         :raises RuntimeError: this thread holds a load or write connection already.
         """
-        with self._slot(), self._connection(self.load_engine) as connection:
+        with self._slot(self._in_use), self._connection(self.load_engine) as connection:
             self._holding.snapshot = connection
             try:
                 yield connection
@@ -208,7 +209,9 @@ class Database:
         :raises DatabaseUnavailable: none came free in time, or the database does not answer.
         :raises RuntimeError: this thread holds a load or write connection already.
         """
-        with self._slot(), self._connection(self.write_engine) as connection:
+        # An embedded database's writers queue for their one connection and must not take the readers' places meanwhile.
+        places = self._write_turn if self.is_sqlite else self._in_use
+        with self._slot(places), self._connection(self.write_engine) as connection:
             yield connection
 
     @contextmanager
@@ -221,18 +224,18 @@ class Database:
             yield connection
 
     @contextmanager
-    def _slot(self) -> Iterator[None]:
-        """One of the ``pool_size`` places that write and load connections share."""
+    def _slot(self, places: threading.BoundedSemaphore) -> Iterator[None]:
+        """One of the ``pool_size`` places that write and load connections share, or SQLite's one turn to write."""
         if getattr(self._holding, "taken", False):
             raise RuntimeError("this thread holds a database connection already and must not wait for a second one")
-        if not self._in_use.acquire(timeout=self.options.pool_timeout_s):
+        if not places.acquire(timeout=self.options.pool_timeout_s):
             raise self._no_connection()
         self._holding.taken = True
         try:
             yield
         finally:
             self._holding.taken = False
-            self._in_use.release()
+            places.release()
 
     def _no_connection(self) -> DatabaseUnavailable:
         return DatabaseUnavailable(f"no database connection came free within {self.options.pool_timeout_s:g} s")

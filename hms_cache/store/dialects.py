@@ -46,6 +46,9 @@ def translate_error(context: ExceptionContext) -> None:
     if found is None and context.is_disconnect:
         found = DatabaseUnavailable(str(original), connection_lost=had_connection)
     if found is not None:
+        if isinstance(found, DatabaseUnavailable) and found.connection_lost:
+            # SQLAlchemy does not know all of them; it is to drop the connection and all that are as old.
+            context.is_disconnect = True
         raise found from original
 
 

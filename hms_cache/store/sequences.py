@@ -193,8 +193,9 @@ class IdBlocks:
     def give_back(self, unused: Mapping[str, Iterable[int]]) -> None:
         """Return ids that are in no committed row and in no transaction whose outcome is unknown."""
         for model, ids in unused.items():
-            for block in _consecutive(ids):
-                self._add(model, block)
+            with self._lock:
+                # Before the newer blocks: the lowest ids are used first.
+                self._free.setdefault(model, [])[:0] = _consecutive(ids)
 
     def _add(self, model: str, block: range) -> None:
         if block:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, column, insert, table
 from sqlalchemy.exc import IntegrityError
 from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_after_delay, wait_random_exponential
 
@@ -134,8 +134,9 @@ class WriteTransaction:
         """The row of NOTIFICATION_SEQUENCE is missing, as in databases of Hive 3.1 that never logged an event."""
         sequence = schema.NOTIFICATION_SEQUENCE
         values = read_features(self.connection).writable(sequence, {"NNI_ID": 1, "NEXT_EVENT_ID": 1 + count})
+        row = table(sequence.name, *(column(name) for name in values))
         try:
-            self.connection.execute(insert(sequence).values(values))
+            self.connection.execute(insert(row).values(values))
         except IntegrityError as error:
             raise RetryableConflict("another server began the event ids at the same moment") from error
         return 1

@@ -131,22 +131,25 @@ def ensure_default_roles(connection: Connection, now_s: int) -> None:
 
     :param now_s: creation time, epoch seconds.
     """
-    present = set(connection.execute(select(ROLES.c.ROLE_NAME)).scalars())
-    for role in ("admin", "public"):
-        if role not in present:
-            connection.execute(
-                insert(ROLES).values(
-                    ROLE_ID=take_ids(connection, "MRole", 1)[0], CREATE_TIME=now_s, OWNER_NAME=role, ROLE_NAME=role
+    names = select(ROLES.c.ROLE_NAME)
+    if not {"admin", "public"} <= set(connection.execute(names).scalars()):
+        ids = iter(take_ids(connection, "MRole", 2))
+        # The sequence's lock has put servers that start at once in line: the one before may have made them.
+        present = set(connection.execute(names).scalars())
+        for role in ("admin", "public"):
+            if role not in present:
+                connection.execute(
+                    insert(ROLES).values(ROLE_ID=next(ids), CREATE_TIME=now_s, OWNER_NAME=role, ROLE_NAME=role)
                 )
-            )
     grants = GLOBAL_PRIVS.c
-    has_grant = connection.execute(
-        select(func.count()).where(grants.PRINCIPAL_NAME == "admin", grants.PRINCIPAL_TYPE == "ROLE")
-    ).scalar_one()
-    if not has_grant:
+    granted = select(grants.USER_GRANT_ID).where(grants.PRINCIPAL_NAME == "admin", grants.PRINCIPAL_TYPE == "ROLE")
+    if connection.execute(granted).first() is None:
+        grant_id = take_ids(connection, "MGlobalPrivilege", 1)[0]
+        if connection.execute(granted).first() is not None:
+            return
         connection.execute(
             insert(GLOBAL_PRIVS).values(
-                USER_GRANT_ID=take_ids(connection, "MGlobalPrivilege", 1)[0],
+                USER_GRANT_ID=grant_id,
                 CREATE_TIME=now_s,
                 GRANT_OPTION=1,
                 GRANTOR="admin",
@@ -175,11 +178,15 @@ def ensure_default_database(
     connection.execute(
         update(CTLGS).where(CTLGS.c.NAME == "hive", CTLGS.c.LOCATION_URI == "TBD").values(LOCATION_URI=warehouse_uri)
     )
-    present = connection.execute(select(DBS.c.DB_ID).where(DBS.c.NAME == "default", DBS.c.CTLG_NAME == "hive")).first()
-    if present is not None:
+    present = select(DBS.c.DB_ID).where(DBS.c.NAME == "default", DBS.c.CTLG_NAME == "hive")
+    if connection.execute(present).first() is not None:
+        return False
+    database_id = take_ids(connection, "MDatabase", 1)[0]
+    # The sequence's lock has put servers that start at once in line: the one before may have made it.
+    if connection.execute(present).first() is not None:
         return False
     values = {
-        "DB_ID": take_ids(connection, "MDatabase", 1)[0],
+        "DB_ID": database_id,
         "DESC": "Default Hive database",
         "DB_LOCATION_URI": warehouse_uri,
         "NAME": "default",

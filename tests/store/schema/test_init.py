@@ -97,6 +97,23 @@ def test_default_database_and_roles_are_made_once(initialized_database: Database
         assert connection.execute(select(schema.GLOBAL_PRIVS.c.USER_PRIV)).scalars().all() == ["All"]
 
 
+def test_servers_that_start_at_once_make_one_default_database(initialized_database_url: str) -> None:
+    together = Barrier(3, timeout=60)
+
+    def start() -> bool:
+        def ensure(transaction: WriteTransaction) -> bool:
+            ensure_default_roles(transaction.connection, now_s=5)
+            return ensure_default_database(transaction.connection, "file:/warehouse", now_s=5)
+
+        with closing(Database(initialized_database_url)) as database:
+            together.wait()
+            return run_write(database, ensure)
+
+    with ThreadPoolExecutor(3) as threads:
+        made = [started.result() for started in [threads.submit(start) for _ in range(3)]]
+    assert sorted(made) == [False, False, True]
+
+
 def test_there_is_one_row_of_the_next_event_id(initialized_database: Database) -> None:
     with initialized_database.writing() as connection, pytest.raises(DBAPIError):
         connection.execute(insert(schema.NOTIFICATION_SEQUENCE).values(NNI_ID=2, NEXT_EVENT_ID=1))

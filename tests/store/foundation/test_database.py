@@ -1,0 +1,199 @@
+"""The three engines: what each sees, what it refuses, and what limits it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, select, text
+from sqlalchemy.exc import DBAPIError
+
+from hms_cache.errors import ConfigurationError, DatabaseUnavailableError
+from hms_cache.metrics import Metrics
+from hms_cache.store import schema
+from hms_cache.store.database import Database, DatabaseOptions
+from hms_cache.store.dialects import database_time_ms, reason_of_stale_reads
+from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.store.transactions import run_read, run_write
+from tests.databases import closing, count_statements
+from tests.store.foundation.writes import add_database, names_of_databases
+
+
+def test_a_check_sees_each_commit_and_a_load_one_moment(initialized_database: Database) -> None:
+    names = select(schema.DBS.c.NAME)
+    with initialized_database.checking() as check, initialized_database.loading() as load:
+        assert check.execute(names).all() == []
+        assert load.execute(names).all() == []
+        writer = threading.Thread(target=run_write, args=(initialized_database, lambda write: add_database(write, "a")))
+        writer.start()
+        writer.join(60)
+        assert check.execute(names).scalars().all() == ["a"]
+        assert load.execute(names).all() == []
+    with initialized_database.loading() as load:
+        assert load.execute(names).scalars().all() == ["a"]
+
+
+def test_a_loads_moment_is_that_of_its_first_statement(initialized_database: Database) -> None:
+    with initialized_database.loading() as load:
+        writer = threading.Thread(target=run_write, args=(initialized_database, lambda write: add_database(write, "a")))
+        writer.start()
+        writer.join(60)
+        assert load.execute(select(schema.DBS.c.NAME)).scalars().all() == ["a"]
+
+
+def test_a_load_cannot_write(initialized_database: Database) -> None:
+    with initialized_database.loading() as connection, pytest.raises(DBAPIError):
+        connection.execute(insert(schema.CDS).values(CD_ID=1))
+
+
+def test_what_is_not_committed_is_rolled_back(initialized_database: Database) -> None:
+    with initialized_database.writing() as connection:
+        connection.execute(insert(schema.CDS).values(CD_ID=1))
+    with initialized_database.checking() as connection:
+        assert connection.execute(select(schema.CDS)).all() == []
+
+
+def test_a_thread_with_a_connection_gets_no_second_one(initialized_database: Database) -> None:
+    with initialized_database.writing(), pytest.raises(RuntimeError, match="second"):
+        run_read(initialized_database, lambda connection: None)
+    with initialized_database.loading(), pytest.raises(RuntimeError, match="second"):
+        run_write(initialized_database, lambda write: None)
+    # It has let go of the first one.
+    assert run_read(initialized_database, lambda connection: 1) == 1
+
+
+def test_reads_inside_a_snapshot_are_part_of_it(initialized_database: Database) -> None:
+    def read() -> list[str]:
+        return run_read(
+            initialized_database, lambda connection: list(connection.execute(select(schema.DBS.c.NAME)).scalars())
+        )
+
+    with initialized_database.snapshot():
+        assert read() == []
+        writer = threading.Thread(target=run_write, args=(initialized_database, lambda write: add_database(write, "a")))
+        writer.start()
+        writer.join(60)
+        assert read() == []
+    assert read() == ["a"]
+
+
+def test_who_waits_too_long_for_a_connection_is_told(initialized_database_url: str) -> None:
+    options = DatabaseOptions(pool_size=1, pool_timeout_s=0.02)
+    with closing(Database(initialized_database_url, options)) as database:
+        taken, done = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with database.loading():
+                taken.set()
+                done.wait(60)
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        assert taken.wait(60)
+        with pytest.raises(DatabaseUnavailable, match=r"within 0\.02 s") as raised:
+            run_read(database, lambda connection: None)
+        assert raised.value.retriable and not raised.value.connection_lost
+        assert database.connections_in_use() == 1
+        # Position checks have connections of their own.
+        assert names_of_databases(database) == []
+        done.set()
+        holder.join(60)
+        assert run_read(database, lambda connection: 1) == 1
+        assert database.connections_in_use() == 0
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"])
+def test_writers_in_line_leave_the_readers_their_places(initialized_database_url: str) -> None:
+    with closing(Database(initialized_database_url, DatabaseOptions(pool_size=2, pool_timeout_s=60))) as database:
+        writers = [
+            threading.Thread(target=run_write, args=(database, lambda write, n=n: add_database(write, f"w{n}")))
+            for n in range(4)
+        ]
+        with database.writing() as connection:
+            connection.execute(insert(schema.CDS).values(CD_ID=1))
+            for writer in writers:
+                writer.start()
+            found = [names_read_in_a_thread(database) for _ in range(3)]
+        for writer in writers:
+            writer.join(60)
+        assert found == [[], [], []]
+        assert len(names_of_databases(database)) == 4
+
+
+def names_read_in_a_thread(database: Database) -> list[str]:
+    with ThreadPoolExecutor(1) as thread:
+        read = thread.submit(run_read, database, lambda each: list(each.execute(select(schema.DBS.c.NAME)).scalars()))
+        return read.result(timeout=60)
+
+
+@pytest.mark.parametrize("scheme", ["mysql", "postgresql"])
+def test_a_server_that_is_not_there_is_unavailable(scheme: str) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        with closing(Database(f"{scheme}://nobody@127.0.0.1:{port}/hive")) as database:
+            for use in (database.checking, database.loading, database.writing):
+                with pytest.raises(DatabaseUnavailableError) as raised, use() as connection:
+                    connection.execute(text("SELECT 1"))
+                assert isinstance(raised.value, DatabaseUnavailable) and not raised.value.connection_lost
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite://", "sqlite:///:memory:", "oracle://host/db", "hive.db", "jdbc:derby:;databaseName=x"]
+)
+def test_a_url_that_cannot_be_used_is_refused(url: str) -> None:
+    with pytest.raises(ConfigurationError):
+        Database(url)
+
+
+def test_jdbc_urls_choose_the_driver() -> None:
+    mysql = Database("jdbc:mysql://db.example:3307/hive?user=u&useSSL=false")
+    assert (mysql.dialect, mysql.url.drivername, mysql.url.port) == ("mysql", "mysql+pymysql", 3307)
+    postgresql = Database("jdbc:postgresql://db.example/hive")
+    assert (postgresql.dialect, postgresql.url.drivername) == ("postgresql", "postgresql+psycopg")
+    assert Database("mariadb://db.example/hive").dialect == "mysql"
+
+
+def test_an_embedded_database_loses_nothing_at_a_power_cut(tmp_path: Path) -> None:
+    with closing(Database(f"sqlite:///{tmp_path / 'm.db'}")) as database:
+        for use in (database.checking, database.loading, database.writing):
+            with use() as connection:
+                assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+                assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+                assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+
+
+def test_statements_are_counted(initialized_database_url: str) -> None:
+    metrics = Metrics()
+    with closing(Database(initialized_database_url, metrics=metrics.database)) as database:
+        assert database.features.version == "4.0.0"
+        before = metrics.database.statements.value()
+        with count_statements(database) as sent:
+            names_of_databases(database)
+            run_read(database, lambda connection: connection.execute(select(schema.DBS)).all())
+        assert sent.count == 2
+        assert metrics.database.statements.value() == before + 2
+
+
+def test_the_databases_clock_is_in_milliseconds(initialized_database: Database) -> None:
+    with initialized_database.checking() as connection:
+        first, second = database_time_ms(connection), database_time_ms(connection)
+    assert 1_600_000_000_000 < first <= second < 10_000_000_000_000
+
+
+def test_a_primary_has_no_stale_reads(initialized_database: Database) -> None:
+    with initialized_database.checking() as connection:
+        assert reason_of_stale_reads(connection) is None
+
+
+@pytest.mark.parametrize("database_kind", [pytest.param("mariadb", marks=pytest.mark.mariadb)])
+def test_a_read_only_server_is_taken_for_a_replica(initialized_database: Database) -> None:
+    with initialized_database.checking() as connection:
+        try:
+            connection.execute(text("SET GLOBAL read_only=ON"))
+            assert "read-only" in str(reason_of_stale_reads(connection))
+        finally:
+            connection.execute(text("SET GLOBAL read_only=OFF"))
