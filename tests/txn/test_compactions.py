@@ -1,0 +1,306 @@
+"""The compaction queue from request to history."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import insert, update
+
+from hms_cache.store.schema import (
+    COMPACTION_METRICS_CACHE,
+    COMPACTION_QUEUE,
+    COMPLETED_COMPACTIONS,
+    COMPLETED_TXN_COMPONENTS,
+    TAB_COL_STATS,
+    TXN_COMPONENTS,
+)
+from hms_cache.store.txn.compaction_queue import to_counted_map
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AbortCompactionRequest,
+    CompactionInfoStruct,
+    CompactionMetricsDataRequest,
+    CompactionMetricsDataStruct,
+    CompactionMetricsMetricType,
+    CompactionRequest,
+    CompactionResponse,
+    CompactionType,
+    FindNextCompactRequest,
+    GetLatestCommittedCompactionInfoRequest,
+    LockType,
+    MetaException,
+    ShowCompactRequest,
+    TxnType,
+)
+from tests.txn.client import TxnClient, component
+
+H = COMPLETED_COMPACTIONS
+
+
+def ask(client: TxnClient, table: str = "t", partition: str | None = None, **other: object) -> CompactionResponse:
+    fields = {"type": CompactionType.MAJOR, **other}
+    return client.store.compact2(CompactionRequest(dbname="D", tablename=table, partitionname=partition, **fields))
+
+
+def take(client: TxnClient, worker: str = "worker-1", pool: str | None = None) -> CompactionInfoStruct | None:
+    request = FindNextCompactRequest(workerId=worker, workerVersion="4.0.1", poolName=pool)
+    return client.store.find_next_compact2(request).ci
+
+
+def shown(client: TxnClient, **conditions: object) -> list[tuple[int, str]]:
+    answer = client.store.show_compact(ShowCompactRequest(**conditions))
+    return [(one.id, one.state) for one in answer.compacts]
+
+
+def test_from_request_to_history(client: TxnClient) -> None:
+    store = client.store
+    writer, write_id = client.write()
+    client.commit(writer)
+    aborted, aborted_id = client.write()
+    client.abort(aborted)
+    asked = ask(client, runas="u", properties={"a": "b"}, initiatorId="i", initiatorVersion="4")
+    assert (asked.accepted, asked.state) == (True, "initiated")
+    assert shown(client) == [(asked.id, "initiated")]
+    again = ask(client)
+    assert (again.accepted, again.state, again.id) == (False, "refused", -1)
+    assert again.errormessage == f"Compaction is already scheduled with state='initiated' and id={asked.id}"
+
+    entry = take(client)
+    assert entry is not None
+    assert (entry.id, entry.dbname, entry.tablename, entry.type) == (asked.id, "d", "t", CompactionType.MAJOR)
+    assert (entry.runas, entry.properties, entry.workerId) == ("u", "1:1:a1:b", "worker-1")
+    assert take(client) is None
+
+    compactor = client.open(TxnType.COMPACTION)
+    entry.highestWriteId = aborted_id
+    store.update_compactor_state(entry, compactor)
+    store.set_hadoop_jobid("job_1", entry.id)
+    reader = client.open()
+    client.lock(component(LockType.SHARED_READ), txn_id=reader)
+    store.mark_compacted(entry)
+    client.commit(compactor)
+    logged = client.events()[-1]
+    assert logged[0] == "COMMIT_COMPACTION_EVENT"
+    assert (logged[1]["compactionId"], logged[1]["type"], logged[1]["tableName"]) == (entry.id, "MAJOR", "t")
+    assert shown(client) == [(asked.id, "ready for cleaning")]
+    latest = store.get_latest_committed_compaction_info(
+        GetLatestCommittedCompactionInfoRequest(dbname="d", tablename="t")
+    )
+    assert [one.id for one in latest.compactions] == [asked.id]
+
+    client.age(2000)
+    assert store.ready_to_clean() == []
+    client.commit(reader)
+    assert [one.id for one in store.ready_to_clean()] == [asked.id]
+    client.change(update(COMPACTION_QUEUE).values(CQ_COMMIT_TIME=0))
+    (cleaning,) = store.ready_to_clean(retention_ms=1000)
+    store.mark_cleaned(cleaning)
+    assert shown(client) == [(asked.id, "succeeded")]
+    columns = ("CC_STATE", "CC_HADOOP_JOB_ID", "CC_HIGHEST_WRITE_ID", "CC_TXN_ID", "CC_WORKER_ID")
+    assert client.rows(H, *columns) == [("s", "job_1", aborted_id, compactor, None)]
+    for table in (COMPACTION_QUEUE, COMPLETED_TXN_COMPONENTS, TXN_COMPONENTS):
+        assert client.count(table) == 0, table.name
+    assert write_id < aborted_id
+    assert (
+        client.store.get_latest_committed_compaction_info(
+            GetLatestCommittedCompactionInfoRequest(dbname="d", tablename="t", lastCompactionId=asked.id)
+        ).compactions
+        == []
+    )
+
+
+def test_a_reader_that_announced_its_write_ids_is_waited_for(client: TxnClient) -> None:
+    ids = client.open_many(3)
+    client.allocate(ids)
+    for txn_id in ids:
+        client.commit(txn_id)
+    asked = ask(client)
+    entry = take(client)
+    assert entry is not None
+    entry.highestWriteId = 3
+    compactor = client.open(TxnType.COMPACTION)
+    client.store.update_compactor_state(entry, compactor)
+    client.store.mark_compacted(entry)
+    client.commit(compactor)
+    late_reader = client.open()
+    client.age(2000)
+    assert [one.id for one in client.store.ready_to_clean()] == [asked.id]
+    client.store.add_write_ids_to_min_history(late_reader, {"d.t": 3})
+    assert client.store.ready_to_clean() == []
+    client.store.add_write_ids_to_min_history(late_reader, {"d.t": 4, "d.u": 1})
+    assert [one.id for one in client.store.ready_to_clean()] == [asked.id]
+
+
+def test_failures_refusals_and_withdrawals(client: TxnClient) -> None:
+    store = client.store
+    waiting, working, failing, refused = (ask(client, table).id for table in ("a", "b", "c", "d"))
+    store.abort_compactions(AbortCompactionRequest(compactionIds=[waiting]))
+    entries = {entry.id: entry for entry in (take(client), take(client), take(client)) if entry is not None}
+    assert sorted(entries) == [working, failing, refused]
+    entries[failing].errorMessage = "out of luck"
+    store.mark_failed(entries[failing])
+    store.mark_refused(entries[refused])
+    answer = store.abort_compactions(AbortCompactionRequest(compactionIds=[working, 99])).abortedcompacts
+    assert (answer[working].status, answer[99].status) == ("Error", "Error")
+    assert answer[working].message == "Error while aborting compaction as compaction is in state-working"
+    assert answer[99].message == "No Such Compaction Id Available"
+    assert shown(client, order="CC_ID") == [
+        (waiting, "aborted"),
+        (working, "working"),
+        (failing, "failed"),
+        (refused, "refused"),
+    ]
+    messages = dict(client.rows(H, "CC_STATE", "CC_ERROR_MESSAGE"))
+    assert messages == {"b": "Compaction Aborted by Abort Comapction request.", "f": "out of luck", "c": None}
+    with pytest.raises(MetaException):
+        store.mark_failed(entries[failing])
+    with pytest.raises(MetaException):
+        store.mark_cleaned(entries[failing])
+    with pytest.raises(MetaException):
+        store.abort_compactions(AbortCompactionRequest(compactionIds=[]))
+    never_queued = CompactionInfoStruct(
+        id=0, dbname="d", tablename="e", type=CompactionType.MINOR, state="a", errorMessage="no table"
+    )
+    store.mark_failed(never_queued)
+    assert "did not initiate" in {state for _, state in shown(client)}
+
+
+def test_show_selects_and_orders(client: TxnClient) -> None:
+    first = ask(client, "a", poolName="p").id
+    second = ask(client, "b", "P=1", type=CompactionType.MINOR).id
+    take(client)
+    assert shown(client) == [(second, "working"), (first, "initiated")]
+    assert shown(client, order='"CC_ID" ASC') == [(first, "initiated"), (second, "working")]
+    assert shown(client, order="table desc, CC_ID") == [(second, "working"), (first, "initiated")]
+    assert shown(client, limit=1) == [(second, "working")]
+    for conditions in ({"dbName": "d", "tbName": "A"}, {"poolName": "p"}, {"state": "initiated"}, {"id": first}):
+        assert shown(client, **conditions) == [(first, "initiated")], conditions
+    for conditions in ({"partName": "p=1"}, {"poolName": "default"}, {"state": "w"}, {"type": CompactionType.MINOR}):
+        assert shown(client, **conditions) == [(second, "working")], conditions
+    for order in ("1; DROP TABLE TXNS", "CC_NO_SUCH"):
+        with pytest.raises(MetaException, match="cannot be ordered by"):
+            shown(client, order=order)
+
+
+def test_pools(client: TxnClient) -> None:
+    pooled, plain = ask(client, "a", poolName="p").id, ask(client, "b").id
+    assert (taken := take(client)) is not None and taken.id == plain
+    assert take(client) is None
+    assert (taken := take(client, pool="p")) is not None and taken.id == pooled
+    overdue = ask(client, "c", poolName="p").id
+    client.change(update(COMPACTION_QUEUE).values(CQ_ENQUEUE_TIME=0))
+    assert (taken := take(client)) is not None and taken.id == overdue
+    with pytest.raises(MetaException):
+        take(client, worker="")
+
+
+def test_entries_of_lost_workers_go_back_and_history_is_short(client: TxnClient) -> None:
+    lost = ask(client, "lost").id
+    take(client)
+    client.change(update(COMPACTION_QUEUE).values(CQ_START=0))
+    for number in range(6):
+        for state in "sf":
+            client.change(
+                insert(H).values(
+                    CC_ID=100 + 10 * number + (state == "f"),
+                    CC_DATABASE="d",
+                    CC_TABLE="t",
+                    CC_STATE=state,
+                    CC_TYPE="a",
+                )
+            )
+    assert client.store.keep_compactions() == 1 + 6
+    assert (taken := take(client)) is not None and taken.id == lost
+    assert {number for (number,) in client.rows(H, "CC_ID")} == {130, 131, 140, 141, 150, 151}
+    assert client.store.keep_compactions() == 0
+
+
+def test_columns_with_statistics(client: TxnClient) -> None:
+    client.make_table()
+    names = {"CAT_NAME": "hive", "DB_NAME": "d", "TABLE_NAME": "t", "COLUMN_TYPE": "int"}
+    for number, column in enumerate(("b", "a")):
+        client.change(
+            insert(TAB_COL_STATS).values(
+                CS_ID=number, TBL_ID=70, COLUMN_NAME=column, NUM_NULLS=0, LAST_ANALYZED=0, ENGINE="hive", **names
+            )
+        )
+    entry = CompactionInfoStruct(id=1, dbname="D", tablename="T", type=CompactionType.MAJOR)
+    assert client.store.find_columns_with_stats(entry) == ["a", "b"]
+    entry.partitionname = "p=1"
+    assert client.store.find_columns_with_stats(entry) == []
+
+
+def test_metrics(client: TxnClient) -> None:
+    metric = CompactionMetricsMetricType.NUM_DELTAS
+    report = client.store.update_compaction_metrics_data
+    assert report(CompactionMetricsDataStruct("D", "T", None, metric, 50, 1, 10))
+    assert report(CompactionMetricsDataStruct("d", "t", None, metric, 60, 1, 10))
+    assert report(CompactionMetricsDataStruct("d", "t", "p=1", metric, 5, 1, 10))
+    columns = ("CMC_PARTITION", "CMC_METRIC_TYPE", "CMC_METRIC_VALUE", "CMC_VERSION")
+    assert client.rows(COMPACTION_METRICS_CACHE, *columns) == [(None, "NUM_DELTAS", 60, 2)]
+    assert report(CompactionMetricsDataStruct("d", "t", None, metric, 3, 1, 10))
+    assert client.count(COMPACTION_METRICS_CACHE) == 0
+    report(CompactionMetricsDataStruct("d", "t", None, metric, 50, 1, 10))
+    client.store.remove_compaction_metrics_data(CompactionMetricsDataRequest("d", "t", None, metric))
+    assert client.count(COMPACTION_METRICS_CACHE) == 0
+
+
+def write_times(client: TxnClient, count: int, table: str = "t") -> None:
+    for _ in range(count):
+        client.commit(client.write(table=table)[0])
+
+
+def test_many_writes_start_a_minor_compaction(client: TxnClient) -> None:
+    client.make_table()
+    write_times(client, 10)
+    assert client.store.initiate_compactions("here") == []
+    write_times(client, 1)
+    write_times(client, 11, "no_such_table")
+    (started,) = client.store.initiate_compactions("here")
+    entry = take(client)
+    assert entry is not None
+    assert (entry.id, entry.tablename, entry.type) == (started, "t", CompactionType.MINOR)
+    assert client.store.initiate_compactions("here") == []
+
+
+def test_an_old_abort_starts_a_major_compaction(client: TxnClient) -> None:
+    client.make_table()
+    client.abort(client.write()[0])
+    assert client.store.initiate_compactions("here") == []
+    client.age(13 * 3_600_000)
+    (started,) = client.store.initiate_compactions("here")
+    entry = take(client)
+    assert entry is not None
+    assert (entry.id, entry.type) == (started, CompactionType.MAJOR)
+
+
+def test_tables_that_forbid_it_or_keep_failing_are_left_alone(client: TxnClient) -> None:
+    client.make_table({"no_auto_compaction": "TRUE"})
+    write_times(client, 11)
+    assert client.store.initiate_compactions("here") == []
+
+
+def test_after_repeated_failures_nothing_is_initiated_for_a_while(client: TxnClient) -> None:
+    client.make_table()
+    write_times(client, 11)
+    for _ in range(2):
+        (started,) = client.store.initiate_compactions("here")
+        entry = take(client)
+        assert entry is not None and entry.id == started
+        client.store.mark_failed(entry)
+    assert client.store.initiate_compactions("here") == []
+    client.change(update(H).values(CC_ENQUEUE_TIME=0))
+    assert len(client.store.initiate_compactions("here")) == 1
+
+
+def test_cleanup_only(client: TxnClient) -> None:
+    request = CompactionRequest(dbname="d", tablename="t", type=CompactionType.MAJOR)
+    dropper = client.open(TxnType.SOFT_DELETE)
+    assert client.store.submit_for_cleanup(request, 7, dropper)
+    client.age(2000)
+    client.commit(dropper)
+    ((_, following, commit_time),) = client.rows(COMPACTION_QUEUE, "CQ_STATE", "CQ_NEXT_TXN_ID", "CQ_COMMIT_TIME")
+    assert following == dropper + 1
+    assert commit_time > 0
+
+
+def test_counted_maps() -> None:
+    assert to_counted_map({"key": "value", "": "x", "n": ""}) == "3:3:key5:value0:1:x1:n0:"

@@ -1,0 +1,141 @@
+"""What housekeeping deletes, and above all what it must not delete yet."""
+
+from __future__ import annotations
+
+from sqlalchemy import delete, insert, update
+
+from hms_cache.store.schema import (
+    AUX_TABLE,
+    COMPLETED_TXN_COMPONENTS,
+    MATERIALIZATION_REBUILD_LOCKS,
+    TXN_COMPONENTS,
+    TXN_TO_WRITE_ID,
+    TXN_WRITE_NOTIFICATION_LOG,
+    TXNS,
+    WRITE_SET,
+)
+from hms_cache.store.txn.mutexes import Mutex
+from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType, LockState
+from tests.txn.client import TxnClient
+
+
+def test_rows_of_finished_transactions_go_but_the_highest(client: TxnClient) -> None:
+    ids = client.open_many(5)
+    for txn_id in ids[:4]:
+        client.commit(txn_id)
+    client.abort(ids[4])
+    assert client.store.clean().txns == 0
+    client.age(2000)
+    assert client.store.clean().txns == 5
+    assert client.rows(TXNS, "TXN_ID") == [(5,)]
+    assert client.store.get_open_txns().txn_high_water_mark == 5
+    assert client.open() == 6
+
+
+def test_aborted_writers_stay_until_their_files_are_gone(client: TxnClient) -> None:
+    aborted, _ = client.write()
+    client.abort(aborted)
+    client.commit(client.open())
+    client.age(2000)
+    client.store.clean()
+    assert client.rows(TXNS, "TXN_ID", "TXN_STATE")[0] == (aborted, "a")
+    assert client.rows(TXN_TO_WRITE_ID, "T2W_TXNID") == [(aborted,)]
+    assert client.valid("d.t")[0].is_aborted(1)
+    client.change(delete(TXN_COMPONENTS))
+    client.store.clean()
+    assert (aborted, "a") not in client.rows(TXNS, "TXN_ID", "TXN_STATE")
+
+
+def test_write_ids_stay_while_a_reader_may_have_seen_them_open(client: TxnClient) -> None:
+    writer, write_id = client.write()
+    reader = client.open()
+    snapshot = client.snapshot(reader)
+    client.commit(writer)
+    client.age(2000)
+    for _ in range(2):
+        client.store.clean()
+    assert not client.valid("d.t", snapshot=snapshot)[0].is_valid(write_id)
+    client.commit(reader)
+    client.age(2000)
+    for _ in range(2):
+        client.store.clean()
+    assert client.count(TXN_TO_WRITE_ID) == client.count(WRITE_SET) == 0
+    assert client.valid("d.t")[0].is_valid(write_id)
+
+
+def test_write_sets_stay_while_somebody_can_still_conflict(client: TxnClient) -> None:
+    older = client.open()
+    writer, _ = client.write(DataOperationType.UPDATE)
+    client.commit(writer)
+    client.age(2000)
+    client.store.clean()
+    assert client.count(WRITE_SET) == 1
+    client.commit(older)
+    client.store.clean()
+    assert client.count(WRITE_SET) == 0
+
+
+def test_completed_writes_are_thinned_out(client: TxnClient) -> None:
+    def completed(table: str, write_id: int, changes: str) -> dict[str, object]:
+        return {
+            "CTC_TXNID": write_id,
+            "CTC_DATABASE": "d",
+            "CTC_TABLE": table,
+            "CTC_WRITEID": write_id,
+            "CTC_UPDATE_DELETE": changes,
+        }
+
+    rows = [completed("t", number, "Y" if number in (7, 9) else "N") for number in range(1, 201)]
+    rows += [completed("u", number, "N") for number in range(1, 50)]
+    client.change(insert(COMPLETED_TXN_COMPONENTS).values(rows))
+    assert client.store.clean().completed_components == 149
+    left = client.rows(COMPLETED_TXN_COMPONENTS, "CTC_TABLE", "CTC_WRITEID")
+    assert sorted(number for table, number in left if table == "t") == [9, *range(151, 201)]
+    assert len([table for table, _ in left if table == "u"]) == 49
+    assert client.store.clean().completed_components == 0
+
+
+def test_old_write_notifications_go(client: TxnClient) -> None:
+    now_s = int(client.store.context.clock.epoch_s())
+    for number, age_s in enumerate((90_000, 100)):
+        client.change(
+            insert(TXN_WRITE_NOTIFICATION_LOG).values(
+                WNL_ID=number,
+                WNL_TXNID=number,
+                WNL_WRITEID=1,
+                WNL_DATABASE="d",
+                WNL_TABLE="t",
+                WNL_PARTITION="",
+                WNL_TABLE_OBJ="",
+                WNL_EVENT_TIME=now_s - age_s,
+            )
+        )
+    assert client.store.clean().write_notifications == 1
+    assert client.rows(TXN_WRITE_NOTIFICATION_LOG, "WNL_ID") == [(1,)]
+
+
+def test_rebuild_locks_of_dead_transactions_go(client: TxnClient) -> None:
+    store = client.store
+    alive, silent, ended = client.open_many(3)
+    for txn_id, view in ((alive, "v1"), (silent, "v2"), (ended, "v3")):
+        assert store.get_lock_materialization_rebuild("D", view, txn_id).state == LockState.ACQUIRED
+    assert store.get_lock_materialization_rebuild("d", "V1", silent).state == LockState.NOT_ACQUIRED
+    assert store.get_lock_materialization_rebuild("d", "v1", alive).state == LockState.ACQUIRED
+    client.abort(ended)
+    lock = MATERIALIZATION_REBUILD_LOCKS
+    client.change(update(lock).where(lock.c.MRL_TXN_ID != ended).values(MRL_LAST_HEARTBEAT=0))
+    assert store.heartbeat_lock_materialization_rebuild("d", "v1", alive)
+    assert not store.heartbeat_lock_materialization_rebuild("d", "v9", alive)
+    assert store.give_up_timed_out().rebuild_locks == 2
+    assert client.rows(lock, "MRL_TXN_ID") == [(alive,)]
+
+
+def test_each_kind_of_work_holds_its_mutex(client: TxnClient) -> None:
+    client.store.clean()
+    client.store.give_up_timed_out()
+    client.store.initiate_compactions("here")
+    assert {name for name, _ in client.rows(AUX_TABLE, "MT_KEY1", "MT_KEY2")} >= {
+        Mutex.TXN_CLEANER,
+        Mutex.HOUSEKEEPER,
+        Mutex.INITIATOR,
+    }

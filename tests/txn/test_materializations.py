@@ -1,0 +1,76 @@
+"""Whether a materialized view still holds what its tables hold."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CompactionRequest,
+    CompactionType,
+    CreationMetadata,
+    DataOperationType,
+    Materialization,
+    MetaException,
+)
+from hms_cache.txn import ValidTxnList
+from tests.txn.client import TxnClient
+
+
+def built(client: TxnClient, *tables: str) -> CreationMetadata:
+    """The metadata of a view that is built now."""
+    lists = "$".join(one.to_text() for one in client.valid(*tables))
+    snapshot = {"validTxnList": f"5${lists}", "tableSnapshots": None}
+    return CreationMetadata(
+        catName="hive", dbName="d", tblName="v", tablesUsed=set(tables), validTxnList=json.dumps(snapshot)
+    )
+
+
+def info(client: TxnClient, view: CreationMetadata, snapshot: ValidTxnList | None = None) -> tuple[bool, bool]:
+    text = (snapshot or client.snapshot()).to_text()
+    answer: Materialization = client.store.get_materialization_invalidation_info(view, text)
+    return answer.sourceTablesUpdateDeleteModified, answer.sourceTablesCompacted
+
+
+def test_updates_invalidate_and_inserts_do_not(client: TxnClient) -> None:
+    client.commit(client.write(DataOperationType.UPDATE)[0])
+    open_updater, _ = client.write(DataOperationType.UPDATE)
+    view = built(client, "d.t", "d.u")
+    assert info(client, view) == (False, False)
+    client.commit(client.write(DataOperationType.INSERT)[0])
+    client.commit(client.write(DataOperationType.DELETE, "other")[0])
+    assert info(client, view) == (False, False)
+    before = client.snapshot()
+    client.commit(open_updater)
+    assert info(client, view) == (True, False)
+    assert info(client, view, before) == (False, False)
+    later = built(client, "d.t")
+    client.commit(client.write(DataOperationType.DELETE)[0])
+    assert info(client, later) == (True, False)
+
+
+def test_compactions_invalidate(client: TxnClient) -> None:
+    view = built(client, "d.t")
+    client.store.compact2(CompactionRequest(dbname="d", tablename="u", type=CompactionType.MAJOR))
+    assert info(client, view) == (False, False)
+    client.store.compact2(CompactionRequest(dbname="d", tablename="t", type=CompactionType.MAJOR))
+    assert info(client, view) == (False, True)
+
+
+def test_what_is_not_known_counts_as_changed(client: TxnClient) -> None:
+    view = built(client, "d.t")
+    for text in (None, '{"validTxnList": null}', "5$d.other:1:9223372036854775807::"):
+        view.validTxnList = text
+        assert info(client, view) == (True, True)
+    view.validTxnList = "5$d.t:0:9223372036854775807::"
+    assert info(client, view) == (False, False)
+
+
+@pytest.mark.parametrize("fields", [{"tablesUsed": set()}, {"validTxnList": "{"}, {"validTxnList": "x$d.t:1:1"}])
+def test_metadata_that_cannot_be_read(sqlite_client: TxnClient, fields: dict[str, object]) -> None:
+    view = built(sqlite_client, "d.t")
+    for name, value in fields.items():
+        setattr(view, name, value)
+    with pytest.raises(MetaException):
+        info(sqlite_client, view)
