@@ -82,6 +82,8 @@ class CachedTables(TableStore):
             )
             if isinstance(held_names, Need):
                 return held_names
+            if not held_names:
+                return Bypass(Reason.INCOMPLETE)  # perhaps there is no such database: the store knows the exception
             found: list[Table] = []
             missing: list[Wanted] = []
             for key in keys:

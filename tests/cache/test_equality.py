@@ -1,0 +1,258 @@
+"""After any changes through any server, every read through any cache equals the same read on the database."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hms_cache.cache import invariants
+from hms_cache.cache.assembly import CacheOptions
+from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
+from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.database import Database
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.cache.world import CATALOG, Server, encoded, partition, table
+
+DATABASES = ("d1", "d2")
+TABLES = ("t", "u")
+VALUES = tuple((dt, hr) for dt in ("2024-01-01", "2024-01-02") for hr in ("1", "2", "10"))
+KEYS = (("dt", "string"), ("hr", "int"))
+
+Change = tuple[Any, ...]
+
+names = st.tuples(st.sampled_from(DATABASES), st.sampled_from(TABLES))
+changes: st.SearchStrategy[Change] = st.one_of(
+    st.tuples(st.just("create_database"), st.sampled_from(DATABASES)),
+    st.tuples(st.just("alter_database"), st.sampled_from(DATABASES), st.sampled_from(["", "true", "false"])),
+    st.tuples(st.just("drop_database"), st.sampled_from(DATABASES)),
+    st.tuples(st.just("create_table"), names),
+    st.tuples(st.just("alter_table"), names, st.integers(0, 9)),
+    st.tuples(st.just("set_sync"), names, st.sampled_from(["true", "false"])),
+    st.tuples(st.just("rename_table"), names, names),
+    st.tuples(st.just("drop_table"), names),
+    st.tuples(st.just("add_partitions"), names, st.lists(st.sampled_from(VALUES), min_size=1, max_size=3, unique=True)),
+    st.tuples(st.just("alter_partition"), names, st.sampled_from(VALUES), st.integers(0, 9)),
+    st.tuples(st.just("rename_partition"), names, st.sampled_from(VALUES), st.sampled_from(VALUES)),
+    st.tuples(st.just("drop_partition"), names, st.sampled_from(VALUES)),
+    st.tuples(st.just("create_function"), st.sampled_from(DATABASES), st.sampled_from(["f", "g"])),
+    st.tuples(st.just("alter_function"), st.sampled_from(DATABASES), st.sampled_from(["f", "g"]), st.integers(0, 9)),
+    st.tuples(st.just("drop_function"), st.sampled_from(DATABASES), st.sampled_from(["f", "g"])),
+    st.tuples(st.just("add_primary_key"), names),
+    st.tuples(st.just("drop_constraint"), names),
+    st.tuples(st.just("set_statistics"), names, st.integers(0, 9)),
+)
+steps = st.lists(st.tuples(st.integers(0, 1), changes, st.integers(0, 1)), min_size=1, max_size=25)
+
+
+def apply(store: RawStore, change: Change) -> None:
+    """Makes one change; one that cannot be made (no such table, …) is refused by Hive's exceptions and changes nothing."""
+    kind, *arguments = change
+    with contextlib.suppress(
+        ttypes.MetaException,
+        ttypes.NoSuchObjectException,
+        ttypes.AlreadyExistsException,
+        ttypes.InvalidObjectException,
+        ttypes.InvalidOperationException,
+        ttypes.InvalidInputException,
+    ):
+        CHANGES[kind](store, *arguments)
+
+
+def _alter_table(store: RawStore, name: tuple[str, str], **parameters: str) -> None:
+    old = store.get_table(CATALOG, *name)
+    changed = ttypes.Table(**{slot: getattr(old, slot) for slot in old.__slots__})
+    changed.parameters = {**(old.parameters or {}), **parameters}
+    store.alter_table(CATALOG, *name, changed)
+
+
+def _rename_table(store: RawStore, name: tuple[str, str], new: tuple[str, str]) -> None:
+    old = store.get_table(CATALOG, *name)
+    changed = ttypes.Table(**{slot: getattr(old, slot) for slot in old.__slots__})
+    changed.dbName, changed.tableName = new
+    store.alter_table(CATALOG, *name, changed)
+
+
+def _alter_database(store: RawStore, name: str, sync: str) -> None:
+    parameters = {"hms_cache.sync": sync} if sync else {}
+    old = store.get_database(CATALOG, name)
+    store.alter_database(
+        CATALOG,
+        name,
+        ttypes.Database(
+            name=name,
+            catalogName=CATALOG,
+            description=f"sync {sync}",
+            locationUri=old.locationUri,
+            parameters=parameters,
+        ),
+    )
+
+
+def _changed_partition(
+    store: RawStore, name: tuple[str, str], values: tuple[str, ...], number: int
+) -> ttypes.Partition:
+    old = store.get_partition(CATALOG, *name, list(values))
+    changed = ttypes.Partition(**{slot: getattr(old, slot) for slot in old.__slots__})
+    changed.parameters = {**(old.parameters or {}), "k": str(number)}
+    return changed
+
+
+def _rename_partition(store: RawStore, name: tuple[str, str], old: tuple[str, ...], new: tuple[str, ...]) -> None:
+    changed = _changed_partition(store, name, old, 1)
+    changed.values = list(new)
+    store.rename_partition(CATALOG, *name, list(old), changed)
+
+
+def _function(database: str, name: str, number: int = 0) -> ttypes.Function:
+    return ttypes.Function(
+        functionName=name,
+        dbName=database,
+        catName=CATALOG,
+        className=f"example.F{number}",
+        ownerName="tester",
+        ownerType=1,
+        createTime=1,
+        functionType=1,
+        resourceUris=[],
+    )
+
+
+def _add_primary_key(store: RawStore, name: tuple[str, str]) -> None:
+    key = ttypes.SQLPrimaryKey(
+        table_db=name[0],
+        table_name=name[1],
+        column_name="a",
+        key_seq=1,
+        pk_name="pk",
+        enable_cstr=False,
+        validate_cstr=False,
+        rely_cstr=False,
+        catName=CATALOG,
+    )
+    store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=[key]))
+
+
+def _set_statistics(store: RawStore, name: tuple[str, str], number: int) -> None:
+    data = ttypes.ColumnStatisticsData(
+        stringStats=ttypes.StringColumnStatsData(maxColLen=number, avgColLen=1.5, numNulls=0, numDVs=number)
+    )
+    store.update_table_column_statistics(
+        ttypes.ColumnStatistics(
+            statsDesc=ttypes.ColumnStatisticsDesc(isTblLevel=True, dbName=name[0], tableName=name[1], catName=CATALOG),
+            statsObj=[ttypes.ColumnStatisticsObj(colName="a", colType="string", statsData=data)],
+            engine="hive",
+        )
+    )
+
+
+CHANGES: dict[str, Callable[..., object]] = {
+    "create_database": lambda store, name: store.create_database(
+        ttypes.Database(name=name, catalogName=CATALOG, description="d", parameters={}, ownerName="o", createTime=1)
+    ),
+    "alter_database": _alter_database,
+    "drop_database": lambda store, name: store.drop_database(CATALOG, name, delete_data=True, cascade=True),
+    "create_table": lambda store, name: store.create_table(table(*name, keys=KEYS)),
+    "alter_table": lambda store, name, number: _alter_table(store, name, k=str(number)),
+    "set_sync": lambda store, name, sync: _alter_table(store, name, **{"hms_cache.sync": sync}),
+    "rename_table": _rename_table,
+    "drop_table": lambda store, name: store.drop_table(CATALOG, *name, delete_data=True),
+    "add_partitions": lambda store, name, values: store.add_partitions(
+        CATALOG, *name, [partition(table(*name), one) for one in values]
+    ),
+    "alter_partition": lambda store, name, values, number: store.alter_partitions(
+        CATALOG, *name, [_changed_partition(store, name, values, number)]
+    ),
+    "rename_partition": _rename_partition,
+    "drop_partition": lambda store, name, values: store.drop_partitions(
+        CATALOG, *name, ByNames((f"dt={values[0]}/hr={values[1]}",)), delete_data=True
+    ),
+    "create_function": lambda store, database, name: store.create_function(_function(database, name)),
+    "alter_function": lambda store, database, name, number: store.alter_function(
+        CATALOG, database, name, _function(database, name, number)
+    ),
+    "drop_function": lambda store, database, name: store.drop_function(CATALOG, database, name),
+    "add_primary_key": _add_primary_key,
+    "drop_constraint": lambda store, name: store.drop_constraint(CATALOG, *name, "pk"),
+    "set_statistics": _set_statistics,
+}
+
+
+def reads() -> Iterator[tuple[str, Callable[[RawStore], object]]]:
+    """Every kind of read that may come from memory, about every name."""
+    yield "database names", lambda store: store.get_database_names(CATALOG)
+    yield "database pattern", lambda store: store.get_database_names(CATALOG, "d*")
+    for database in DATABASES:
+        yield f"database {database}", lambda store, d=database: store.get_database(CATALOG, d)
+        yield f"tables {database}", lambda store, d=database: store.get_table_names(CATALOG, d)
+        yield (
+            f"tables by type {database}",
+            lambda store, d=database: store.get_table_names(CATALOG, d, "t*", "MANAGED_TABLE"),
+        )
+        yield f"meta {database}", lambda store, d=database: store.get_table_meta(CATALOG, d, "*")
+        yield f"objects {database}", lambda store, d=database: store.get_tables(CATALOG, d, TABLES)
+        yield f"functions {database}", lambda store, d=database: store.get_function_names(CATALOG, d)
+        yield f"function {database}", lambda store, d=database: store.get_function(CATALOG, d, "f")
+    for name in itertools.product(DATABASES, TABLES):
+        yield f"table {name}", lambda store, n=name: store.get_table(CATALOG, *n)
+        yield f"constraints {name}", lambda store, n=name: store.get_table_constraints(CATALOG, *n)
+        yield f"statistics {name}", lambda store, n=name: store.get_table_column_statistics(CATALOG, *n, ["a", "b"])
+        yield f"partition {name}", lambda store, n=name: store.get_partition(CATALOG, *n, list(VALUES[0]))
+        yield f"partitions {name}", lambda store, n=name: store.get_partitions(CATALOG, *n, AllPartitions())
+        yield (
+            f"limit {name}",
+            lambda store, n=name: store.get_partition_names(CATALOG, *n, AllPartitions(), max_parts=2),
+        )
+        yield f"filter {name}", lambda store, n=name: store.get_partitions(CATALOG, *n, ByFilter("hr > 1"))
+        yield f"bad filter {name}", lambda store, n=name: store.get_partitions(CATALOG, *n, ByFilter("nope = 1"))
+        yield f"ps {name}", lambda store, n=name: store.get_partition_names(CATALOG, *n, ByPartialValues(("", "10")))
+        yield (
+            f"count {name}",
+            lambda store, n=name: store.get_partition_count(CATALOG, *n, ByFilter('dt = "2024-01-01"')),
+        )
+
+
+READS = tuple(reads())
+
+
+def compare(server: Server) -> None:
+    """Each read twice, so that the second one comes from memory where it can."""
+    for label, ask in READS:
+        expected = encoded(lambda ask=ask: ask(server.objects))
+        for _ in range(2):
+            assert encoded(lambda ask=ask: ask(server.store)) == expected, label
+    invariants.check(server.cache.shared)
+
+
+OPTIONS = {
+    "plenty": CacheOptions(),
+    "tiny budget": CacheOptions(budget_bytes=30_000),
+    "hive4 peers": CacheOptions(peers="hive4"),
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=steps)
+def test_reads_through_caches_equal_reads_of_the_database(
+    steps: list[tuple[int, Change, int]], options: CacheOptions, sqlite_database: Database, tmp_path: Path
+) -> None:
+    url = sqlite_database.url.render_as_string(hide_password=False)
+    servers = [Server(url, tmp_path / "warehouse", options) for _ in range(2)]
+    try:
+        for database in DATABASES:
+            apply(servers[0].store, ("drop_database", database))
+        for who, change, reader in steps:
+            apply(servers[who].store, change)
+            compare(servers[reader])
+        for server in servers:
+            compare(server)
+    finally:
+        for server in servers:
+            server.close()

@@ -1,0 +1,150 @@
+"""Servers without sockets: the parts of one, each with a database handle of its own, on one database."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hms_cache.cache import invariants
+from hms_cache.cache.assembly import Cache, CacheOptions, build_cache
+from hms_cache.cache.reasons import Reason
+from hms_cache.clock import Clock, SystemClock
+from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.notifications.messages import MessageFormat
+from hms_cache.notifications.poller import Poller, PollerOptions
+from hms_cache.store.context import StoreContext
+from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.database import Database
+from hms_cache.store.notification_log import NotificationLog
+from hms_cache.store.object_store import ObjectStore
+from hms_cache.store.settings import StoreSettings
+from hms_cache.store.warehouse import Warehouse, WarehouseSettings
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from hms_cache.wire import encode_struct
+
+CATALOG = "hive"
+
+
+@dataclass
+class Server:
+    """The stores of one server. `reads` notes why each read was answered as it was."""
+
+    url: str
+    directory: Path
+    options: CacheOptions = field(default_factory=CacheOptions)
+    clock: Clock = field(default_factory=SystemClock)
+    reads: list[tuple[str, Reason]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.database = Database(self.url, clock=self.clock)
+        context = StoreContext(
+            self.database,
+            MessageBuilder(MessageFormat.JSON),
+            Warehouse(WarehouseSettings(directory=str(self.directory), files="leave")),
+            StoreSettings(),
+            self.clock,
+        )
+        self.objects = ObjectStore(context)
+        self.log = NotificationLog(self.database)
+        self.cache: Cache = build_cache(
+            self.objects,
+            self.clock,
+            self.options,
+            self._follow,
+            observe=lambda kind, reason: self.reads.append((kind, reason)),
+        )
+        self.database.commit_listeners.append(self.cache.own_writes)
+        self.poller.start()
+        self.poller.step()
+
+    def _follow(self, sink: Any) -> Poller:
+        self.poller = Poller(self.log, sink, self.clock, PollerOptions())
+        return self.poller
+
+    @property
+    def store(self) -> RawStore:
+        """What clients of this server see."""
+        return self.cache.store
+
+    def close(self) -> None:
+        """Checks the cache's invariants, then lets go."""
+        try:
+            invariants.check(self.cache.shared)
+        finally:
+            self.database.close()
+
+    def reasons(self) -> list[Reason]:
+        """Why the reads since the last call were answered as they were."""
+        taken = [reason for _, reason in self.reads]
+        self.reads.clear()
+        return taken
+
+
+def descriptor(location: str | None = None, columns: tuple[str, ...] = ("a", "b")) -> ttypes.StorageDescriptor:
+    """An ordinary storage descriptor."""
+    return ttypes.StorageDescriptor(
+        cols=[ttypes.FieldSchema(name, "string", None) for name in columns],
+        location=location,
+        inputFormat="org.apache.hadoop.mapred.TextInputFormat",
+        outputFormat="org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+        compressed=False,
+        numBuckets=-1,
+        serdeInfo=ttypes.SerDeInfo(
+            None, "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe", {"serialization.format": "1"}
+        ),
+        bucketCols=[],
+        sortCols=[],
+        parameters={},
+    )
+
+
+def table(database: str, name: str, keys: tuple[tuple[str, str], ...] = (), **parameters: str) -> ttypes.Table:
+    """An ordinary managed table."""
+    return ttypes.Table(
+        tableName=name,
+        dbName=database,
+        catName=CATALOG,
+        owner="tester",
+        createTime=1_700_000_000,
+        sd=descriptor(),
+        partitionKeys=[ttypes.FieldSchema(key, type_, None) for key, type_ in keys],
+        parameters=dict(parameters),
+        tableType="MANAGED_TABLE",
+    )
+
+
+def partition(of: ttypes.Table, values: tuple[str, ...], **parameters: str) -> ttypes.Partition:
+    """A partition with the table's storage descriptor."""
+    sd = copy.deepcopy(of.sd)
+    sd.location = None
+    return ttypes.Partition(
+        values=list(values),
+        dbName=of.dbName,
+        tableName=of.tableName,
+        catName=CATALOG,
+        createTime=1_700_000_000,
+        sd=sd,
+        parameters=dict(parameters),
+    )
+
+
+def encoded(ask: Callable[[], Any]) -> Any:
+    """An answer as bytes, or the exception's type and text: what two stores must agree on."""
+    try:
+        answer = ask()
+    except Exception as error:
+        return type(error).__name__, getattr(error, "message", str(error))
+    return _encoded(answer)
+
+
+def _encoded(answer: Any) -> Any:
+    if hasattr(answer, "thrift_spec"):
+        return encode_struct(answer)
+    if isinstance(answer, list | tuple):
+        return [_encoded(one) for one in answer]
+    if hasattr(answer, "partitions"):
+        return [_encoded(answer.partitions), answer.has_unknown]
+    return answer
