@@ -83,7 +83,7 @@ def _partition_values(partition_json: str | None) -> PartitionValues | None:
     """The values of a partition object (field 1, a list of strings)."""
     if partition_json is None:
         return None
-    values = tjson.parse(partition_json)["1"]["lst"][2:]
+    values = tjson.parse_field(partition_json, 1)["lst"][2:]
     return tuple(str(value) for value in values)
 
 
@@ -113,10 +113,26 @@ def _partitions_by_key(maps: Any, table_json: str | None) -> tuple[PartitionValu
         return None
 
 
-def _or_none(decode: Callable[[], PartitionValues | None]) -> PartitionValues | None:
-    """The values, or ``None`` (the whole table) if the embedded object cannot be read."""
+def _partitions_of(
+    message: Message, partition_jsons: tuple[str, ...], table_json: str | None
+) -> tuple[PartitionValues, ...] | None:
+    """The values of the objects that the message lists beside the maps, which is cheaper than reading the table.
+
+    From the maps if the two lists do not fit together.
+    """
+    maps = message.get("partitions")
+    if isinstance(maps, list) and len(maps) == len(partition_jsons):
+        values = [_readable_values(text) for text in partition_jsons]
+        known = [each for each in values if each is not None]
+        if len(known) == len(values):
+            return tuple(known)
+    return _partitions_by_key(maps, table_json)
+
+
+def _readable_values(partition_json: str | None) -> PartitionValues | None:
+    """The values, or ``None`` (the whole table) if the embedded object is missing or cannot be read."""
     try:
-        return decode()
+        return _partition_values(partition_json)
     except (tjson.TJsonError, KeyError, TypeError, IndexError):
         return None
 
@@ -180,6 +196,7 @@ def _table_altered(header: ev.EventHeader, message: Message) -> ev.Event:
 
 def _partitions_added(header: ev.EventHeader, message: Message) -> ev.Event:
     table_json = _text(message, "tableObjJson")
+    partition_jsons = _texts(message, "partitionListJson")
     entries = message.get("partitionFiles")
     files = tuple(
         ev.PartitionFiles(str(entry.get("partitionName")), _texts(entry, "files"))
@@ -189,9 +206,9 @@ def _partitions_added(header: ev.EventHeader, message: Message) -> ev.Event:
     return ev.PartitionsAdded(
         header,
         table_json,
-        _partitions_by_key(message.get("partitions"), table_json),
+        _partitions_of(message, partition_jsons, table_json),
         _text(message, "tableType"),
-        _texts(message, "partitionListJson"),
+        partition_jsons,
         files,
     )
 
@@ -199,9 +216,8 @@ def _partitions_added(header: ev.EventHeader, message: Message) -> ev.Event:
 def _partition_altered(header: ev.EventHeader, message: Message) -> ev.Event:
     table_json = _text(message, "tableObjJson")
     before, after = _text(message, "partitionObjBeforeJson"), _text(message, "partitionObjAfterJson")
-    named = _partitions_by_key([message.get("keyValues")], table_json)
-    old, new = _or_none(lambda: _partition_values(before)), _or_none(lambda: _partition_values(after))
-    if old is None and named:
+    old, new = _readable_values(before), _readable_values(after)
+    if old is None and (named := _partitions_by_key([message.get("keyValues")], table_json)):
         old = named[0]
     return ev.PartitionAltered(
         header,
@@ -215,14 +231,14 @@ def _partition_altered(header: ev.EventHeader, message: Message) -> ev.Event:
 
 
 def _partitions_altered(header: ev.EventHeader, message: Message) -> ev.Event:
-    table_json = _text(message, "tableObjJson")
+    table_json, partition_jsons = _text(message, "tableObjJson"), _texts(message, "partitionListJson")
     return ev.PartitionsAltered(
         header,
         table_json,
-        _partitions_by_key(message.get("partitions"), table_json),
+        _partitions_of(message, partition_jsons, table_json),
         _flag(message, "isTruncateOp"),
         _integer(message, "writeId"),
-        _texts(message, "partitionListJson"),
+        partition_jsons,
     )
 
 
@@ -233,7 +249,7 @@ def _partitions_dropped(header: ev.EventHeader, message: Message) -> ev.Event:
 
 
 def _one_partition(partition_json: str | None) -> tuple[PartitionValues, ...] | None:
-    values = _or_none(lambda: _partition_values(partition_json))
+    values = _readable_values(partition_json)
     return None if values is None else (values,)
 
 

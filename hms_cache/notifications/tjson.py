@@ -87,6 +87,26 @@ def parse(text: str) -> Any:
             raise TJsonError(f"neither JSON nor Thrift's form of it: {error}") from error
 
 
+_DECODER = json.JSONDecoder(strict=False)
+
+
+def parse_field(text: str, number: int) -> Any:
+    """The tagged value of one field. Fast if it is the first one, which all writers put there if its number is 1.
+
+    Raises ``TJsonError``, or ``KeyError`` if the struct does not have the field.
+    """
+    head = f'{{"{number}":'
+    if text.startswith(head):
+        try:
+            return _DECODER.raw_decode(text, len(head))[0]
+        except (ValueError, RecursionError):
+            pass  # say what is wrong by the long way
+    fields = parse(text)
+    if not isinstance(fields, dict):
+        raise TJsonError("not a struct")
+    return fields[str(number)]
+
+
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false|null")
 

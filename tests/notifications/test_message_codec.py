@@ -267,6 +267,16 @@ def test_partition_event_without_a_readable_table_means_the_whole_table() -> Non
     assert read_event(rewritten(altered, partitionObjAfterJson="{")).scope == samples.ONE_TABLE
 
 
+def test_listed_objects_and_maps_that_do_not_fit_together() -> None:
+    """The maps win, then the whole table."""
+    row = MessageBuilder().build_add_partitions(table(), [partition("1", "x"), partition("2", "y")])[0]
+    both = {samples.T: frozenset([("1", "x"), ("2", "y")])}
+    for listed in ([], None, ["{"], ["{", "{}"], ['{"2":{"str":"d"}}', '{"1":{"lst":7}}']):
+        assert read_event(rewritten(row, partitionListJson=listed)).scope.partitions == both
+    assert read_event(rewritten(row, partitions=None)).scope == samples.ONE_TABLE
+    assert read_event(rewritten(row, partitionListJson=[], tableObjJson="{")).scope == samples.ONE_TABLE
+
+
 def test_event_about_no_partition_concerns_none() -> None:
     row = MessageBuilder().build_drop_partitions(table(), [("1", "x")])[0]
     event = read_event(rewritten(row, partitions=[]))

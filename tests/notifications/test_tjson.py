@@ -133,3 +133,15 @@ def test_damage_is_one_kind_of_error(damaged: str) -> None:
 def test_samples_survive() -> None:
     for struct in (samples.table(), samples.partition("1", "x"), samples.database(), samples.statistics()):
         assert tjson.read_struct(tjson.write_struct(struct), type(struct)) == struct
+
+
+def test_one_field_without_the_rest() -> None:
+    written = tjson.write_struct(samples.partition("1", "x"))
+    assert tjson.parse_field(written, 1) == {"lst": ["str", 2, "1", "x"]}
+    assert tjson.parse_field(written, 9) == {"str": "hive"}
+    assert tjson.parse_field('{"1":{"str":"a"},damaged', 1) == {"str": "a"}
+    with pytest.raises(KeyError):
+        tjson.parse_field(written, 99)
+    for damaged in ('{"1":', "[1]", ""):
+        with pytest.raises(tjson.TJsonError):
+            tjson.parse_field(damaged, 1)
