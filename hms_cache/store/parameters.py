@@ -95,6 +95,21 @@ def clear_column_statistics_accurate(parameters: MutableMapping[str, str]) -> No
         _write(parameters, state)
 
 
+def add_columns_to_accuracy(parameters: MutableMapping[str, str], columns: Iterable[str]) -> None:
+    """Claims that the statistics of these columns are up to date, too."""
+    state = accuracy(parameters)
+    claims = state.get(_COLUMNS)
+    known = dict(claims) if isinstance(claims, dict) else {}
+    state[_COLUMNS] = {**dict.fromkeys(columns, "true"), **known}
+    _write(parameters, state)
+
+
+def accurate_columns(parameters: Mapping[str, str]) -> frozenset[str]:
+    """The columns whose statistics are claimed to be up to date."""
+    claims = accuracy(parameters).get(_COLUMNS)
+    return frozenset(claims) if isinstance(claims, dict) else frozenset()
+
+
 def remove_columns_from_accuracy(parameters: MutableMapping[str, str] | None, columns: Iterable[str]) -> None:
     """Takes back the claims about these columns."""
     if parameters is None or COLUMN_STATS_ACCURATE not in parameters:

@@ -21,6 +21,19 @@ class StoreSettings:
     retain_column_statistics_on_column_removal: bool = True
     """`metastore.colstats.retain.on.column.removal`: keep partition statistics of the columns that stay."""
 
+    statistics_sketches: bool = False
+    """`metastore.stats.fetch.bitvector`: answer bit vectors, and aggregate numbers of distinct values from them."""
+
+    statistics_histograms: bool = False
+    """`metastore.stats.fetch.kll`: answer histograms."""
+
+    statistics_density_function: bool = False
+    """`metastore.stats.ndv.densityfunction`: aggregate numbers of distinct values from ranges and densities."""
+
+    statistics_distinct_tuner: float = 0.0
+    """`metastore.stats.ndv.tuner`: between the largest number of distinct values of a partition (0) and their sum (1).
+    """
+
     partition_name_whitelist_pattern: str = ""
     """`metastore.partition.name.whitelist.pattern`: a regular expression for partition values; empty allows all."""
 

@@ -105,6 +105,8 @@ class TableCreation:
         table.ownerType = table.ownerType or PrincipalType.USER
         table.temporary = None
         table.colStats = None
+        table.writeId = table.writeId if table.writeId is not None and table.writeId > 0 else 0
+        table.sd.storedAsSubDirectories = bool(table.sd.storedAsSubDirectories)
         table.rewriteEnabled = bool(table.rewriteEnabled)
 
     def _create(
@@ -183,7 +185,6 @@ def table_id_of(connection: Connection, database_id: int, name: str) -> int | No
 
 def table_values(table: Table) -> dict[str, Any]:
     """The columns of TBLS that come from the struct itself."""
-    write_id = table.writeId if table.writeId is not None and table.writeId > 0 else 0
     return {
         "CREATE_TIME": table.createTime or 0,
         "LAST_ACCESS_TIME": table.lastAccessTime or 0,
@@ -195,7 +196,7 @@ def table_values(table: Table) -> dict[str, Any]:
         "VIEW_EXPANDED_TEXT": table.viewExpandedText,
         "VIEW_ORIGINAL_TEXT": table.viewOriginalText,
         "IS_REWRITE_ENABLED": bool(table.rewriteEnabled),
-        "WRITE_ID": write_id,
+        "WRITE_ID": table.writeId or 0,
     }
 
 

@@ -1,0 +1,129 @@
+"""Fixtures of the contract suite.
+
+On servers one database serves all tests in turn, since emptying 83 tables takes longer than most tests: afterwards each
+test's objects are dropped through a store, and then the tables must hold what they held before. That nothing is left
+behind is so checked by every test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.store.context import StoreContext
+from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.database import Database
+from hms_cache.store.object_store import ObjectStore
+from hms_cache.store.schema.init import ensure_default_database
+from hms_cache.store.settings import StoreSettings
+from hms_cache.store.transactions import run_write
+from hms_cache.store.warehouse import Warehouse, WarehouseSettings
+from tests.conftest import ServerLookup
+from tests.manual_clock import ManualClock
+from tests.store.contract.harness import StoreUnderTest
+from tests.store.contract.stores import STORES
+
+
+class ContractDatabases:
+    """A database per kind, made at its first use."""
+
+    def __init__(self, servers: ServerLookup) -> None:
+        self._servers = servers
+        self._databases: dict[str, Database] = {}
+
+    def take(self, kind: str) -> Database:
+        """The database of the kind: the schema, the database `default`, nothing else."""
+        if kind not in self._databases:
+            database = Database(self._servers(kind).initialized_database())
+            run_write(
+                database, lambda transaction: ensure_default_database(transaction.connection, "file:/warehouse", 1)
+            )
+            assert database.features.version
+            self._databases[kind] = database
+        return self._databases[kind]
+
+    def discard(self, kind: str) -> None:
+        """The next test gets a new one."""
+        database = self._databases.pop(kind)
+        database.close()
+        self._servers(kind).give_back(database.url.render_as_string(hide_password=False))
+
+    def close(self) -> None:
+        """Gives all of them back."""
+        for kind in list(self._databases):
+            self.discard(kind)
+
+
+@pytest.fixture(scope="session")
+def contract_databases(database_servers: ServerLookup) -> Iterator[ContractDatabases]:
+    databases = ContractDatabases(database_servers)
+    yield databases
+    databases.close()
+
+
+@pytest.fixture(params=sorted(STORES))
+def store_kind(request: pytest.FixtureRequest) -> str:
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture
+def store_settings() -> StoreSettings:
+    """Overridden by tests that need others."""
+    return StoreSettings()
+
+
+@pytest.fixture
+def warehouse_settings(tmp_path: Path) -> WarehouseSettings:
+    """Overridden by tests that need others."""
+    return WarehouseSettings(directory=f"file:{tmp_path}/warehouse")
+
+
+@pytest.fixture
+def under_test(
+    store_kind: str,
+    database_kind: str,
+    contract_databases: ContractDatabases,
+    store_settings: StoreSettings,
+    warehouse_settings: WarehouseSettings,
+    tmp_path: Path,
+) -> Iterator[StoreUnderTest]:
+    """A store that has the database `default` only."""
+    (tmp_path / "warehouse").mkdir()
+    clock = ManualClock()
+    database = contract_databases.take(database_kind)
+    context = StoreContext(database, MessageBuilder(clock=clock), Warehouse(warehouse_settings), store_settings, clock)
+    is_clean = False
+    try:
+        with STORES[store_kind](context) as store:
+            under_test = StoreUnderTest(store, context, tmp_path / "warehouse")
+            before = under_test.counts()
+            yield under_test
+        _drop_all(ObjectStore(context))
+        assert under_test.counts() == before, "a test's objects left rows behind when they were dropped"
+        is_clean = True
+    finally:
+        if not is_clean:
+            contract_databases.discard(database_kind)
+
+
+def _drop_all(store: RawStore) -> None:
+    for catalog in store.get_catalog_names():
+        for name in store.get_database_names(catalog):
+            if name != "default":
+                store.drop_database(catalog, name, delete_data=False, cascade=True)
+            else:
+                for table in store.get_table_names(catalog, name):
+                    store.drop_table(catalog, name, table, delete_data=False)
+        if catalog != "hive":
+            store.drop_catalog(catalog)
+
+
+@pytest.fixture
+def catalog(under_test: StoreUnderTest) -> StoreUnderTest:
+    """The same with a database `d`."""
+    under_test.create_database()
+    return under_test

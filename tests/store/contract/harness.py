@@ -1,0 +1,214 @@
+"""A store under test with what tests need to look at it from outside, and the objects that tests create."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import func, select
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.transport.TTransport import TMemoryBuffer
+
+from hms_cache.notifications.events import NotificationRow
+from hms_cache.notifications.message_reader import read_event
+from hms_cache.store.context import StoreContext
+from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.database import Database
+from hms_cache.store.schema import METADATA, NOTIFICATION_LOG
+from hms_cache.thrift_gen.hive_metastore import ttypes
+
+CATALOG = "hive"
+DATABASE = "d"
+
+
+@dataclass
+class StoreUnderTest:
+    """`store` is what is tested; `database` is read past it."""
+
+    store: RawStore
+    context: StoreContext
+    directory: Path
+    """The warehouse's directory."""
+
+    first_event_id: int = 0
+    """Events before this one were written by other tests."""
+
+    def __post_init__(self) -> None:
+        with self.database.loading() as connection:
+            last = connection.execute(select(func.max(NOTIFICATION_LOG.c.EVENT_ID))).scalar()
+        self.first_event_id = 1 if last is None else last + 1
+
+    @property
+    def database(self) -> Database:
+        return self.context.database
+
+    def rows(self, *columns: Any) -> list[Any]:
+        """What the database holds."""
+        with self.database.loading() as connection:
+            return list(connection.execute(select(*columns)).all())
+
+    def counts(self) -> dict[str, int]:
+        """Rows per table, without the tables of ids and events."""
+        ignored = {"SEQUENCE_TABLE", "NOTIFICATION_LOG", "NOTIFICATION_SEQUENCE"}
+        with self.database.loading() as connection:
+            return {
+                table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+                for table in METADATA.sorted_tables
+                if table.name not in ignored
+            }
+
+    def notifications(self) -> list[NotificationRow]:
+        """All rows of the log since the test began, by id."""
+        log = NOTIFICATION_LOG.c
+        rows = self.rows(
+            log.EVENT_ID,
+            log.EVENT_TIME,
+            log.EVENT_TYPE,
+            log.CAT_NAME,
+            log.DB_NAME,
+            log.TBL_NAME,
+            log.MESSAGE,
+            log.MESSAGE_FORMAT,
+        )
+        found = [NotificationRow(*row) for row in sorted(rows, key=lambda row: row[0])]
+        return [row for row in found if row.event_id >= self.first_event_id]
+
+    def events(self) -> list[tuple[str, str | None, str | None]]:
+        """(type, database, table) of all events, in order."""
+        return [(row.event_type, row.database, row.table) for row in self.notifications()]
+
+    def last_event(self) -> Any:
+        """The last event, decoded."""
+        return read_event(self.notifications()[-1])
+
+    @contextmanager
+    def counting(self) -> Iterator[list[int]]:
+        """The number of statements sent within, as the only element of the list, set at the end."""
+        before = int(self.database.statements.value())
+        counted: list[int] = []
+        yield counted
+        counted.append(int(self.database.statements.value()) - before)
+
+    def path(self, location: str) -> Path:
+        """The local path of a `file:` location."""
+        assert location.startswith("file:/")
+        return Path(location.removeprefix("file:"))
+
+    def files(self) -> list[str]:
+        """All files and directories of the warehouse, relative, sorted."""
+        return sorted(
+            os.path.relpath(os.path.join(root, name), self.directory)
+            for root, directories, files in os.walk(self.directory)
+            for name in [*directories, *files]
+        )
+
+    # Objects
+
+    def create_database(self, name: str = DATABASE, **fields: Any) -> None:
+        """Creates a database."""
+        self.store.create_database(ttypes.Database(name=name, ownerName="o", **fields))
+
+    def create_table(self, name: str = "t", **fields: Any) -> ttypes.Table:
+        """Creates a table in `DATABASE`; returns it as read."""
+        self.store.create_table(table(name, **fields))
+        return self.get(name, fields.get("dbName", DATABASE))
+
+    def get(self, name: str = "t", database: str = DATABASE) -> ttypes.Table:
+        """The table."""
+        return self.store.get_table(CATALOG, database, name)
+
+    def alter(self, name: str, new: ttypes.Table, **options: Any) -> None:
+        """Alters a table of `DATABASE`."""
+        self.store.alter_table(CATALOG, DATABASE, name, new, **options)
+
+    def drop(self, name: str = "t", *, delete_data: bool = True, **options: Any) -> None:
+        """Drops a table of `DATABASE`."""
+        self.store.drop_table(CATALOG, DATABASE, name, delete_data=delete_data, **options)
+
+    def add_partitions(self, name: str, *values: tuple[str, ...], location: str | None = None) -> None:
+        """Adds partitions like their table, with default locations or, for a single one, the given one."""
+        owner = self.get(name)
+        partitions = []
+        for each in values:
+            descriptor = table(name).sd
+            descriptor.cols = list(owner.sd.cols)
+            descriptor.location = location
+            partitions.append(
+                ttypes.Partition(
+                    values=list(each),
+                    dbName=owner.dbName,
+                    tableName=name,
+                    sd=descriptor,
+                    parameters={},
+                    catName=CATALOG,
+                )
+            )
+        self.store.add_partitions(CATALOG, str(owner.dbName), name, partitions)
+
+    def partitions(self, name: str) -> list[ttypes.Partition]:
+        """All partitions of a table, by name."""
+        from hms_cache.store.contract.partitions import AllPartitions
+
+        return self.store.get_partitions(CATALOG, DATABASE, name, AllPartitions()).partitions
+
+
+def columns(*pairs: tuple[str, str]) -> list[ttypes.FieldSchema]:
+    """Columns without comments."""
+    return [ttypes.FieldSchema(name=name, type=kind) for name, kind in pairs]
+
+
+def table(name: str = "t", **fields: Any) -> ttypes.Table:
+    """A Parquet table as Spark sends it; `cols`, `location` and `keys` go where they belong."""
+    package = "org.apache.hadoop.hive.ql.io.parquet"
+    descriptor = ttypes.StorageDescriptor(
+        cols=fields.pop("cols", None) or columns(("id", "bigint"), ("v", "string")),
+        location=fields.pop("location", None),
+        inputFormat=f"{package}.MapredParquetInputFormat",
+        outputFormat=f"{package}.MapredParquetOutputFormat",
+        compressed=False,
+        numBuckets=-1,
+        serdeInfo=ttypes.SerDeInfo(
+            serializationLib=f"{package}.serde.ParquetHiveSerDe", parameters={"serialization.format": "1"}
+        ),
+        bucketCols=[],
+        sortCols=[],
+        parameters={},
+        skewedInfo=ttypes.SkewedInfo(skewedColNames=[], skewedColValues=[], skewedColValueLocationMaps={}),
+    )
+    values: dict[str, Any] = {
+        "tableName": name,
+        "dbName": DATABASE,
+        "owner": "o",
+        "createTime": 0,
+        "lastAccessTime": 0,
+        "retention": 0,
+        "sd": descriptor,
+        "partitionKeys": columns(*fields.pop("keys", ())),
+        "parameters": {},
+        "tableType": "MANAGED_TABLE",
+    }
+    return ttypes.Table(**(values | fields))
+
+
+def external(name: str = "t", **fields: Any) -> ttypes.Table:
+    """The same as an external table."""
+    parameters = {"EXTERNAL": "TRUE", **fields.pop("parameters", {})}
+    return table(name, tableType="EXTERNAL_TABLE", parameters=parameters, **fields)
+
+
+def as_received(struct: Any) -> Any:
+    """The struct as a reader of its encoded form has it: absent fields with defaults have these."""
+    buffer = TMemoryBuffer()
+    struct.write(TBinaryProtocol(buffer))
+    copy = type(struct)()
+    copy.read(TBinaryProtocol(TMemoryBuffer(buffer.getvalue())))
+    return copy
+
+
+def environment(**properties: str) -> ttypes.EnvironmentContext:
+    """An environment context."""
+    return ttypes.EnvironmentContext(properties=properties)

@@ -1,0 +1,210 @@
+"""Contract of databases."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import insert
+
+from hms_cache.store.schema import DBS, FUNCS, TBLS
+from hms_cache.store.transactions import run_write
+from hms_cache.store.warehouse import WarehouseSettings
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.store.contract.harness import CATALOG, StoreUnderTest, external, table
+
+
+def test_create_fills_in_what_hive_fills_in(under_test: StoreUnderTest) -> None:
+    under_test.store.create_database(ttypes.Database(name="  MiXed ", description="d", parameters={"b": "2", "a": "1"}))
+    found = under_test.store.get_database("HIVE", "mixed")
+    assert found == ttypes.Database(
+        name="mixed",
+        description="d",
+        locationUri=f"file:{under_test.directory}/mixed.db",
+        parameters={"a": "1", "b": "2"},
+        ownerName="hive",
+        ownerType=ttypes.PrincipalType.USER,
+        catalogName="hive",
+        createTime=1_700_000_000,
+        type=ttypes.DatabaseType.NATIVE,
+    )
+    assert list(found.parameters) == ["a", "b"]
+    assert under_test.files() == ["mixed.db"]
+    event = under_test.last_event()
+    assert under_test.events() == [("CREATE_DATABASE", "mixed", None)]
+    assert event.database() == found
+
+
+def test_given_location_is_kept_as_hive_writes_it(under_test: StoreUnderTest) -> None:
+    under_test.create_database("x", locationUri=f"file://{under_test.directory}//elsewhere/")
+    assert under_test.store.get_database(CATALOG, "x").locationUri == f"file:{under_test.directory}/elsewhere"
+    assert under_test.files() == ["elsewhere"]
+
+
+def test_names_are_checked_and_taken_once(under_test: StoreUnderTest) -> None:
+    with pytest.raises(ttypes.InvalidObjectException, match="ä is not a valid database name"):
+        under_test.create_database("ä")
+    under_test.create_database("x")
+    with pytest.raises(ttypes.AlreadyExistsException, match="Database x already exists"):
+        under_test.create_database("X")
+    with pytest.raises(ttypes.InvalidObjectException, match="No such catalog nope"):
+        under_test.create_database("y", catalogName="nope")
+    assert under_test.events() == [("CREATE_DATABASE", "x", None)]
+
+
+def test_missing_database_has_hives_text(under_test: StoreUnderTest) -> None:
+    with pytest.raises(ttypes.NoSuchObjectException) as raised:
+        under_test.store.get_database(CATALOG, "Nope")
+    assert raised.value.message == "database hive.nope"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (None, ["a_b", "aab", "b", "default"]),
+        ("*", ["a_b", "aab", "b", "default"]),
+        ("a*", ["a_b", "aab"]),
+        ("A*|B", ["a_b", "aab", "b"]),
+        ("a_b", ["a_b"]),
+        ("a.b", ["a_b", "aab"]),
+        (".*b", ["a_b", "aab", "b"]),
+        ("%", []),
+        ("", []),
+    ],
+)
+def test_names_by_pattern(under_test: StoreUnderTest, pattern: str | None, expected: list[str]) -> None:
+    for name in ("b", "aab", "a_b"):
+        under_test.create_database(name)
+    assert under_test.store.get_database_names(CATALOG, pattern) == expected
+    assert under_test.store.get_database_names("other", pattern) == []
+
+
+def test_alter_replaces_what_hive_replaces(catalog: StoreUnderTest) -> None:
+    before = catalog.store.get_database(CATALOG, "d")
+    new = ttypes.Database(
+        name="ignored",
+        description=" ",
+        locationUri="file:///other//place",
+        parameters={"z": "1"},
+        ownerName="n",
+        ownerType=ttypes.PrincipalType.ROLE,
+    )
+    catalog.store.alter_database(CATALOG, "D", new)
+    after = catalog.store.get_database(CATALOG, "d")
+    assert (after.name, after.description, after.createTime) == ("d", before.description, before.createTime)
+    assert (after.locationUri, after.parameters) == ("file:/other/place", {"z": "1"})
+    assert (after.ownerName, after.ownerType) == ("n", ttypes.PrincipalType.ROLE)
+    event = catalog.last_event()
+    assert (event.before(), event.after()) == (before, after)
+    with pytest.raises(ttypes.NoSuchObjectException):
+        catalog.store.alter_database(CATALOG, "nope", new)
+
+
+def test_drop_without_cascade_wants_an_empty_database(catalog: StoreUnderTest) -> None:
+    catalog.create_table()
+    with pytest.raises(ttypes.InvalidOperationException) as raised:
+        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=False)
+    assert raised.value.message == "Database d is not empty. One or more tables exist."
+    catalog.drop()
+    catalog.store.create_function(
+        ttypes.Function("f", "d", "c", "o", ttypes.PrincipalType.USER, 0, ttypes.FunctionType.JAVA, [])
+    )
+    with pytest.raises(ttypes.InvalidOperationException, match="One or more functions exist"):
+        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=False)
+    assert catalog.files() == ["d.db"]
+
+
+def test_drop_with_cascade_takes_all_along(catalog: StoreUnderTest) -> None:
+    empty = catalog.counts() | {"DBS": 1}
+    catalog.create_table("a", keys=[("dt", "string")])
+    catalog.add_partitions("a", ("1",), ("2",))
+    catalog.store.create_table(external("b", location=f"file:{catalog.directory}/outside"))
+    catalog.store.create_table(table("v", tableType="VIRTUAL_VIEW", viewOriginalText="q"))
+    catalog.store.create_function(
+        ttypes.Function("f", "d", "c", "o", ttypes.PrincipalType.USER, 0, ttypes.FunctionType.JAVA, [])
+    )
+    catalog.store.drop_database(CATALOG, "D", delete_data=True, cascade=True)
+    assert catalog.counts() == empty
+    assert catalog.files() == ["outside"], "data of external tables stays"
+    assert catalog.events()[-5:] == [
+        ("DROP_FUNCTION", "d", None),
+        ("DROP_TABLE", "d", "a"),
+        ("DROP_TABLE", "d", "b"),
+        ("DROP_TABLE", "d", "v"),
+        ("DROP_DATABASE", "d", None),
+    ]
+
+
+def test_drop_keeps_the_directory_where_foreign_data_lies(catalog: StoreUnderTest) -> None:
+    catalog.create_table("mine")
+    catalog.store.create_table(external("theirs"))
+    catalog.create_database("other", locationUri=f"file:{catalog.directory}/third.db")
+    catalog.create_database("third", locationUri=f"file:{catalog.directory}/third.db/deep")
+    catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+    catalog.store.drop_database(CATALOG, "other", delete_data=True, cascade=True)
+    assert catalog.files() == ["d.db", "d.db/theirs", "third.db", "third.db/deep"]
+
+
+def test_drop_keeps_data_when_asked(catalog: StoreUnderTest) -> None:
+    catalog.create_table()
+    catalog.store.drop_database(CATALOG, "d", delete_data=False, cascade=True)
+    assert catalog.files() == ["d.db", "d.db/t"]
+
+
+def test_drop_of_a_missing_or_the_default_database(under_test: StoreUnderTest) -> None:
+    with pytest.raises(ttypes.NoSuchObjectException, match=r"database hive\.x"):
+        under_test.store.drop_database(CATALOG, "x", delete_data=True, cascade=True)
+    under_test.store.drop_database(CATALOG, "x", delete_data=True, cascade=True, if_exists=True)
+    with pytest.raises(ttypes.MetaException, match="Can not drop default database in catalog hive"):
+        under_test.store.drop_database(CATALOG, "default", delete_data=True, cascade=True)
+    assert under_test.events() == []
+
+
+def test_statement_counts(catalog: StoreUnderTest) -> None:
+    with catalog.counting() as counted:
+        catalog.store.get_database(CATALOG, "d")
+    assert counted[0] <= 1
+    with catalog.counting() as counted:
+        catalog.store.get_database_names(CATALOG, "d*")
+    assert counted[0] <= 1
+    catalog.create_table("a")
+    with catalog.counting() as few:
+        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+    catalog.create_database()
+    for number in range(12):
+        catalog.create_table(f"t{number}")
+    with catalog.counting() as many:
+        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+    assert many == few, "the number of tables does not matter"
+
+
+def test_rows_of_other_writers_are_read(under_test: StoreUnderTest) -> None:
+    """A Java metastore of 3.1 leaves owner types and times out."""
+    values = {"DB_ID": 77, "NAME": "old", "CTLG_NAME": "hive", "DB_LOCATION_URI": "hdfs://nn/old", "TYPE": "NATIVE"}
+    run_write(under_test.database, lambda transaction: transaction.connection.execute(insert(DBS).values(values)))
+    found = under_test.store.get_database(CATALOG, "old")
+    assert (found.locationUri, found.ownerType, found.createTime) == ("hdfs://nn/old", None, None)
+
+
+class TestExternalWarehouse:
+    """`metastore.warehouse.external.dir`."""
+
+    @pytest.fixture
+    def warehouse_settings(self, tmp_path: object) -> WarehouseSettings:
+        return WarehouseSettings(
+            directory=f"file:{tmp_path}/warehouse/managed", external_directory=f"file:{tmp_path}/warehouse/external"
+        )
+
+    def test_locations(self, under_test: StoreUnderTest) -> None:
+        under_test.create_database("x")
+        root = under_test.directory
+        assert under_test.store.get_database(CATALOG, "x").locationUri == f"file:{root}/external/x.db"
+        under_test.store.create_table(table("m", dbName="x"))
+        under_test.store.create_table(external("e", dbName="x"))
+        assert under_test.get("m", "x").sd.location == f"file:{root}/managed/x.db/m"
+        assert under_test.get("e", "x").sd.location == f"file:{root}/external/x.db/e"
+
+
+def test_nothing_is_left_of_dropped_functions_and_tables(catalog: StoreUnderTest) -> None:
+    catalog.create_table()
+    catalog.store.drop_database(CATALOG, "d", delete_data=False, cascade=True)
+    assert catalog.rows(TBLS.c.TBL_ID) == []
+    assert catalog.rows(FUNCS.c.FUNC_ID) == []

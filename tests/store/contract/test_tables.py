@@ -1,0 +1,343 @@
+"""Contract of creating and reading tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert
+
+from hms_cache.store.schema import TBL_PRIVS
+from hms_cache.store.settings import StoreSettings
+from hms_cache.store.transactions import run_write
+from hms_cache.store.warehouse import WarehouseSettings
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.store.contract.harness import CATALOG, StoreUnderTest, as_received, columns, environment, external, table
+
+NOW = 1_700_000_000
+
+
+def test_create_and_get(catalog: StoreUnderTest) -> None:
+    sent = table("Ev", dbName=" D ", keys=[("Dt", "string"), ("hr", "int")], parameters={"z": "1", "a": "2"})
+    sent.sd.cols[1].comment = "text"
+    catalog.store.create_table(sent)
+    found = catalog.get("ev")
+    expected = table(
+        "ev",
+        keys=[("dt", "string"), ("hr", "int")],
+        parameters={"a": "2", "transient_lastDdlTime": str(NOW), "z": "1"},
+        location=f"file:{catalog.directory}/d.db/ev",
+        createTime=NOW,
+        temporary=None,
+        rewriteEnabled=False,
+        catName="hive",
+        ownerType=ttypes.PrincipalType.USER,
+        writeId=0,
+        id=found.id,
+    )
+    expected.sd.cols[1].comment = "text"
+    expected.sd.storedAsSubDirectories = False
+    assert found == expected
+    assert found.id > 0
+    assert list(found.parameters) == sorted(found.parameters)
+    assert catalog.files() == ["d.db", "d.db/ev"]
+    event = catalog.last_event()
+    assert (event.table(), event.files, event.table_type) == (as_received(found), (), "MANAGED_TABLE")
+    assert catalog.events()[-1] == ("CREATE_TABLE", "d", "ev")
+
+
+def test_every_part_of_a_descriptor_comes_back(catalog: StoreUnderTest) -> None:
+    sent = table(cols=columns(("c", "string"), ("b", "int"), ("a", "array<struct<x:int>>")))
+    sent.retention, sent.lastAccessTime, sent.owner, sent.ownerType = 5, 6, "role", ttypes.PrincipalType.ROLE
+    sent.sd.bucketCols = ["b", "a"]
+    sent.sd.sortCols = [ttypes.Order("b", 1), ttypes.Order("a", 0)]
+    sent.sd.numBuckets, sent.sd.compressed, sent.sd.storedAsSubDirectories = 4, True, True
+    sent.sd.parameters = {"p": "é\n", "empty": ""}
+    sent.sd.skewedInfo = ttypes.SkewedInfo(
+        skewedColNames=["c", "b"],
+        skewedColValues=[["x", "1"], ["y", "2"]],
+        skewedColValueLocationMaps={("x", "1"): "file:/s/1", ("y", "2"): "file:/s/2"},
+    )
+    sent.sd.serdeInfo.name, sent.sd.serdeInfo.description = "n", "about"
+    sent.sd.serdeInfo.serializerClass, sent.sd.serdeInfo.deserializerClass = "s", "ds"
+    sent.sd.serdeInfo.serdeType = ttypes.SerdeType.HIVE
+    catalog.store.create_table(sent)
+    found = catalog.get()
+    sent.sd.location = found.sd.location
+    assert found.sd == sent.sd
+    assert (found.retention, found.lastAccessTime, found.owner, found.ownerType) == (5, 6, "role", 2)
+    catalog.drop()
+    assert catalog.counts()["SKEWED_STRING_LIST_VALUES"] == 0
+
+
+def test_missing_table_has_hives_text(catalog: StoreUnderTest) -> None:
+    for database in ("d", "nope"):
+        with pytest.raises(ttypes.NoSuchObjectException) as raised:
+            catalog.store.get_table(CATALOG, database, "EV")
+        assert raised.value.message == f"hive.{database}.ev table not found"
+
+
+def test_refused_tables_leave_nothing(catalog: StoreUnderTest) -> None:
+    before = catalog.counts(), catalog.events(), catalog.files()
+    cases = [
+        (table("ä"), ttypes.InvalidObjectException, "ä is not a valid object name"),
+        (table(dbName="nope"), ttypes.NoSuchObjectException, "database hive.nope"),
+        (table(dbName=None), ttypes.MetaException, "Null database name is not allowed"),
+        (table(cols=columns(("a", "nothing"))), ttypes.InvalidObjectException, "Invalid column type: nothing"),
+        (table(keys=[("k", "x y")]), ttypes.InvalidObjectException, "Invalid partition column type: x y"),
+        (table(cols=columns(("a", "int"), ("A", "int"))), ttypes.InvalidObjectException, "a appears more than once"),
+        (table(location="file:/"), ttypes.InvalidObjectException, "t location must not be root path"),
+        (table(location="nosuch://h/x"), ttypes.MetaException, 'No FileSystem for scheme "nosuch"'),
+    ]
+    for sent, error, text in cases:
+        with pytest.raises(error) as raised:
+            catalog.store.create_table(sent)
+        assert text in raised.value.message
+    assert (catalog.counts(), catalog.events(), catalog.files()) == before
+
+
+def test_a_name_is_taken_once(catalog: StoreUnderTest) -> None:
+    catalog.create_table()
+    before = catalog.counts(), catalog.events()
+    with pytest.raises(ttypes.AlreadyExistsException) as raised:
+        catalog.store.create_table(table("T", location=f"file:{catalog.directory}/new"))
+    assert raised.value.message == "Table hive.d.t already exists"
+    assert (catalog.counts(), catalog.events()) == before
+    assert catalog.files() == ["d.db", "d.db/t"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "stored"),
+    [
+        ("MANAGED_TABLE", {}, "MANAGED_TABLE"),
+        ("MANAGED_TABLE", {"EXTERNAL": "TRUE"}, "EXTERNAL_TABLE"),
+        ("EXTERNAL_TABLE", {"EXTERNAL": "true"}, "EXTERNAL_TABLE"),
+        ("EXTERNAL_TABLE", {}, "MANAGED_TABLE"),
+        ("VIRTUAL_VIEW", {}, "VIRTUAL_VIEW"),
+        ("MATERIALIZED_VIEW", {}, "MATERIALIZED_VIEW"),
+    ],
+)
+def test_table_types(catalog: StoreUnderTest, kind: str, parameters: dict[str, str], stored: str) -> None:
+    catalog.store.create_table(table(tableType=kind, parameters=parameters))
+    assert catalog.get().tableType == stored
+
+
+def test_views_have_no_directory(catalog: StoreUnderTest) -> None:
+    view = table("v", tableType="VIRTUAL_VIEW", viewOriginalText="select", viewExpandedText="select 1 -- ä")
+    catalog.store.create_table(view)
+    found = catalog.get("v")
+    assert (found.viewOriginalText, found.viewExpandedText) == ("select", "select 1 -- ä")
+    assert found.sd.location is None
+    assert catalog.files() == ["d.db"]
+
+
+def test_special_characters_in_names(catalog: StoreUnderTest) -> None:
+    catalog.create_table("a b/c")
+    assert catalog.get("A B/C").sd.location == f"file:{catalog.directory}/d.db/a-32-b-47-c"
+
+
+def test_column_names_are_stored_in_lower_case(catalog: StoreUnderTest) -> None:
+    catalog.create_table(cols=columns(("Id", "bigint")))
+    assert [column.name for column in catalog.get().sd.cols] == ["id"]
+
+
+def test_server_made_parameters_are_not_stored(catalog: StoreUnderTest) -> None:
+    catalog.create_table(parameters={"created_with_ctas": "true", "DO_NOT_UPDATE_STATS": "true"})
+    assert set(catalog.get().parameters) == {"transient_lastDdlTime"}
+
+
+def test_a_given_ddl_time_stays(catalog: StoreUnderTest) -> None:
+    assert catalog.create_table(parameters={"transient_lastDdlTime": "7"}).parameters == {"transient_lastDdlTime": "7"}
+
+
+def _fill(directory: Path) -> None:
+    (directory / "sub").mkdir(parents=True)
+    (directory / "a").write_bytes(b"12345")
+    (directory / "sub" / "b").write_bytes(b"123")
+    (directory / "_hidden").write_bytes(b"1")
+    (directory / "sub" / ".crc").write_bytes(b"1")
+
+
+def test_statistics_of_an_existing_directory(catalog: StoreUnderTest) -> None:
+    _fill(catalog.directory / "data")
+    location = f"file:{catalog.directory}/data"
+    catalog.store.create_table(external("a", location=location))
+    found = catalog.get("a").parameters
+    assert (found["numFiles"], found["totalSize"], found["numFilesErasureCoded"]) == ("2", "8", "0")
+    assert "COLUMN_STATS_ACCURATE" not in found
+    catalog.store.create_table(
+        external("b", location=location), environment_context=environment(STATS_GENERATED="TASK")
+    )
+    assert catalog.get("b").parameters["COLUMN_STATS_ACCURATE"] == '{"BASIC_STATS":"true"}'
+    for name, properties in (("c", {"DO_NOT_UPDATE_STATS": "true"}), ("e", {"DO_NOT_POPULATE_QUICK_STATS": "true"})):
+        catalog.store.create_table(external(name, location=location), environment_context=environment(**properties))
+        assert "numFiles" not in catalog.get(name).parameters
+    catalog.store.create_table(external("p", location=location, keys=[("k", "int")]))
+    assert "numFiles" not in catalog.get("p").parameters
+
+
+class TestWithoutGathering:
+    @pytest.fixture
+    def store_settings(self) -> StoreSettings:
+        return StoreSettings(statistics_auto_gather=False, special_characters_in_table_names=False)
+
+    def test_statistics_and_names(self, catalog: StoreUnderTest) -> None:
+        _fill(catalog.directory / "data")
+        catalog.store.create_table(external(location=f"file:{catalog.directory}/data"))
+        assert "numFiles" not in catalog.get().parameters
+        with pytest.raises(ttypes.InvalidObjectException, match="a-b is not a valid object name"):
+            catalog.create_table("a-b")
+
+
+class TestFilesLeftAlone:
+    @pytest.fixture
+    def warehouse_settings(self) -> WarehouseSettings:
+        return WarehouseSettings(directory="s3a://bucket/warehouse", files="leave")
+
+    def test_no_file_system_is_touched(self, catalog: StoreUnderTest) -> None:
+        assert catalog.create_table().sd.location == "s3a://bucket/warehouse/d.db/t"
+        new = table("u", location="s3a://bucket/warehouse/d.db/t")
+        catalog.alter("t", new)
+        assert catalog.get("u").sd.location == "s3a://bucket/warehouse/d.db/t", "nothing was moved"
+        catalog.store.truncate_table(CATALOG, "d", "u")
+        catalog.drop("u")
+        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+
+
+def test_privileges_come_along(catalog: StoreUnderTest) -> None:
+    grant = ttypes.PrivilegeGrantInfo("INSERT", -1, "root", ttypes.PrincipalType.USER, True)
+    select_grant = ttypes.PrivilegeGrantInfo("SELECT", -1, "root", ttypes.PrincipalType.ROLE, False)
+    privileges = ttypes.PrincipalPrivilegeSet(
+        userPrivileges={"root": [grant, select_grant]}, groupPrivileges=None, rolePrivileges={"r": [select_grant]}
+    )
+    catalog.create_table(privileges=privileges)
+    rows = catalog.rows(
+        TBL_PRIVS.c.PRINCIPAL_NAME,
+        TBL_PRIVS.c.PRINCIPAL_TYPE,
+        TBL_PRIVS.c.TBL_PRIV,
+        TBL_PRIVS.c.GRANTOR_TYPE,
+        TBL_PRIVS.c.GRANT_OPTION,
+        TBL_PRIVS.c.CREATE_TIME,
+        TBL_PRIVS.c.AUTHORIZER,
+    )
+    assert sorted(tuple(row) for row in rows) == [
+        ("r", "ROLE", "SELECT", "ROLE", 0, NOW, "SQL"),
+        ("root", "USER", "INSERT", "USER", 1, NOW, "SQL"),
+        ("root", "USER", "SELECT", "ROLE", 0, NOW, "SQL"),
+    ]
+    assert catalog.get().privileges is None
+    catalog.drop()
+    assert catalog.counts()["TBL_PRIVS"] == 0
+
+
+def test_write_ids_are_stored(catalog: StoreUnderTest) -> None:
+    assert catalog.create_table("a", writeId=5).writeId == 5
+    assert catalog.create_table("b", writeId=-1).writeId == 0
+
+
+def test_get_tables(catalog: StoreUnderTest) -> None:
+    for name in ("a", "b", "c"):
+        catalog.create_table(name, cols=columns((f"c_{name}", "int")), parameters={"n": name})
+    found = catalog.store.get_tables(CATALOG, "D", ["C", "nope", "a", "c"])
+    assert found == [catalog.get("c"), catalog.get("a")]
+    assert catalog.store.get_tables(CATALOG, "d", []) == []
+    assert catalog.store.get_tables(CATALOG, "default", ["a"]) == []
+    with pytest.raises(ttypes.UnknownDBException, match=r"Could not find database hive\.nope"):
+        catalog.store.get_tables(CATALOG, "nope", ["a"])
+
+
+def test_table_names(catalog: StoreUnderTest) -> None:
+    for name in ("b", "a_x", "aax"):
+        catalog.create_table(name)
+    catalog.store.create_table(table("v", tableType="VIRTUAL_VIEW"))
+    names = catalog.store.get_table_names
+    assert names(CATALOG, "D") == ["a_x", "aax", "b", "v"]
+    assert names(CATALOG, "d", "A_*|v") == ["a_x", "v"]
+    assert names(CATALOG, "d", None, "VIRTUAL_VIEW") == ["v"]
+    assert names(CATALOG, "d", "*x", "MANAGED_TABLE") == ["a_x", "aax"]
+    assert names(CATALOG, "nope") == []
+
+
+def test_table_names_by_filter(catalog: StoreUnderTest) -> None:
+    catalog.create_table("a", owner="x", parameters={"table_type": "ICEBERG"})
+    catalog.create_table("b", owner="y", lastAccessTime=5, parameters={"table_type": "iceberg"})
+    catalog.create_table("c", owner="x")
+    by_filter = catalog.store.get_table_names_by_filter
+    assert by_filter(CATALOG, "d", 'hive_filter_field_params__table_type like "ICEBERG"') == ["a"]
+    assert by_filter(CATALOG, "d", 'hive_filter_field_owner__ = "x"') == ["a", "c"]
+    assert by_filter(CATALOG, "d", 'hive_filter_field_owner__ = "x"', 1) == ["a"]
+    assert by_filter(CATALOG, "d", "hive_filter_field_last_access__ > 4") == ["b"]
+    with pytest.raises(ttypes.MetaException):
+        by_filter(CATALOG, "d", "nonsense (")
+    with pytest.raises(ttypes.UnknownDBException):
+        by_filter(CATALOG, "nope", "hive_filter_field_last_access__ > 4")
+
+
+def test_table_meta(catalog: StoreUnderTest) -> None:
+    catalog.create_database("e")
+    catalog.create_table("b", parameters={"comment": "about"})
+    catalog.create_table("a", dbName="e", tableType="VIRTUAL_VIEW")
+    meta = catalog.store.get_table_meta
+    expected = ttypes.TableMeta(
+        dbName="d",
+        tableName="b",
+        tableType="MANAGED_TABLE",
+        comments="about",
+        catName="hive",
+        ownerName="o",
+        ownerType=ttypes.PrincipalType.USER,
+    )
+    assert meta(CATALOG, "*", "*")[0] == expected
+    assert [each.tableName for each in meta(CATALOG, None, None)] == ["b", "a"]
+    assert [each.tableName for each in meta(CATALOG, "E|x", "*")] == ["a"]
+    assert [each.tableName for each in meta(CATALOG, "*", "*", ["VIRTUAL_VIEW"])] == ["a"]
+
+
+def test_statistics_are_judged_by_the_readers_list(catalog: StoreUnderTest) -> None:
+    accurate = '{"BASIC_STATS":"true"}'
+    catalog.create_table(writeId=7, parameters={"transactional": "true", "COLUMN_STATS_ACCURATE": accurate})
+    get = catalog.store.get_table
+    assert get(CATALOG, "d", "t").isStatsCompliant is None
+    covered = get(CATALOG, "d", "t", valid_write_ids="d.t:9:9223372036854775807::")
+    assert (covered.isStatsCompliant, covered.parameters["COLUMN_STATS_ACCURATE"]) == (True, accurate)
+    for text in ("d.t:6:9223372036854775807::", "d.t:9:7:7:", "d.t:9:9223372036854775807::7"):
+        found = get(CATALOG, "d", "t", valid_write_ids=text)
+        assert (found.isStatsCompliant, found.parameters.get("COLUMN_STATS_ACCURATE")) == (False, None)
+        assert catalog.store.get_tables(CATALOG, "d", ["t"], valid_write_ids=text) == [found]
+    with pytest.raises(ttypes.MetaException):
+        get(CATALOG, "d", "t", valid_write_ids="d.t:nonsense")
+    catalog.create_table("plain")
+    assert get(CATALOG, "d", "plain", valid_write_ids="d.plain:1:1::").isStatsCompliant is None
+
+
+def test_statement_counts(catalog: StoreUnderTest) -> None:
+    catalog.create_table("a", keys=[("k", "int")])
+    with catalog.counting() as counted:
+        catalog.store.get_table(CATALOG, "d", "a")
+    assert counted[0] <= 2, "of six allowed, begin and commit included"
+    with catalog.counting() as one:
+        catalog.store.get_tables(CATALOG, "d", ["a"])
+    for number in range(20):
+        catalog.create_table(f"t{number}")
+    names = catalog.store.get_table_names(CATALOG, "d")
+    with catalog.counting() as many:
+        assert len(catalog.store.get_tables(CATALOG, "d", names)) == 21
+    assert many == one
+    with catalog.counting() as counted:
+        catalog.store.get_table_meta(CATALOG, "*", "*")
+    assert counted[0] <= 1
+    with catalog.counting() as counted:
+        catalog.store.create_table(table("z", keys=[("k", "int")], parameters={"a": "b"}))
+    assert counted[0] <= 20, "ids of the three servers included"
+
+
+def test_a_privilege_that_somebody_granted_goes_with_the_table(catalog: StoreUnderTest) -> None:
+    table_id = catalog.create_table().id
+    run_write(
+        catalog.database,
+        lambda transaction: transaction.connection.execute(
+            insert(TBL_PRIVS).values(TBL_GRANT_ID=1, CREATE_TIME=1, GRANT_OPTION=0, TBL_ID=table_id)
+        ),
+    )
+    catalog.drop()
+    assert catalog.counts()["TBL_PRIVS"] == 0
