@@ -80,11 +80,19 @@ def txn_options(settings: Settings) -> TxnOptions:
         aborted_txns_threshold=compactions.aborted_transactions_threshold,
         aborted_txn_age_ms=round(compactions.aborted_transaction_age_s * 1000),
         worker_timeout_ms=round(compactions.worker_timeout_s * 1000),
+        delta_count_threshold=compactions.delta_count_threshold,
+        worker_pool_timeout_ms=round(compactions.worker_pool_timeout_s * 1000),
+        write_notification_retention_s=_whole_s(settings.events.retention_s),
         compaction_history_failed=compactions.history_failed,
         compaction_history_succeeded=compactions.history_succeeded,
         compaction_history_did_not_initiate=compactions.history_did_not_initiate,
         compaction_history_refused=compactions.history_refused,
     )
+
+
+def _whole_s(seconds: float) -> int:
+    """`inf` as a number of seconds that no event reaches: a century."""
+    return round(finite_s(seconds) or 100 * 365 * 86400)
 
 
 def message_format(settings: Settings) -> MessageFormat:

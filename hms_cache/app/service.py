@@ -5,17 +5,23 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack
 
+from hms_cache.app.caching import Caching, build_caching, reason_against_caching
 from hms_cache.app.database import ensure_first_rows, open_database, refusals_explained, require_schema
 from hms_cache.app.event_loop import EventLoopThread
+from hms_cache.app.housekeeping import Housekeeping
 from hms_cache.app.options import server_options
+from hms_cache.app.positions import position_source
 from hms_cache.app.site import Site
-from hms_cache.app.stores import build_stores
+from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.config import Configuration
 from hms_cache.errors import StartupError
 from hms_cache.metrics import Metrics
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.service import MetastoreServer
 from hms_cache.server.stores import Stores
+from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.database import Database
+from hms_cache.store.txn.committed_writes import read_committed_writes
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +41,7 @@ class Service:
         self.metrics = metrics or Metrics()
         self._site = Site(configuration, self.metrics)
         self._started = ExitStack()
+        self._caching: Caching | None = None
 
     def start(self) -> str:
         """Open the database, listen, start the background work. Returns the URI that clients use.
@@ -47,8 +54,10 @@ class Service:
             with refusals_explained():
                 require_schema(database, self._settings)
                 ensure_first_rows(database, self._settings)
-            stores = build_stores(self._settings, database, self._site)
-            uri = self._listen(stores, starting)
+            stores = build_database_stores(self._settings, database)
+            raw = self._cached(stores, database, starting)
+            Housekeeping(self._settings, stores).start(starting)
+            uri = self._listen(Stores(raw, stores.transactions, stores.log, self._site), database, starting)
             self._started = starting.pop_all()
         return uri
 
@@ -64,15 +73,42 @@ class Service:
         """Take the settings that a running server can take; (their names, the names of those that need a restart)."""
         taken, refused = self._configuration.reloadable_changes(configuration.settings)
         self._configuration = configuration
+        if self._caching is not None:
+            self._caching.reload(configuration.settings)
         return taken, refused
 
-    def _listen(self, stores: Stores, starting: ExitStack) -> str:
+    def _cached(self, stores: DatabaseStores, database: Database, starting: ExitStack) -> RawStore:
+        """The store that handlers read from: a cache around the object store, if caching is allowed."""
+        reason = reason_against_caching(self._settings, database)
+        if reason is not None:
+            _log.warning("the cache is off: %s", reason)
+            return stores.objects
+        self._caching = build_caching(
+            self._settings,
+            stores.objects,
+            database,
+            stores.log,
+            self.metrics,
+            lambda txn_ids: read_committed_writes(database, txn_ids),
+        )
+        self._caching.start(starting)
+        return self._caching.cache.store
+
+    def _listen(self, stores: Stores, database: Database, starting: ExitStack) -> str:
         settings = self._settings.server
         loop = EventLoopThread()
         loop.start()
         starting.callback(loop.stop)
         options = server_options(self._settings)
-        server = MetastoreServer(stores, all_handlers(), options, self.metrics.server.observe_call)
+        cache = self._caching.cache if self._caching is not None else None
+        server = MetastoreServer(
+            stores,
+            all_handlers(),
+            options,
+            self.metrics.server.observe_call,
+            cache=cache.reading if cache is not None else None,
+            position_source=position_source(database, cache.check) if cache is not None else None,
+        )
         try:
             host, port = loop.run(server.start(settings.host, settings.port))
         except OSError as error:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from hms_cache.app.options import message_format, store_settings, warehouse_settings
-from hms_cache.app.site import Site
+from dataclasses import dataclass
+
+from hms_cache.app.options import message_format, store_settings, txn_options, warehouse_settings
 from hms_cache.config import Settings
 from hms_cache.notifications.message_builder import MessageBuilder
-from hms_cache.server.stores import Stores
 from hms_cache.store.context import StoreContext
 from hms_cache.store.database import Database
+from hms_cache.store.notification_log import EventCleaner, NotificationLog
 from hms_cache.store.object_store import ObjectStore
+from hms_cache.store.txn.txn_store import TxnStore
 from hms_cache.store.warehouse import Warehouse
 
 
-def build_stores(settings: Settings, database: Database, site: Site) -> Stores:
-    """Everything that handlers work with, on this database."""
+@dataclass(frozen=True, slots=True)
+class DatabaseStores:
+    """What answers from the database."""
+
+    objects: ObjectStore
+    transactions: TxnStore
+    log: NotificationLog
+    event_cleaner: EventCleaner
+
+
+def build_database_stores(settings: Settings, database: Database) -> DatabaseStores:
+    """All stores on this database; its schema must be there."""
     messages = MessageBuilder(
         message_format(settings),
         server=settings.server.advertised_uris or f"thrift://{settings.server.host}:{settings.server.port}",
@@ -28,5 +40,10 @@ def build_stores(settings: Settings, database: Database, site: Site) -> Stores:
         settings=store_settings(settings),
         clock=database.clock,
     )
-    objects = ObjectStore(context)
-    return Stores(raw=objects, transactions=None, notifications=None, site=site)
+    options = txn_options(settings)
+    return DatabaseStores(
+        objects=ObjectStore(context, open_txn_timeout_ms=options.open_txn_timeout_ms),
+        transactions=TxnStore(database, messages, options, features=database.features),
+        log=NotificationLog(database, max_response=settings.events.max_response),
+        event_cleaner=EventCleaner(database, database.clock),
+    )

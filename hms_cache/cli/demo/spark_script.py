@@ -48,10 +48,10 @@ STEPS: tuple[tuple[str, str], ...] = (
 )
 
 
-def session(uri: str, warehouse: str) -> SparkSession:
+def start_session(uri: str, warehouse: str) -> SparkSession:
     """A small local session on the metastore at ``uri``."""
     builder: Any = SparkSession.builder
-    return (  # type: ignore[no-any-return]
+    session: SparkSession = (
         builder.master("local[2]")
         .appName("hms-cache demo")
         .config("spark.sql.catalogImplementation", "hive")
@@ -63,12 +63,13 @@ def session(uri: str, warehouse: str) -> SparkSession:
         .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
+    return session
 
 
 def run(tell: Callable[[dict[str, Any]], None], uri: str, warehouse: str) -> None:
     """All steps in order; ``tell`` gets title, statement, seconds and rows of each."""
     started = time.perf_counter()
-    spark = session(uri, warehouse)
+    spark = start_session(uri, warehouse)
     tell({"step": "start Spark", "statement": "", "seconds": time.perf_counter() - started, "rows": []})
     for step, statement in STEPS:
         started = time.perf_counter()

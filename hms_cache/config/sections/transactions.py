@@ -92,6 +92,28 @@ class TransactionSettings(Section):
 class CompactionSettings(Section):
     """The queue of compactions. The workers are Hive's or somebody else's: this server keeps the queue."""
 
+    initiator: bool = setting(
+        False,
+        "Look for tables that need a compaction and ask for it. Workers elsewhere take it from the queue.",
+        reason="Hive's default; one server of a set is enough.",
+        site_keys=("metastore.compactor.initiator.on", "hive.compactor.initiator.on"),
+    )
+    delta_count_threshold: int = setting(
+        10,
+        "So many writes since the last compaction make a table a candidate for a minor one.",
+        unit="writes",
+        reason="Hive's default.",
+        site_keys=("hive.compactor.delta.num.threshold",),
+        ge=1,
+    )
+    worker_pool_timeout_s: Seconds = setting(
+        12 * 3600.0,
+        "A request for a pool of workers that waits longer may go to any worker.",
+        unit="seconds",
+        reason="Hive's default.",
+        site_keys=("metastore.compactor.worker.pool.timeout", "hive.compactor.worker.pool.timeout"),
+        gt=0,
+    )
     max_failed: int = setting(
         2,
         "After so many failures in a row nothing is initiated for a table.",

@@ -1,0 +1,66 @@
+"""What has to be done now and then, whoever calls: time-outs, rows nobody needs, old events, compactions to ask for.
+
+Every server of a set runs these; mutexes and row locks in the database let one of them work at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import socket
+from contextlib import ExitStack
+
+from hms_cache.app.background import BackgroundTask
+from hms_cache.app.stores import DatabaseStores
+from hms_cache.config import Settings
+from hms_cache.store.errors import DatabaseUnavailable
+
+_log = logging.getLogger(__name__)
+
+#: How long a task may take to end when the server stops.
+_STOP_TIMEOUT_S = 5.0
+
+
+class Housekeeping:
+    """The background tasks of the stores."""
+
+    def __init__(self, settings: Settings, stores: DatabaseStores) -> None:
+        self._settings = settings
+        self._stores = stores
+        self._name = f"{socket.gethostname()}-initiator"
+        self._tasks = [BackgroundTask("hms-transactions", self._keep_transactions)]
+        if not math.isinf(settings.events.retention_s):
+            self._tasks.append(BackgroundTask("hms-retention", self._clean_events))
+
+    def start(self, stack: ExitStack) -> None:
+        """Start the tasks; what has to be stopped again goes onto the stack."""
+        for task in self._tasks:
+            task.start()
+            stack.callback(task.stop, _STOP_TIMEOUT_S)
+
+    def _keep_transactions(self) -> float:
+        transactions = self._stores.transactions
+        try:
+            given_up = transactions.give_up_timed_out()
+            if given_up.txns or given_up.locks or given_up.rebuild_locks:
+                _log.info(
+                    "gave up %d transactions, %d locks and %d rebuild locks without a heartbeat",
+                    *(given_up.txns, given_up.locks, given_up.rebuild_locks),
+                )
+            transactions.clean()
+            transactions.keep_compactions()
+            if self._settings.compactions.initiator:
+                transactions.initiate_compactions(self._name)
+        except DatabaseUnavailable as error:
+            _log.warning("no housekeeping while the database is away: %s", error)
+        return self._settings.transactions.housekeeping_interval_s
+
+    def _clean_events(self) -> float:
+        events = self._settings.events
+        try:
+            deleted = self._stores.event_cleaner.clean_events(events.retention_s, events.clean_batch_size)
+            if deleted:
+                _log.info("deleted %d events older than %g s", deleted, events.retention_s)
+        except DatabaseUnavailable as error:
+            _log.warning("no events are deleted while the database is away: %s", error)
+        return events.clean_interval_s

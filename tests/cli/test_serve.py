@@ -1,0 +1,160 @@
+"""``hms-cache serve`` as a process: ready line, a client, signals, exit status, refusals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hmsclient import HMSClient
+from hmsclient.genthrift.hive_metastore.ttypes import Database, NoSuchObjectException
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
+
+from tests.conftest import ServerLookup
+
+PATIENCE_S = 60.0
+
+
+def start(*arguments: str, cwd: Path, **environment: str) -> subprocess.Popen[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HMS_CACHE")}
+    return subprocess.Popen(
+        [sys.executable, "-c", "from hms_cache.cli.main import main; main()", "serve", *arguments],
+        cwd=cwd,
+        env=kept | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@contextmanager
+def serving(*arguments: str, cwd: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server that is ready, and its port. Killed at the end unless it has ended."""
+    process = start(*arguments, cwd=cwd, **environment)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("ready thrift://"), process.stderr.read() if process.stderr and not line else line
+        yield process, int(line.rpartition(":")[2])
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@contextmanager
+def client(port: int) -> Iterator[HMSClient]:
+    transport = TBufferedTransport(TSocket("127.0.0.1", port))
+    transport.open()
+    try:
+        yield HMSClient(TBinaryProtocol(transport))
+    finally:
+        transport.close()
+
+
+def end(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, errors
+
+
+def test_without_options_it_serves_sqlite_in_the_working_directory(tmp_path: Path) -> None:
+    with serving("--port", "0", cwd=tmp_path) as (process, port):
+        with client(port) as metastore:
+            assert metastore.get_all_databases() == ["default"]
+            metastore.create_database(Database(name="shop"))
+            location = metastore.get_database("shop").locationUri
+        assert end(process)[0] == 0
+    assert (tmp_path / "hms-cache.db").exists()
+    assert location == f"file:{tmp_path}/warehouse/shop.db"
+    with serving("--port", "0", cwd=tmp_path) as (process, port):
+        with client(port) as metastore:
+            assert metastore.get_all_databases() == ["default", "shop"]
+            with pytest.raises(NoSuchObjectException):
+                metastore.get_database("absent")
+        assert end(process, signal.SIGINT)[0] == 0
+
+
+def test_an_open_connection_does_not_keep_it_from_ending(tmp_path: Path) -> None:
+    with serving("--port", "0", cwd=tmp_path) as (process, port), client(port) as metastore:
+        assert metastore.getName() == "hive metastore"
+        status, errors = end(process)
+        assert status == 0
+        assert "Traceback" not in errors
+
+
+def test_a_taken_port_is_told_with_a_remedy(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        process = start("--port", str(taken.getsockname()[1]), cwd=tmp_path)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1
+    assert "cannot listen on 127.0.0.1" in errors
+    assert "--port 0" in errors
+    assert "Traceback" not in errors
+
+
+def test_a_bad_configuration_ends_it_before_anything_is_made(tmp_path: Path) -> None:
+    process = start("--port", "0", cwd=tmp_path, HMS_CACHE__CACHE__PEERS="hive2")
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 2
+    assert "cache.peers (HMS_CACHE__CACHE__PEERS)" in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param("mariadb", marks=pytest.mark.mariadb), pytest.param("postgresql", marks=pytest.mark.postgresql)],
+)
+def test_a_database_server_without_a_schema_is_refused_with_the_command_to_run(
+    tmp_path: Path, database_servers: ServerLookup, kind: str
+) -> None:
+    server = database_servers(kind)
+    url = server.create_database()
+    process = start("--port", "0", "--database", url, cwd=tmp_path)
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1
+    assert "hms-cache schema init --database" in errors
+    initialised = subprocess.run(
+        [sys.executable, "-c", "from hms_cache.cli.main import main; main()", "schema", "init", "--database", url],
+        cwd=tmp_path,
+        timeout=PATIENCE_S,
+    )
+    assert initialised.returncode == 0
+    with serving("--port", "0", "--database", url, cwd=tmp_path) as (process, port):
+        with client(port) as metastore:
+            assert metastore.get_all_databases() == ["default"]
+        assert end(process)[0] == 0
+    server.drop_database(url)
+
+
+def test_a_reload_takes_what_it_can_and_tells_what_needs_a_restart(tmp_path: Path) -> None:
+    settings = tmp_path / "c.toml"
+    settings.write_text("[cache]\nmax_staleness_ms = 0\n")
+    with serving("--port", "0", "--config", "c.toml", cwd=tmp_path) as (process, port):
+        assert process.stderr is not None
+        settings.write_text("[cache]\nmax_staleness_ms = '5s'\n[server]\nthreads = 3\n")
+        process.send_signal(signal.SIGHUP)
+        told = ""
+        while "restart" not in told:
+            line = process.stderr.readline()
+            assert line, told
+            told += line
+        assert "reloaded: cache.max_staleness_ms" in told
+        assert "need a restart: server.threads" in told
+        settings.write_text("[cache]\nmax_stale = 1\n")
+        process.send_signal(signal.SIGHUP)
+        while "not reloaded" not in told:
+            told += process.stderr.readline()
+        with client(port) as metastore:
+            assert metastore.get_all_databases() == ["default"]
+        assert end(process)[0] == 0
