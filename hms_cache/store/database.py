@@ -140,6 +140,13 @@ class Database:
             features = self._features = self.read_features()
         return features
 
+    def features_with(self, connection: Connection) -> SchemaFeatures:
+        """As :attr:`features`, for whoever has a connection in hand: read with it at the first use."""
+        features = self._features
+        if features is None:
+            features = self._features = read_features(connection)
+        return features
+
     def read_features(self) -> SchemaFeatures:
         """The same, read anew."""
         with self.loading() as connection:

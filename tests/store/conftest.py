@@ -1,4 +1,4 @@
-"""Fixtures of the partition tests."""
+"""Fixtures of the tests of partitions and statistics."""
 
 from __future__ import annotations
 

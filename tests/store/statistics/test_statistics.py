@@ -1,0 +1,331 @@
+"""Column statistics are written, read, merged and deleted, with parameters and events."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal as Number
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_cache.store.database import Database
+from hms_cache.store.schema import NOTIFICATION_LOG, PART_COL_STATS, TAB_COL_STATS, TABLE_PARAMS
+from hms_cache.store.settings import StoreSettings
+from hms_cache.store.statistics import Statistics
+from hms_cache.store.statistics_sketches import HyperLogLog
+from hms_cache.store.statistics_values import decimal_struct
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    BinaryColumnStatsData,
+    BooleanColumnStatsData,
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    Date,
+    DateColumnStatsData,
+    DecimalColumnStatsData,
+    DoubleColumnStatsData,
+    InvalidObjectException,
+    LongColumnStatsData,
+    MetaException,
+    NoSuchObjectException,
+    StringColumnStatsData,
+    Timestamp,
+    TimestampColumnStatsData,
+)
+from tests.store.partitions.catalog import PartitionCatalog, partition
+
+T = ("hive", "d", "t")
+COLUMNS = [
+    ("a_long", "bigint"),
+    ("a_double", "double"),
+    ("a_string", "varchar(20)"),
+    ("a_binary", "binary"),
+    ("a_boolean", "boolean"),
+    ("a_decimal", "decimal(10,2)"),
+    ("a_date", "date"),
+    ("a_timestamp", "timestamp"),
+    ("old_timestamp", "timestamp"),
+]
+KEYS = [("dt", "string"), ("hr", "int")]
+
+
+def sketch(*values: int) -> bytes:
+    made = HyperLogLog()
+    made.sparse = {value * 977 % (1 << 25): 1 for value in values}
+    return made.serialized()
+
+
+def all_kinds() -> list[ColumnStatisticsObj]:
+    data = {
+        "a_long": ColumnStatisticsData(longStats=LongColumnStatsData(-5, 1 << 40, 3, 17, sketch(1, 2), b"KLL....")),
+        "a_double": ColumnStatisticsData(doubleStats=DoubleColumnStatsData(-0.5, 2.25, 1, 4)),
+        "a_string": ColumnStatisticsData(stringStats=StringColumnStatsData(20, 7.25, 2, 9, sketch(3))),
+        "a_binary": ColumnStatisticsData(binaryStats=BinaryColumnStatsData(12, 3.5, 6)),
+        "a_boolean": ColumnStatisticsData(booleanStats=BooleanColumnStatsData(4, 5, 6)),
+        "a_decimal": ColumnStatisticsData(
+            decimalStats=DecimalColumnStatsData(decimal_struct(Number("-1.50")), decimal_struct(Number("1E+3")), 0, 8)
+        ),
+        "a_date": ColumnStatisticsData(dateStats=DateColumnStatsData(Date(-10), Date(19000), 1, 2)),
+        "a_timestamp": ColumnStatisticsData(
+            timestampStats=TimestampColumnStatsData(Timestamp(-1), Timestamp(1700000000), 1, 2)
+        ),
+        "old_timestamp": ColumnStatisticsData(longStats=LongColumnStatsData(5, 6, 1, 2)),
+    }
+    types = dict(COLUMNS)
+    return [ColumnStatisticsObj(column, types[column], value) for column, value in sorted(data.items())]
+
+
+def of_table(*objects: ColumnStatisticsObj, engine: str = "hive") -> ColumnStatistics:
+    return ColumnStatistics(ColumnStatisticsDesc(True, "D", "T"), list(objects), engine=engine)
+
+
+def of_partition(name: str, *objects: ColumnStatisticsObj) -> ColumnStatistics:
+    return ColumnStatistics(ColumnStatisticsDesc(False, "d", "t", name), list(objects))
+
+
+def longs(column: str = "a_long", low: int = 0, high: int = 9, nulls: int = 0, distinct: int = 5) -> Any:
+    data = ColumnStatisticsData(longStats=LongColumnStatsData(low, high, nulls, distinct))
+    return ColumnStatisticsObj(column, "bigint", data)
+
+
+@pytest.fixture
+def flat(catalog: PartitionCatalog) -> PartitionCatalog:
+    catalog.create_table(keys=[], columns=COLUMNS)
+    return catalog
+
+
+@pytest.fixture
+def parted(catalog: PartitionCatalog) -> PartitionCatalog:
+    catalog.create_table(columns=COLUMNS)
+    catalog.partitions.add_partitions(*T, [partition("a", str(hour)) for hour in range(4)])
+    return catalog
+
+
+def table_parameters(catalog: PartitionCatalog) -> dict[str, str]:
+    return {row.PARAM_KEY: row.PARAM_VALUE for row in catalog.rows(TABLE_PARAMS)}
+
+
+def test_every_kind_comes_back_as_it_was_written(initialized_database: Database, tmp_path: Path) -> None:
+    settings = StoreSettings(statistics_sketches=True, statistics_histograms=True)
+    catalog = PartitionCatalog(initialized_database, tmp_path, settings)
+    catalog.create_table(keys=[], columns=COLUMNS)
+    store = Statistics(catalog.context)
+    store.update_table_column_statistics(of_table(*all_kinds()))
+    found = store.get_table_column_statistics(*T, [column.upper() for column, _ in COLUMNS])
+    assert found.statsObj == all_kinds()
+    description = found.statsDesc
+    assert (description.isTblLevel, description.catName, description.dbName, description.tableName) == (
+        True,
+        "hive",
+        "d",
+        "t",
+    )
+    assert description.lastAnalyzed > 0
+    assert found.engine == "hive"
+    assert found.isStatsCompliant is None
+
+
+def test_bit_vectors_are_answered_only_where_asked_for(flat: PartitionCatalog) -> None:
+    store = Statistics(flat.context)
+    store.update_table_column_statistics(of_table(*all_kinds()))
+    found = store.get_table_column_statistics(*T, ["a_long", "a_string", "nothing"])
+    assert [one.colName for one in found.statsObj] == ["a_long", "a_string"]
+    assert found.statsObj[0].statsData.longStats.bitVectors is None
+    assert found.statsObj[0].statsData.longStats.histogram is None
+    assert found.statsObj[1].statsData.stringStats.numDVs == 9
+
+
+def test_statistics_mark_columns_as_accurate(flat: PartitionCatalog) -> None:
+    store = Statistics(flat.context)
+    store.update_table_column_statistics(of_table(longs()))
+    store.update_table_column_statistics(of_table(longs("A_DOUBLE")))
+    assert json.loads(table_parameters(flat)["COLUMN_STATS_ACCURATE"]) == {
+        "COLUMN_STATS": {"a_double": "true", "a_long": "true"}
+    }
+    assert flat.events() == [("UPDATE_TBL_COL_STAT_EVENT", "t")] * 2
+
+
+def test_an_update_replaces_and_engines_are_apart(flat: PartitionCatalog) -> None:
+    store = Statistics(flat.context)
+    store.update_table_column_statistics(of_table(longs(high=9), longs("a_date")))
+    store.update_table_column_statistics(of_table(longs(high=77)))
+    store.update_table_column_statistics(of_table(longs(high=5), engine="impala"))
+
+    def high(engine: str) -> list[int]:
+        found = store.get_table_column_statistics(*T, ["a_long"], engine=engine)
+        return [one.statsData.longStats.highValue for one in found.statsObj]
+
+    assert (high("hive"), high("impala"), high("nobody")) == ([77], [5], [])
+    assert len(flat.rows(TAB_COL_STATS)) == 3
+
+
+@pytest.mark.parametrize(
+    ("statistics", "error", "text"),
+    [
+        (of_table(longs("no_such")), MetaException, "Column no_such doesn't exist in table t in database d"),
+        (
+            of_table(ColumnStatisticsObj("a_long", "bigint", ColumnStatisticsData())),
+            InvalidObjectException,
+            "no statistics of a known type",
+        ),
+        (
+            ColumnStatistics(ColumnStatisticsDesc(True, "d", "absent"), [longs()]),
+            NoSuchObjectException,
+            r"hive\.d\.absent table not found",
+        ),
+        (ColumnStatistics(None, [longs()]), InvalidObjectException, "Invalid column stats object"),
+    ],
+)
+def test_refused_statistics(
+    sqlite_catalog: PartitionCatalog, statistics: ColumnStatistics, error: type[Exception], text: str
+) -> None:
+    sqlite_catalog.create_table(keys=[], columns=COLUMNS)
+    with pytest.raises(error, match=text):
+        Statistics(sqlite_catalog.context).update_table_column_statistics(statistics)
+    assert sqlite_catalog.rows(TAB_COL_STATS) == []
+    assert sqlite_catalog.events() == []
+
+
+def test_statistics_of_partitions(parted: PartitionCatalog) -> None:
+    store = Statistics(parted.context)
+    store.update_partition_column_statistics(
+        [of_partition(f"DT=a/hr={hour}", longs(high=hour), longs("a_date", nulls=hour)) for hour in (2, 0, 1)]
+    )
+    names = [f"dt=a/hr={hour}" for hour in range(4)]
+    found = store.get_partition_column_statistics(*T, names, ["a_long", "a_date", "a_double"])
+    assert [one.statsDesc.partName for one in found] == names[:3]
+    assert [[each.colName for each in one.statsObj] for one in found] == [["a_date", "a_long"]] * 3
+    assert [one.statsObj[1].statsData.longStats.highValue for one in found] == [0, 1, 2]
+    assert store.get_partition_column_statistics(*T, names, []) == []
+    assert store.get_partition_column_statistics(*T, ["dt=x/hr=0"], ["a_long"]) == []
+    accurate = parted.partitions.get_partition(*T, ["a", "1"]).parameters["COLUMN_STATS_ACCURATE"]
+    assert json.loads(accurate) == {"COLUMN_STATS": {"a_date": "true", "a_long": "true"}}
+    assert parted.events()[1:] == [("UPDATE_PART_COL_STAT_EVENT", "t")] * 3
+    messages = [row.MESSAGE for row in parted.rows(NOTIFICATION_LOG) if row.EVENT_TYPE.startswith("UPDATE")]
+    assert sorted(json.loads(message)["partVals"][1] for message in messages) == ["0", "1", "2"]
+
+
+def test_partition_statistics_are_all_or_none(parted: PartitionCatalog) -> None:
+    store = Statistics(parted.context)
+    with pytest.raises(NoSuchObjectException, match="Partition for which stats is gathered doesn't exist"):
+        store.update_partition_column_statistics(
+            [of_partition("dt=a/hr=0", longs()), of_partition("dt=x/hr=0", longs())]
+        )
+    assert parted.rows(PART_COL_STATS) == []
+
+
+def test_merging_is_for_accurate_columns_only(flat: PartitionCatalog) -> None:
+    store = Statistics(flat.context)
+    store.merge_column_statistics([of_table(longs())])
+    assert flat.rows(TAB_COL_STATS) == [], "nothing says that what is there (nothing) is accurate"
+    store.update_table_column_statistics(of_table(longs(low=0, high=9, nulls=1, distinct=5)))
+    store.merge_column_statistics([of_table(longs(low=-3, high=7, nulls=2, distinct=6), longs("a_date"))])
+    [row] = flat.rows(TAB_COL_STATS)
+    assert (row.LONG_LOW_VALUE, row.LONG_HIGH_VALUE, row.NUM_NULLS, row.NUM_DISTINCTS) == (-3, 9, 3, 6)
+    with pytest.raises(MetaException, match="Expecting only 1 ColumnStatistics"):
+        store.merge_column_statistics([of_table(longs()), of_table(longs())])
+
+
+def test_merging_partitions(parted: PartitionCatalog) -> None:
+    store = Statistics(parted.context)
+    store.update_partition_column_statistics([of_partition("dt=a/hr=0", longs(nulls=1)), of_partition("dt=a/hr=1")])
+    store.merge_column_statistics(
+        [
+            of_partition("dt=a/hr=0", longs(nulls=2)),
+            of_partition("dt=a/hr=0", longs(nulls=4)),
+            of_partition("dt=a/hr=1", longs(nulls=8)),
+        ]
+    )
+    [row] = parted.rows(PART_COL_STATS)
+    assert (row.PARTITION_NAME, row.NUM_NULLS) == ("dt=a/hr=0", 7)
+
+
+def test_deleting(flat: PartitionCatalog) -> None:
+    store = Statistics(flat.context)
+    store.update_table_column_statistics(of_table(longs(), longs("a_date"), longs("a_double")))
+    store.delete_table_column_statistics(*T, ["A_LONG"])
+    assert [one.colName for one in store.get_table_column_statistics(*T, ["a_long", "a_date"]).statsObj] == ["a_date"]
+    store.delete_table_column_statistics(*T)
+    assert flat.rows(TAB_COL_STATS) == []
+    with pytest.raises(NoSuchObjectException, match="Column stats doesn't exist for db=d table=t"):
+        store.delete_table_column_statistics(*T)
+    assert flat.events()[1:] == [("DELETE_TBL_COL_STAT_EVENT", "t")] * 2
+
+
+def test_deleting_of_partitions(parted: PartitionCatalog) -> None:
+    store = Statistics(parted.context)
+    store.update_partition_column_statistics(
+        [of_partition(f"dt=a/hr={hour}", longs(), longs("a_date")) for hour in range(3)]
+    )
+    store.delete_partition_column_statistics(*T, ["dt=a/hr=0", "dt=a/hr=1"], ["a_long"])
+    left = sorted((row.PARTITION_NAME, row.COLUMN_NAME) for row in parted.rows(PART_COL_STATS))
+    assert left == [
+        ("dt=a/hr=0", "a_date"),
+        ("dt=a/hr=1", "a_date"),
+        ("dt=a/hr=2", "a_date"),
+        ("dt=a/hr=2", "a_long"),
+    ]
+    with pytest.raises(NoSuchObjectException, match="for which stats deletion is requested doesn't exist"):
+        store.delete_partition_column_statistics(*T, ["dt=x/hr=0"])
+    with pytest.raises(NoSuchObjectException, match="Column stats doesn't exist for table"):
+        store.delete_partition_column_statistics(*T, ["dt=a/hr=3"])
+    assert parted.events()[-2:] == [("DELETE_PART_COL_STAT_EVENT", "t")] * 2
+
+
+def test_aggregation_over_partitions(parted: PartitionCatalog) -> None:
+    store = Statistics(parted.context)
+    names = [f"dt=a/hr={hour}" for hour in range(4)]
+    store.update_partition_column_statistics(
+        [of_partition(name, longs(low=i, high=10 * i, nulls=i, distinct=i + 1)) for i, name in enumerate(names)]
+    )
+    found = store.get_aggregate_statistics(*T, names, ["a_long"])
+    data = found.colStats[0].statsData.longStats
+    assert (found.partsFound, data.lowValue, data.highValue, data.numNulls, data.numDVs) == (4, 0, 30, 6, 4)
+    assert store.get_aggregate_statistics(*T, names, []).partsFound == 0
+    assert store.get_aggregate_statistics(*T, [], ["a_long"]).colStats == []
+    assert store.get_aggregate_statistics(*T, names, ["a_long", "a_date"]).partsFound == 0
+
+
+def test_statistics_and_snapshots(sqlite_catalog: PartitionCatalog) -> None:
+    catalog = sqlite_catalog
+    catalog.create_table(columns=COLUMNS, parameters={"transactional": "true"})
+    accurate = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
+    catalog.partitions.add_partitions(
+        *T, [partition("a", str(hour), parameters=accurate) for hour in range(2)], write_id=1
+    )
+    store = Statistics(catalog.context)
+    names = ["dt=a/hr=0", "dt=a/hr=1"]
+    with pytest.raises(MetaException, match=r"Cannot change stats state for a transactional table d\.t"):
+        store.update_partition_column_statistics([of_partition(names[0], longs())])
+    sees_two, sees_one = "d.t:2:9223372036854775807::", "d.t:1:9223372036854775807::"
+    store.update_partition_column_statistics(
+        [of_partition(name, longs()) for name in names], write_id=2, valid_write_ids=sees_two
+    )
+    fits = store.get_partition_column_statistics(*T, names, ["a_long"], valid_write_ids=sees_two)
+    assert [one.isStatsCompliant for one in fits] == [True, True]
+    older = store.get_partition_column_statistics(*T, names, ["a_long"], valid_write_ids=sees_one)
+    assert [one.isStatsCompliant for one in older] == [False, False]
+    assert store.get_aggregate_statistics(*T, names, ["a_long"], valid_write_ids=sees_two).partsFound == 2
+    unseen = store.get_aggregate_statistics(*T, names, ["a_long"], valid_write_ids=sees_one)
+    assert (unseen.partsFound, unseen.colStats, unseen.isStatsCompliant) == (0, [], False)
+    with pytest.raises(MetaException, match="Cannot delete stats via this API for a transactional table"):
+        store.delete_partition_column_statistics(*T, names)
+
+
+def test_a_merge_over_unseen_statistics_takes_their_claim_back(sqlite_catalog: PartitionCatalog) -> None:
+    catalog = sqlite_catalog
+    catalog.create_table(columns=COLUMNS, parameters={"transactional": "true"})
+    accurate = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
+    catalog.partitions.add_partitions(*T, [partition("a", "0", parameters=accurate)], write_id=1)
+    store = Statistics(catalog.context)
+    everything = "d.t:2:9223372036854775807::"
+    store.update_partition_column_statistics(
+        [of_partition("dt=a/hr=0", longs(nulls=1))], write_id=2, valid_write_ids=everything
+    )
+    store.merge_column_statistics([of_partition("dt=a/hr=0", longs(nulls=1))], write_id=3, valid_write_ids="d.t:3:2:2:")
+    found = catalog.partitions.get_partition(*T, ["a", "0"])
+    assert ("COLUMN_STATS_ACCURATE" in found.parameters, found.writeId) == (False, 3)
+    [row] = catalog.rows(PART_COL_STATS)
+    assert row.NUM_NULLS == 1
