@@ -69,6 +69,13 @@ class Service:
         """How often each method was called since the start."""
         return self._site.counters()
 
+    def reads_by_outcome(self) -> dict[str, int]:
+        """How many reads were answered from memory (`hit`; `miss` after a load), or why the database answered."""
+        outcomes: dict[str, int] = {}
+        for (_kind, outcome), count in self.metrics.cache.reads.values().items():
+            outcomes[outcome] = outcomes.get(outcome, 0) + int(count)
+        return outcomes
+
     def reload(self, configuration: Configuration) -> tuple[list[str], list[str]]:
         """Take the settings that a running server can take; (their names, the names of those that need a restart)."""
         taken, refused = self._configuration.reloadable_changes(configuration.settings)

@@ -55,9 +55,11 @@ def _run(scratch: Path, database: str | None) -> None:
         console.print(f"metastore up at [bold]{uri}[/bold] on {'SQLite' if database is None else 'the database given'}")
         steps = _session(scratch, home, uri, console)
         calls = service.calls_by_method()
+        reads = service.reads_by_outcome()
     finally:
         service.stop()
-    _show_calls(console, calls)
+    _show_counts(console, "what the metastore was asked", "method", calls)
+    _show_counts(console, "how reads were answered", "outcome", reads)
     console.print(f"[green]done[/green]: {len(steps)} steps, {sum(calls.values())} metastore calls, everything stopped")
 
 
@@ -99,11 +101,11 @@ def _show_step(console: Any, step: Mapping[str, Any]) -> None:
         console.print(f"          {' | '.join(row)}", markup=False)
 
 
-def _show_calls(console: Any, calls: Mapping[str, int]) -> None:
+def _show_counts(console: Any, title: str, heading: str, counts: Mapping[str, int]) -> None:
     from rich.table import Table
 
-    table = Table("method", "calls", title="what the metastore was asked")
+    table = Table(heading, "count", title=title)
     table.columns[1].justify = "right"
-    for method, count in sorted(calls.items(), key=lambda item: (-item[1], item[0])):
-        table.add_row(method, str(count))
+    for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        table.add_row(name, str(count))
     console.print(table)
