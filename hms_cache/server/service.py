@@ -46,7 +46,14 @@ class MetastoreServer:
         self._source: PositionSource | None = None
         self._audit = AuditLog(options.audit)
         self._workers = WorkerPool(options.threads)
-        self.dispatcher = Dispatcher(handlers, stores, self._audit, slow_call_s=options.slow_call_s, observe=observe)
+        self.dispatcher = Dispatcher(
+            handlers,
+            stores,
+            self._audit,
+            slow_call_s=options.slow_call_s,
+            observe=observe,
+            keep=cache if self._hot else None,
+        )
         self.listener = Listener(self.dispatcher, self._workers, options.limits)
 
     async def start(self, host: str, port: int, *, reuse_port: bool = False) -> tuple[str, int]:
