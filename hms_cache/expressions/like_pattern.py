@@ -1,13 +1,14 @@
 r"""What the pattern of LIKE matches.
 
-Hive disagrees with itself. Hive 2.3 and 3.1 hand LIKE to DataNucleus, for which the pattern is a Java regular
-expression (`2024.*`): that is what Spark sends. Hive 4 puts the same text into SQL (`LIKE '2024.*' ESCAPE '\'`), where
-only `%` and `_` are wildcards, and so answers Spark with nothing. Hive's serialized expressions mean SQL patterns.
+For a filter text, Hive 2.3, 3.1 and 4 on MySQL hand LIKE to DataNucleus, with a Java regular expression (`2024.*`), as
+Spark sends it; 4 first turns `%` into `.*` and `_` into `.`. Hive 4 on PostgreSQL puts the text into SQL instead
+(`LIKE '2024.*' ESCAPE '\'`), where dots are dots, and so answers Spark with nothing. `filter_pattern` is the former:
+`.*` and `%` are any text, `.` and `_` any character, a backslash takes the meaning of one of these (or of itself) away.
+All else that is special in regular expressions stands for itself, as in DataNucleus. Only here a backslash before an
+ordinary character is one too, because Spark does not escape the user's text: a client that keeps its filter, as Spark
+does, can get too much and never too little.
 
-`filter_pattern` makes both kinds of client right: `%`, `_` and their escapes `\%`, `\_` always mean what SQL says; a
-pattern that holds `.*` is an expression, in which `.*` is any text and `.` any character. All other characters of
-regular expressions stand for themselves, as in DataNucleus and because Spark does not escape the user's text. A client
-that keeps its filter (Spark does) can only get too much, never too little.
+Hive's serialized expressions mean SQL patterns (`sql_pattern`), filters of tables DataNucleus's (`expression_pattern`).
 
 Matching takes time proportional to text times pattern, whatever the pattern.
 """
@@ -53,12 +54,12 @@ class LikePattern:
 
 def sql_pattern(text: str) -> LikePattern:
     r"""A pattern of SQL: `%` any text, `_` any character, `\` before one of them (or itself) takes its meaning away."""
-    return _compile(text, _tokens(text, expression=False))
+    return _compile(text, _tokens(text, expression=False, sql=True))
 
 
 def filter_pattern(text: str) -> LikePattern:
-    """A pattern of a filter text: SQL's wildcards, and where `.*` occurs also `.*` and `.`."""
-    return _compile(text, _tokens(text, expression=".*" in text))
+    """A pattern of a filter text: `.*` and `%`, `.` and `_`, and backslashes before them."""
+    return _compile(text, _tokens(text, expression=True, sql=True))
 
 
 def expression_pattern(text: str) -> LikePattern:
@@ -66,7 +67,7 @@ def expression_pattern(text: str) -> LikePattern:
     return _compile(text, _tokens(text, expression=True, sql=False))
 
 
-def _tokens(text: str, expression: bool, sql: bool = True) -> Iterator[str | _Wildcard]:
+def _tokens(text: str, expression: bool, sql: bool) -> Iterator[str | _Wildcard]:
     escapable = ("%_" if sql else "") + "\\" + (".*" if expression else "")
     position = 0
     while position < len(text):

@@ -110,21 +110,20 @@ def _timestamp(text):
 
 def _like(text, pattern):
     """By dynamic programming over (text, pattern) suffixes instead of regular expressions."""
-    expression = ".*" in pattern
     tokens, position = [], 0
     while position < len(pattern):
         character, pair = pattern[position], pattern[position : position + 2]
-        if len(pair) == 2 and character == "\\" and pair[1] in ("%_\\.*" if expression else "%_\\"):
+        if len(pair) == 2 and character == "\\" and pair[1] in "%_\\.*":
             tokens.append(("is", pair[1]))
             position += 2
             continue
-        if expression and pair == ".*":
+        if pair == ".*":
             tokens.append(("many", ""))
             position += 2
             continue
         if character == "%":
             tokens.append(("many", ""))
-        elif character == "_" or (expression and character == "."):
+        elif character in "_.":
             tokens.append(("one", ""))
         else:
             tokens.append(("is", character))

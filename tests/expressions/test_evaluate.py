@@ -57,7 +57,7 @@ def selected(text: str, keys=KEYS, rows=ROWS) -> list[int]:
         (r'dt like "x\_y"', [2]),
         ('dt like "x_y"', [2, 4]),
         ('dt like ".*y"', [2, 4]),
-        ('dt like "x.y"', []),
+        ('dt like "x.y"', [2, 4]),
         ('d like "2024-0.*"', [0, 1]),
         ("DT = 'x_y' and HR=1", [2]),
     ],
