@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
-from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -26,6 +24,7 @@ from hms_cache.store.insert_events import InsertEvents
 from hms_cache.store.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.store.partitions import Partitions
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE
+from hms_cache.store.statistics import Statistics
 from hms_cache.store.table_changes import TableChanges
 from hms_cache.store.table_creation import TableCreation
 from hms_cache.store.table_drops import TableDrops
@@ -67,8 +66,8 @@ class ObjectStore(SnapshotStore):
         )
         self._catalogs = Catalogs(context)
         self._databases = Databases(context)
-        self._statistics: Any = _statistics(context)
-        self._table_reads = TableReads(context, getattr(self._statistics, "read_of_table", lambda *_: None))
+        self._statistics = Statistics(context)
+        self._table_reads = TableReads(context, self._statistics.read_of_table)
         self._table_creation = TableCreation(context)
         self._table_changes = TableChanges(context)
         self._table_drops = TableDrops(context)
@@ -635,10 +634,3 @@ class ObjectStore(SnapshotStore):
 def _last_event_id(connection: Connection) -> int:
     next_id: int | None = connection.execute(_NEXT_EVENT_ID).scalar()
     return 0 if next_id is None else next_id - 1
-
-
-def _statistics(context: StoreContext) -> Any:
-    try:
-        return import_module("hms_cache.store.statistics").Statistics(context)
-    except ImportError:
-        return None

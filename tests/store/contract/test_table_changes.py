@@ -1,0 +1,473 @@
+"""Contract of `alter_table`."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from sqlalchemy import insert, select
+
+from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.store.schema import COLUMNS_V2, NEXT_WRITE_ID, PART_COL_STATS, PARTITIONS, SDS, TAB_COL_STATS, TBLS
+from hms_cache.store.settings import StoreSettings
+from hms_cache.store.transactions import run_write
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.store.contract.harness import (
+    CATALOG,
+    StoreUnderTest,
+    as_received,
+    columns,
+    environment,
+    external,
+    table,
+)
+
+ACCURATE = '{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true","v":"true"}}'
+
+
+def changed(found: ttypes.Table, **fields: Any) -> ttypes.Table:
+    """A copy with other fields."""
+    copied = copy.deepcopy(found)
+    for name, value in fields.items():
+        setattr(copied, name, value)
+    return copied
+
+
+def write_statistics(catalog: StoreUnderTest, name: str = "t") -> None:
+    """Column statistics of `id` and `v` for the table and all its partitions, straight into the database."""
+
+    def write(transaction: Any) -> None:
+        connection = transaction.connection
+        table_id = connection.execute(select(TBLS.c.TBL_ID).where(TBLS.c.TBL_NAME == name)).scalar_one()
+        parts = connection.execute(select(PARTITIONS.c.PART_ID, PARTITIONS.c.PART_NAME)).all()
+        common = {"CAT_NAME": "hive", "DB_NAME": "d", "TABLE_NAME": name, "NUM_NULLS": 0, "LAST_ANALYZED": 1}
+        for column, kind in (("id", "bigint"), ("v", "string")):
+            row = {**common, "COLUMN_NAME": column, "COLUMN_TYPE": kind, "ENGINE": "hive"}
+            statistics_id = transaction.id("MTableColumnStatistics")
+            connection.execute(insert(TAB_COL_STATS).values({**row, "CS_ID": statistics_id, "TBL_ID": table_id}))
+            for part_id, part_name in parts:
+                statistics_id = transaction.id("MPartitionColumnStatistics")
+                values = {**row, "CS_ID": statistics_id, "PART_ID": part_id, "PARTITION_NAME": part_name}
+                connection.execute(insert(PART_COL_STATS).values(values))
+
+    run_write(catalog.database, write)
+
+
+def statistics_names(catalog: StoreUnderTest) -> list[tuple[str, str, str]]:
+    """(database, table, column) of all column statistics."""
+    rows = []
+    for of in (TAB_COL_STATS.c, PART_COL_STATS.c):
+        rows.extend(catalog.rows(of.DB_NAME, of.TABLE_NAME, of.COLUMN_NAME))
+    return sorted({tuple(row) for row in rows})
+
+
+class TestProperties:
+    def test_replaces_everything_but_time_and_id(self, catalog: StoreUnderTest) -> None:
+        before = catalog.create_table(parameters={"a": "1", "b": "2"})
+        new = changed(
+            before,
+            createTime=5,
+            id=999,
+            owner="n",
+            ownerType=ttypes.PrincipalType.ROLE,
+            retention=7,
+            lastAccessTime=8,
+            viewOriginalText="x",
+            viewExpandedText="y",
+            parameters={"b": "3", "c": "ä", "transient_lastDdlTime": "9"},
+        )
+        new.sd.numBuckets, new.sd.bucketCols, new.sd.sortCols = 2, ["v"], [ttypes.Order("id", 1)]
+        new.sd.inputFormat, new.sd.compressed = "in", True
+        new.sd.parameters = {"p": "q"}
+        new.sd.serdeInfo = ttypes.SerDeInfo(name="s", serializationLib="lib", parameters={"x": "y"})
+        new.sd.skewedInfo = ttypes.SkewedInfo(["v"], [["1"], ["2"]], {("1",): "file:/s"})
+        catalog.alter("t", new, environment_context=environment(DO_NOT_UPDATE_STATS="true"))
+        after = catalog.get()
+        assert after == changed(new, createTime=before.createTime, id=before.id)
+        event = catalog.last_event()
+        assert (event.before(), event.after()) == (as_received(before), as_received(after))
+        assert (event.is_truncate, event.write_id) == (False, -1)
+        # And back again.
+        catalog.alter("t", before, environment_context=environment(DO_NOT_UPDATE_STATS="true"))
+        assert catalog.get() == before
+        assert catalog.counts()["SKEWED_STRING_LIST"] == 0
+
+    def test_external_parameter_changes_the_type(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table()
+        catalog.alter("t", changed(found, parameters={"EXTERNAL": "TRUE"}))
+        assert catalog.get().tableType == "EXTERNAL_TABLE"
+
+    def test_ddl_time_is_set_when_absent(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table(parameters={"transient_lastDdlTime": "1"})
+        catalog.alter("t", changed(found, parameters={"k": "v"}), environment_context=ttypes.EnvironmentContext())
+        assert catalog.get().parameters["transient_lastDdlTime"] == "1700000000"
+
+    def test_unpartitioned_tables_are_measured_again(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table(parameters={"COLUMN_STATS_ACCURATE": ACCURATE})
+        (catalog.path(found.sd.location) / "f").write_bytes(b"123")
+        catalog.alter("t", found, environment_context=environment(DO_NOT_UPDATE_STATS="true"))
+        assert catalog.get().parameters == found.parameters
+        catalog.alter("t", found)
+        parameters = catalog.get().parameters
+        assert (parameters["numFiles"], parameters["totalSize"]) == ("1", "3")
+        assert "COLUMN_STATS_ACCURATE" not in parameters
+        catalog.alter("t", found, environment_context=environment(STATS_GENERATED="TASK"))
+        assert catalog.get().parameters["COLUMN_STATS_ACCURATE"] == ACCURATE
+
+    def test_spark_statistics_survive(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table(keys=[("dt", "string")])
+        new = changed(found, parameters={**found.parameters, "spark.sql.statistics.totalSize": "5"})
+        catalog.alter("t", new, environment_context=ttypes.EnvironmentContext())
+        assert catalog.get().parameters == new.parameters
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("fields", "text"),
+        [
+            ({"tableName": "ä"}, "ä is not a valid object name"),
+            ({"tableName": "other"}, "new table d.other already exists"),
+            ({"dbName": "nope"}, "Object database hive.nope does not exist"),
+            ({"catName": "c"}, "Tables cannot be moved between catalogs, old cataloghive, new catalog c"),
+            ({"partitionKeys": columns(("x", "int"))}, "partition keys can not be changed."),
+            ({"partitionKeys": []}, "partition keys can not be changed."),
+            ({"sd": None}, "has no storage descriptor"),
+        ],
+    )
+    def test_new_tables(self, catalog: StoreUnderTest, fields: dict[str, Any], text: str) -> None:
+        found = catalog.create_table(keys=[("dt", "string")])
+        catalog.create_table("other")
+        before = catalog.counts(), catalog.events(), catalog.files()
+        with pytest.raises(ttypes.InvalidOperationException) as raised:
+            catalog.alter("t", changed(found, **fields))
+        assert text in raised.value.message
+        assert (catalog.counts(), catalog.events(), catalog.files()) == before
+
+    @pytest.mark.parametrize(
+        ("cols", "text"),
+        [
+            ([("id", "int"), ("v", "string")], "in their respective positions :\nid"),
+            ([("v", "string"), ("id", "bigint")], "in their respective positions :\nid"),
+            ([("id", "array<int>"), ("v", "struct<a:int>")], "in their respective positions :\nid,v"),
+            ([("id", "what")], "Invalid column type: what"),
+        ],
+    )
+    def test_columns(self, catalog: StoreUnderTest, cols: list[tuple[str, str]], text: str) -> None:
+        found = catalog.create_table()
+        found.sd.cols = columns(*cols)
+        with pytest.raises(ttypes.InvalidOperationException) as raised:
+            catalog.alter("t", found)
+        assert text in raised.value.message
+
+    def test_bucket_columns(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table()
+        found.sd.bucketCols = ["nope"]
+        with pytest.raises(ttypes.InvalidOperationException, match=r"Bucket columns - \[nope\] doesn't match"):
+            catalog.alter("t", found)
+
+    def test_missing_table(self, catalog: StoreUnderTest) -> None:
+        with pytest.raises(ttypes.InvalidOperationException, match=r"hive\.d\.nope table not found"):
+            catalog.alter("nope", table("nope"))
+
+
+class TestTypeChangesAllowed:
+    @pytest.fixture
+    def store_settings(self) -> StoreSettings:
+        return StoreSettings(disallow_incompatible_column_type_changes=False)
+
+    def test_setting(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table()
+        found.sd.cols = columns(("id", "int"))
+        catalog.alter("t", found)
+        assert catalog.get().sd.cols == columns(("id", "int"))
+
+
+class TestExpectedParameter:
+    """Lock-free commits of Iceberg (HIVE-26882)."""
+
+    KEY = "metadata_location"
+
+    def context(self, value: str) -> ttypes.EnvironmentContext:
+        return environment(DO_NOT_UPDATE_STATS="true", expected_parameter_key=self.KEY, expected_parameter_value=value)
+
+    def test_holds(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table(parameters={self.KEY: "one"})
+        new = changed(found, parameters={**found.parameters, self.KEY: "two"})
+        catalog.alter("t", new, environment_context=self.context("one"))
+        assert catalog.get().parameters[self.KEY] == "two"
+
+    def test_does_not_hold(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table(parameters={self.KEY: "one"})
+        before = catalog.events()
+        with pytest.raises(ttypes.MetaException) as raised:
+            catalog.alter("t", found, environment_context=self.context("zero"))
+        text = "The table has been modified. The parameter value for key 'metadata_location' is 'one'. "
+        assert raised.value.message == text + "The expected was value was 'zero'"
+        assert catalog.events() == before
+
+    def test_as_an_argument_and_absent_values(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table()
+        new = changed(found, parameters={**found.parameters, self.KEY: "one"})
+        catalog.alter("t", new, expected_parameter=ExpectedParameter(self.KEY, None))
+        with pytest.raises(ttypes.MetaException, match="The parameter value for key 'metadata_location' is 'one'"):
+            catalog.alter("t", new, expected_parameter=ExpectedParameter(self.KEY, None))
+        with pytest.raises(ttypes.MetaException, match="The parameter value for key 'other' is 'null'"):
+            catalog.alter("t", new, expected_parameter=ExpectedParameter("other", "x"))
+
+    def test_key_without_value_is_no_expectation(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table()
+        catalog.alter("t", found, environment_context=environment(expected_parameter_key=self.KEY))
+
+
+class TestRename:
+    def test_moves_the_directory_of_a_managed_table(self, catalog: StoreUnderTest) -> None:
+        before = catalog.create_table(keys=[("dt", "string")])
+        outside = f"file:{catalog.directory}/outside"
+        catalog.add_partitions("t", ("1",), ("2",))
+        catalog.add_partitions("t", ("3",), location=outside)
+        (catalog.path(before.sd.location) / "dt=1" / "f").write_bytes(b"1")
+        catalog.alter("t", changed(before, tableName="New"))
+        after = catalog.get("new")
+        root = f"file:{catalog.directory}/d.db/new"
+        assert (after.id, after.sd.location) == (before.id, root)
+        locations = [partition.sd.location for partition in catalog.partitions("new")]
+        assert locations == [f"{root}/dt=1", f"{root}/dt=2", outside]
+        assert {partition.tableName for partition in catalog.partitions("new")} == {"new"}
+        assert (catalog.path(root) / "dt=1" / "f").read_bytes() == b"1"
+        assert not catalog.path(before.sd.location).exists()
+        assert catalog.events()[-1] == ("ALTER_TABLE", "d", "new")
+        event = catalog.last_event()
+        assert (event.before().tableName, event.after().tableName) == ("t", "new")
+        with pytest.raises(ttypes.NoSuchObjectException):
+            catalog.get("t")
+
+    def test_into_another_database(self, catalog: StoreUnderTest) -> None:
+        catalog.create_database("e")
+        found = catalog.create_table()
+        catalog.alter("t", changed(found, dbName="E"))
+        assert catalog.get("t", "e").sd.location == f"file:{catalog.directory}/e.db/t"
+        assert catalog.files() == ["d.db", "e.db", "e.db/t"]
+
+    def test_leaves_data_that_is_not_at_its_default_place(self, catalog: StoreUnderTest) -> None:
+        place = f"file:{catalog.directory}/place"
+        managed = catalog.create_table("m", location=place)
+        catalog.store.create_table(external("e"))
+        view = catalog.create_table("v", tableType="VIRTUAL_VIEW")
+        theirs = catalog.get("e")
+        for found in (managed, theirs, view):
+            name = found.tableName
+            catalog.alter(name, changed(found, tableName=f"{name}2"))
+            assert catalog.get(f"{name}2").sd.location == found.sd.location
+        assert catalog.files() == ["d.db", "d.db/e", "place"]
+
+    def test_a_new_location_is_taken_without_a_move(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table()
+        found.sd.location = f"file:{catalog.directory}/elsewhere"
+        catalog.alter("t", changed(found, tableName="u"))
+        assert catalog.get("u").sd.location == f"file:{catalog.directory}/elsewhere"
+        assert catalog.files() == ["d.db", "d.db/t"]
+
+    def test_an_occupied_place_refuses(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table()
+        (catalog.directory / "d.db" / "u").mkdir()
+        with pytest.raises(
+            ttypes.InvalidOperationException, match=r"New location for this table hive\.d\.u already exists"
+        ):
+            catalog.alter("t", changed(found, tableName="u"))
+        assert catalog.get() == found
+
+    def test_a_missing_directory_does_not(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table()
+        catalog.path(found.sd.location).rmdir()
+        catalog.alter("t", changed(found, tableName="u"))
+        assert catalog.get("u").sd.location == f"file:{catalog.directory}/d.db/u"
+
+    def test_statistics_and_constraints_follow(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table(keys=[("dt", "string")])
+        catalog.add_partitions("t", ("1",))
+        write_statistics(catalog)
+        key = ttypes.SQLPrimaryKey("d", "t", "id", 1, "pk", True, False, False, "hive")
+        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=[key]))
+        catalog.create_database("e")
+        catalog.alter("t", changed(found, tableName="u", dbName="e"))
+        assert statistics_names(catalog) == [("e", "u", "id"), ("e", "u", "v")]
+        [moved] = catalog.store.get_table_constraints(CATALOG, "e", "u").primaryKeys
+        assert (moved.table_db, moved.table_name, moved.pk_name) == ("e", "u", "pk")
+
+    def test_transaction_tables_follow(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table(parameters={"transactional": "true"})
+        values = {"NWI_DATABASE": "d", "NWI_TABLE": "t", "NWI_NEXT": 5}
+        run_write(catalog.database, lambda transaction: transaction.connection.execute(insert(NEXT_WRITE_ID), values))
+        catalog.alter("t", changed(found, tableName="u"))
+        assert [tuple(row) for row in catalog.rows(NEXT_WRITE_ID.c.NWI_TABLE, NEXT_WRITE_ID.c.NWI_NEXT)] == [("u", 5)]
+        catalog.drop("u")
+        assert catalog.rows(NEXT_WRITE_ID.c.NWI_TABLE) == []
+
+    def test_two_names_that_differ_in_case_are_one(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table()
+        catalog.alter("T", changed(found, tableName="T"))
+        assert catalog.get().sd.location == found.sd.location
+
+
+class TestColumns:
+    def add_column(self, found: ttypes.Table) -> ttypes.Table:
+        return self.with_columns(found, *[(c.name, c.type) for c in found.sd.cols], ("extra", "double"))
+
+    def with_columns(self, found: ttypes.Table, *pairs: tuple[str, str]) -> ttypes.Table:
+        new = copy.deepcopy(found)
+        new.sd.cols = columns(*pairs)
+        return new
+
+    def test_added_without_cascade(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table(keys=[("dt", "string")])
+        catalog.add_partitions("t", ("1",))
+        write_statistics(catalog)
+        catalog.alter("t", self.add_column(found))
+        assert [column.name for column in catalog.get().sd.cols] == ["id", "v", "extra"]
+        [partition] = catalog.partitions("t")
+        assert partition.sd.cols == found.sd.cols
+        assert statistics_names(catalog) == [("d", "t", "id"), ("d", "t", "v")]
+
+    @pytest.mark.parametrize("way", ["argument", "environment"])
+    def test_added_with_cascade(self, catalog: StoreUnderTest, way: str) -> None:
+        found = catalog.create_table(keys=[("dt", "string")])
+        catalog.add_partitions("t", ("1",), ("2",))
+        options: dict[str, Any] = {"cascade": True}
+        if way == "environment":
+            options = {"environment_context": environment(CASCADE="true")}
+        catalog.alter("t", self.add_column(found), **options)
+        for partition in catalog.partitions("t"):
+            assert [column.name for column in partition.sd.cols] == ["id", "v", "extra"]
+        assert catalog.counts()["CDS"] == 1, "one column descriptor for all, none left over"
+
+    def test_unpartitioned_tables_leave_no_old_columns(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table()
+        for _ in range(3):
+            found = self.add_column(found) if len(found.sd.cols) == 2 else self.with_columns(found, ("id", "bigint"))
+            catalog.alter("t", found)
+            assert catalog.counts()["CDS"] == 1
+        assert len(catalog.rows(COLUMNS_V2.c.CD_ID)) == len(found.sd.cols)
+
+    def test_removed_columns_lose_their_statistics(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table(parameters={"COLUMN_STATS_ACCURATE": ACCURATE})
+        write_statistics(catalog)
+        new = self.with_columns(found, ("id", "bigint"))
+        catalog.alter("t", new, environment_context=environment(DO_NOT_UPDATE_STATS="true"))
+        assert statistics_names(catalog) == [("d", "t", "id")]
+        expected = '{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true"}}'
+        assert catalog.get().parameters["COLUMN_STATS_ACCURATE"] == expected
+
+    def test_changed_types_lose_their_statistics(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table()
+        write_statistics(catalog)
+        catalog.alter("t", self.with_columns(found, ("id", "decimal(10,2)"), ("v", "string")))
+        assert statistics_names(catalog) == [("d", "t", "v")]
+
+    @pytest.mark.parametrize("cascade", [False, True])
+    def test_partitions_lose_statistics_of_removed_columns(self, catalog: StoreUnderTest, cascade: bool) -> None:
+        found = catalog.create_table(keys=[("dt", "string")])
+        catalog.add_partitions("t", ("1",), ("2",))
+        write_statistics(catalog)
+        partitions = catalog.partitions("t")
+        partitions[0].parameters["COLUMN_STATS_ACCURATE"] = ACCURATE
+        unchanged = environment(DO_NOT_UPDATE_STATS="true")
+        catalog.store.alter_partitions(CATALOG, "d", "t", partitions, environment_context=unchanged)
+        catalog.alter("t", self.with_columns(found, ("id", "bigint")), cascade=cascade)
+        assert statistics_names(catalog) == [("d", "t", "id")]
+        after = catalog.partitions("t")
+        expected = '{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true"}}'
+        assert after[0].parameters["COLUMN_STATS_ACCURATE"] == expected
+        assert [len(partition.sd.cols) for partition in after] == ([1, 1] if cascade else [2, 2])
+
+    def test_constraints_keep_to_their_columns(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table(cols=columns(("a", "int"), ("b", "int"), ("c", "int")))
+
+        def not_null(column: str) -> ttypes.SQLNotNullConstraint:
+            return ttypes.SQLNotNullConstraint("hive", "d", "t", column, f"nn_{column}", True, True, True)
+
+        wanted = [not_null(column) for column in ("a", "b", "c")]
+        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(notNullConstraints=wanted))
+        catalog.alter("t", self.with_columns(found, ("c", "int"), ("new", "int"), ("a", "int")))
+        kept = catalog.store.get_table_constraints(CATALOG, "d", "t").notNullConstraints
+        assert kept == [wanted[0], wanted[2]]
+
+    def test_comments_and_key_types_may_change(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table(keys=[("dt", "string"), ("hr", "int")])
+        new = copy.deepcopy(found)
+        new.sd.cols[0].comment = "about"
+        new.partitionKeys[1] = ttypes.FieldSchema("HR", "bigint", "hour")
+        catalog.alter("t", new)
+        after = catalog.get()
+        assert after.sd.cols[0].comment == "about"
+        assert after.partitionKeys[1] == ttypes.FieldSchema("hr", "bigint", "hour")
+
+    def test_views_take_any_columns(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table(tableType="VIRTUAL_VIEW")
+        catalog.alter("t", self.with_columns(found, ("x", "array<int>")))
+        assert catalog.get().sd.cols == columns(("x", "array<int>"))
+
+
+class TestWriteIds:
+    """Transactional tables: the write id is that of the statistics."""
+
+    LIST = "d.t:9:9223372036854775807::"
+
+    def create(self, catalog: StoreUnderTest) -> ttypes.Table:
+        parameters = {"transactional": "true", "COLUMN_STATS_ACCURATE": ACCURATE}
+        return catalog.create_table(writeId=5, parameters=parameters)
+
+    def test_moves_with_a_list(self, catalog: StoreUnderTest) -> None:
+        found = self.create(catalog)
+        options = {"environment_context": environment(DO_NOT_UPDATE_STATS="true")}
+        catalog.alter("t", found, write_id=8, valid_write_ids=self.LIST, **options)
+        assert (catalog.get().writeId, catalog.last_event().write_id) == (8, 8)
+        assert catalog.get().parameters["COLUMN_STATS_ACCURATE"] == ACCURATE
+
+    def test_stays_without_a_list(self, catalog: StoreUnderTest) -> None:
+        found = self.create(catalog)
+        catalog.alter("t", found, write_id=8, environment_context=environment(DO_NOT_UPDATE_STATS="true"))
+        assert catalog.get().writeId == 5
+
+    def test_concurrent_statistics_are_not_accurate(self, catalog: StoreUnderTest) -> None:
+        found = self.create(catalog)
+        unchanged = environment(DO_NOT_UPDATE_STATS="true")
+        catalog.alter("t", found, write_id=8, valid_write_ids="d.t:9:5:5:", environment_context=unchanged)
+        assert "COLUMN_STATS_ACCURATE" not in catalog.get().parameters
+
+    def test_accuracy_cannot_be_claimed_outside_a_transaction(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table(writeId=5, parameters={"transactional": "true"})
+        new = changed(found, parameters={**found.parameters, "COLUMN_STATS_ACCURATE": ACCURATE})
+        with pytest.raises(
+            ttypes.MetaException, match=r"Cannot change stats state for a transactional table d\.t without"
+        ):
+            catalog.alter("t", new, environment_context=environment(DO_NOT_UPDATE_STATS="true"))
+
+    def test_conversion_takes_back_claims(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table()
+        catalog.alter("t", changed(found, parameters={"transactional": "true"}))
+        assert "COLUMN_STATS_ACCURATE" not in catalog.get().parameters
+
+
+def test_statement_counts(catalog: StoreUnderTest) -> None:
+    counted = []
+    for name, number in (("few", 1), ("many", 40)):
+        found = catalog.create_table(name, keys=[("dt", "string")])
+        catalog.add_partitions(name, *[(str(value),) for value in range(number)])
+        for new in (changed(found, parameters={"k": "v"}), changed(found, tableName=f"{name}2")):
+            with catalog.counting() as count:
+                catalog.alter(name, new)
+            counted.append(count[0])
+    assert counted[:2] == counted[2:], "the number of partitions does not matter"
+    assert max(counted) <= 24
+
+
+def test_partition_descriptors_stay_their_own(catalog: StoreUnderTest) -> None:
+    found = catalog.create_table(keys=[("dt", "string")])
+    catalog.add_partitions("t", ("1",))
+    new = copy.deepcopy(found)
+    new.sd.inputFormat = "other"
+    catalog.alter("t", new)
+    [partition] = catalog.partitions("t")
+    assert partition.sd.inputFormat == found.sd.inputFormat
+    assert len(catalog.rows(SDS.c.SD_ID)) == 2

@@ -1,0 +1,335 @@
+"""Contract of dropping and truncating tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import insert
+
+from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.store.schema import PARTITION_KEY_VALS, PARTITIONS, SDS, TXN_COMPONENTS
+from hms_cache.store.settings import StoreSettings
+from hms_cache.store.transactions import run_write
+from hms_cache.store.warehouse import WarehouseSettings
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.store.contract.harness import (
+    CATALOG,
+    DATABASE,
+    StoreUnderTest,
+    as_received,
+    environment,
+    external,
+    table,
+)
+from tests.store.contract.test_table_changes import ACCURATE, write_statistics
+
+
+def test_drop_leaves_nothing(catalog: StoreUnderTest) -> None:
+    empty = catalog.counts()
+    found = catalog.create_table(keys=[("dt", "string"), ("hr", "int")])
+    catalog.add_partitions("t", ("1", "1"), ("1", "2"))
+    write_statistics(catalog)
+    key = ttypes.SQLPrimaryKey("d", "t", "id", 1, "pk", True, False, False, "hive")
+    catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=[key]))
+    catalog.drop("T")
+    assert catalog.counts() == empty
+    assert catalog.files() == ["d.db"]
+    assert catalog.events()[-1] == ("DROP_TABLE", "d", "t")
+    assert catalog.last_event().table() == as_received(found)
+
+
+def test_drop_of_a_missing_table(catalog: StoreUnderTest) -> None:
+    before = catalog.events()
+    with pytest.raises(ttypes.NoSuchObjectException) as raised:
+        catalog.drop("nope")
+    assert raised.value.message == "hive.d.nope table not found"
+    catalog.drop("nope", if_exists=True)
+    assert catalog.events() == before
+
+
+@pytest.mark.parametrize(
+    ("sent", "delete_data", "goes"),
+    [
+        (table(), True, True),
+        (table(), False, False),
+        (external(), True, False),
+        (external(parameters={"external.table.purge": "true"}), True, True),
+        (external(parameters={"external.table.purge": "true"}), False, False),
+        (table(parameters={"EXTERNAL": "TRUE"}), True, False),
+    ],
+)
+def test_whose_data_goes(catalog: StoreUnderTest, sent: ttypes.Table, delete_data: bool, goes: bool) -> None:
+    catalog.store.create_table(sent)
+    (catalog.directory / "d.db" / "t" / "f").write_bytes(b"1")
+    catalog.drop(delete_data=delete_data)
+    assert catalog.files() == (["d.db"] if goes else ["d.db", "d.db/t", "d.db/t/f"])
+
+
+def test_partitions_elsewhere_keep_their_data(catalog: StoreUnderTest) -> None:
+    catalog.create_table(keys=[("dt", "string")])
+    catalog.add_partitions("t", ("1",))
+    catalog.add_partitions("t", ("2",), location=f"file:{catalog.directory}/outside")
+    catalog.drop()
+    assert catalog.files() == ["d.db", "outside"]
+
+
+def test_a_parent_takes_its_foreign_keys_along(catalog: StoreUnderTest) -> None:
+    catalog.create_table("parent")
+    catalog.create_table("child")
+    key = ttypes.SQLPrimaryKey("d", "parent", "id", 1, "pk", True, False, False, "hive")
+    foreign = ttypes.SQLForeignKey("d", "parent", "id", "d", "child", "id", 1, 0, 0, "fk", "pk", True, False, False)
+    catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=[key], foreignKeys=[foreign]))
+    catalog.drop("parent")
+    assert catalog.store.get_table_constraints(CATALOG, "d", "child").foreignKeys == []
+
+
+def test_transaction_rows_go(catalog: StoreUnderTest) -> None:
+    catalog.create_table(parameters={"transactional": "true"})
+    row = {"TC_TXNID": 0, "TC_DATABASE": "d", "TC_TABLE": "t", "TC_OPERATION_TYPE": "i", "TC_WRITEID": 1}
+    run_write(catalog.database, lambda transaction: transaction.connection.execute(insert(TXN_COMPONENTS), row))
+    catalog.drop()
+    assert catalog.rows(TXN_COMPONENTS.c.TC_TABLE) == []
+
+
+def insert_partitions(catalog: StoreUnderTest, number: int) -> None:
+    """Adds bare partition rows of table `t`, straight into the database."""
+    table_id = catalog.get().id
+    width = 5_000
+
+    def write(transaction: Any) -> None:
+        cd_id = transaction.connection.execute(SDS.select()).first().CD_ID
+        for start in range(0, number, width):
+            sd_ids = transaction.ids("MStorageDescriptor", min(width, number - start))
+            part_ids = transaction.ids("MPartition", len(sd_ids))
+            descriptor = {"IS_COMPRESSED": False, "IS_STOREDASSUBDIRECTORIES": False, "NUM_BUCKETS": 0, "CD_ID": cd_id}
+            transaction.connection.execute(insert(SDS), [{"SD_ID": sd_id, **descriptor} for sd_id in sd_ids])
+            rows = [
+                {
+                    "PART_ID": part_id,
+                    "SD_ID": sd_id,
+                    "TBL_ID": table_id,
+                    "PART_NAME": f"dt={start + place}",
+                    "CREATE_TIME": 0,
+                    "LAST_ACCESS_TIME": 0,
+                }
+                for place, (part_id, sd_id) in enumerate(zip(part_ids, sd_ids, strict=True))
+            ]
+            transaction.connection.execute(insert(PARTITIONS), rows)
+            values = [
+                {"PART_ID": row["PART_ID"], "PART_KEY_VAL": row["PART_NAME"][3:], "INTEGER_IDX": 0} for row in rows
+            ]
+            transaction.connection.execute(insert(PARTITION_KEY_VALS), values)
+
+    run_write(catalog.database, write, ids={"MStorageDescriptor": number, "MPartition": number})
+
+
+def test_many_partitions_go_in_one_transaction_and_few_statements(catalog: StoreUnderTest) -> None:
+    empty = catalog.counts()
+    catalog.create_table(keys=[("dt", "string")])
+    insert_partitions(catalog, 12_000)
+    with catalog.counting() as counted:
+        catalog.drop()
+    assert counted[0] <= 120, "three rounds"
+    assert catalog.counts() == empty
+
+
+def test_statement_counts(catalog: StoreUnderTest) -> None:
+    catalog.create_table()
+    with catalog.counting() as counted:
+        catalog.drop()
+    assert counted[0] <= 32
+
+
+class TestTrash:
+    @pytest.fixture
+    def warehouse_settings(self, tmp_path: Path) -> WarehouseSettings:
+        return WarehouseSettings(
+            directory=f"file:{tmp_path}/warehouse", trash_interval_min=60, trash_directory=f"{tmp_path}/trash"
+        )
+
+    def test_dropped_data_is_moved_there(self, catalog: StoreUnderTest, tmp_path: Path) -> None:
+        for _ in range(2):
+            catalog.create_table()
+            (catalog.directory / "d.db" / "t" / "f").write_bytes(b"1")
+            catalog.drop()
+        trashed = tmp_path / "trash" / "Current" / str(catalog.directory / "d.db" / "t").lstrip("/")
+        assert (trashed / "f").read_bytes() == b"1"
+        assert len(list(trashed.parent.iterdir())) == 2, "a second drop does not replace the first"
+        assert catalog.files() == ["d.db"]
+
+    @pytest.mark.parametrize("way", ["context", "table"])
+    def test_purge_passes_it_by(self, catalog: StoreUnderTest, tmp_path: Path, way: str) -> None:
+        catalog.create_table(parameters={"auto.purge": "true"} if way == "table" else {})
+        catalog.drop(environment_context=environment(ifPurge="TRUE") if way == "context" else None)
+        assert not (tmp_path / "trash").exists()
+        assert catalog.files() == ["d.db"]
+
+
+class TestTruncate:
+    def test_table(self, catalog: StoreUnderTest) -> None:
+        statistics = {"numFiles": "2", "numRows": "5", "totalSize": "9", "COLUMN_STATS_ACCURATE": ACCURATE, "k": "v"}
+        before = catalog.create_table(parameters=statistics)
+        data = catalog.path(before.sd.location)
+        (data / "f").write_bytes(b"1")
+        (data / "sub").mkdir()
+        (data / "sub" / "f").write_bytes(b"1")
+        (data / "_hidden").write_bytes(b"1")
+        catalog.store.truncate_table(CATALOG, "D", "T")
+        after = catalog.get()
+        assert {key: after.parameters[key] for key in statistics} == {
+            "numFiles": "0",
+            "numRows": "0",
+            "totalSize": "0",
+            "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}',
+            "k": "v",
+        }
+        assert catalog.files() == ["d.db", "d.db/t", "d.db/t/_hidden"]
+        event = catalog.last_event()
+        assert catalog.events()[-1] == ("ALTER_TABLE", "d", "t")
+        assert (event.is_truncate, event.before(), event.after()) == (True, as_received(before), as_received(after))
+
+    def test_named_partitions(self, catalog: StoreUnderTest) -> None:
+        catalog.create_table(keys=[("dt", "string")])
+        catalog.add_partitions("t", ("1",), ("2",), ("3",))
+        partitions = catalog.partitions("t")
+        for partition in partitions:
+            partition.parameters |= {"numRows": "5", "COLUMN_STATS_ACCURATE": ACCURATE}
+            (catalog.path(partition.sd.location) / "f").write_bytes(b"1")
+        unchanged = environment(DO_NOT_UPDATE_STATS="true")
+        catalog.store.alter_partitions(CATALOG, DATABASE, "t", partitions, environment_context=unchanged)
+        before = len(catalog.events())
+        catalog.store.truncate_table(CATALOG, DATABASE, "t", ["dt=3", "dt=1", "dt=nope"])
+        after = catalog.partitions("t")
+        assert [partition.parameters["numRows"] for partition in after] == ["0", "5", "0"]
+        accurate = '{"BASIC_STATS":"true"}'
+        claims = [partition.parameters["COLUMN_STATS_ACCURATE"] for partition in after]
+        assert claims == [accurate, ACCURATE, accurate]
+        assert [name for name in catalog.files() if name.endswith("/f")] == ["d.db/t/dt=2/f"]
+        assert catalog.events()[before:] == [("ALTER_PARTITION", "d", "t")] * 2
+        event = catalog.last_event()
+        assert (event.is_truncate, event.partitions) == (True, (("3",),))
+        assert event.after() == as_received(after[2])
+
+    def test_all_partitions(self, catalog: StoreUnderTest) -> None:
+        catalog.create_table(keys=[("dt", "string")])
+        catalog.add_partitions("t", ("1",), ("2",))
+        for partition in catalog.partitions("t"):
+            (catalog.path(partition.sd.location) / "f").write_bytes(b"1")
+        catalog.store.truncate_table(CATALOG, DATABASE, "t")
+        assert catalog.files() == ["d.db", "d.db/t", "d.db/t/dt=1", "d.db/t/dt=2"]
+
+    def test_external_tables_are_refused(self, catalog: StoreUnderTest) -> None:
+        catalog.store.create_table(external())
+        (catalog.directory / "d.db" / "t" / "f").write_bytes(b"1")
+        with pytest.raises(ttypes.MetaException, match="Cannot truncate non-managed table"):
+            catalog.store.truncate_table(CATALOG, DATABASE, "t")
+        assert "d.db/t/f" in catalog.files()
+
+    def test_missing_table(self, catalog: StoreUnderTest) -> None:
+        with pytest.raises(ttypes.NoSuchObjectException, match=r"hive\.d\.nope table not found"):
+            catalog.store.truncate_table(CATALOG, DATABASE, "nope")
+
+    def test_transactional_tables_get_an_empty_base(self, catalog: StoreUnderTest) -> None:
+        catalog.create_table(parameters={"transactional": "true"})
+        (catalog.directory / "d.db" / "t" / "delta_1").mkdir()
+        catalog.store.truncate_table(CATALOG, DATABASE, "t", write_id=12, valid_write_ids="d.t:12:12:12:")
+        assert catalog.files() == [
+            "d.db",
+            "d.db/t",
+            "d.db/t/base_0000012",
+            "d.db/t/base_0000012/_metadata_acid",
+            "d.db/t/delta_1",
+        ]
+        assert catalog.get().writeId == 12
+
+
+class TestTruncateInOneEvent:
+    @pytest.fixture
+    def store_settings(self) -> StoreSettings:
+        return StoreSettings(single_alter_partitions_event=True)
+
+    def test_partitions(self, catalog: StoreUnderTest) -> None:
+        catalog.create_table(keys=[("dt", "string")])
+        catalog.add_partitions("t", ("1",), ("2",))
+        catalog.store.truncate_table(CATALOG, DATABASE, "t")
+        assert catalog.events()[-1] == ("ALTER_PARTITIONS", "d", "t")
+        assert catalog.last_event().partitions == (("1",), ("2",))
+
+
+class TestMaterializedViews:
+    def create(self, catalog: StoreUnderTest) -> ttypes.Table:
+        catalog.create_table("a")
+        catalog.create_table("b")
+        metadata = ttypes.CreationMetadata(
+            catName="hive", dbName="d", tblName="mv", tablesUsed={"d.a", "hive.d.b"}, validTxnList="5:5::"
+        )
+        return catalog.create_table("mv", tableType="MATERIALIZED_VIEW", creationMetadata=metadata, rewriteEnabled=True)
+
+    def test_creation_metadata(self, catalog: StoreUnderTest) -> None:
+        found = self.create(catalog)
+        metadata = found.creationMetadata
+        assert metadata.tablesUsed == {"hive.d.a", "hive.d.b"}
+        assert (metadata.validTxnList, metadata.materializationTime) == ("5:5::", 0)
+        assert [source.table for source in metadata.sourceTables] == [catalog.get("a"), catalog.get("b")]
+        assert catalog.store.get_tables(CATALOG, "d", ["mv"]) == [found]
+        assert catalog.store.get_materialized_view_names(CATALOG) == [("d", "mv")]
+        assert catalog.store.get_materialized_view_names(CATALOG, "default") == []
+        with catalog.counting() as counted:
+            catalog.get("mv")
+        assert counted[0] <= 6
+
+    def test_used_tables_cannot_be_dropped(self, catalog: StoreUnderTest) -> None:
+        self.create(catalog)
+        with pytest.raises(ttypes.MetaException, match=r"it is used in the following materialized views \[d\.mv\]"):
+            catalog.drop("a")
+        catalog.drop("mv")
+        catalog.drop("a")
+        assert catalog.counts()["MV_CREATION_METADATA"] == 0
+
+    def test_update_of_creation_metadata(self, catalog: StoreUnderTest) -> None:
+        self.create(catalog)
+        source = ttypes.SourceTable(table("b"), 1, 2, 3)
+        new = ttypes.CreationMetadata(
+            "hive", "d", "mv", tablesUsed=set(), validTxnList="9:9::", materializationTime=7, sourceTables=[source]
+        )
+        catalog.store.update_creation_metadata(CATALOG, "d", "mv", new)
+        metadata = catalog.get("mv").creationMetadata
+        assert (metadata.tablesUsed, metadata.validTxnList, metadata.materializationTime) == ({"hive.d.b"}, "9:9::", 7)
+        [stored] = metadata.sourceTables
+        assert (stored.insertedCount, stored.updatedCount, stored.deletedCount) == (1, 2, 3)
+        assert catalog.events()[-1] == ("ALTER_TABLE", "d", "mv")
+        with pytest.raises(ttypes.MetaException):
+            catalog.store.update_creation_metadata(CATALOG, "d", "a", new)
+
+    def test_alter_and_rename(self, catalog: StoreUnderTest) -> None:
+        found = self.create(catalog)
+        found.rewriteEnabled = False
+        catalog.alter("mv", found)
+        assert catalog.store.get_materialized_view_names(CATALOG) == []
+        found.tableName = "mv2"
+        catalog.alter("mv", found, expected_parameter=ExpectedParameter("absent", None))
+        assert catalog.get("mv2").creationMetadata.tblName == "mv2"
+
+
+class TestInsertEvents:
+    def test_of_a_table(self, catalog: StoreUnderTest) -> None:
+        found = catalog.create_table()
+        data = ttypes.InsertEventRequestData(replace=True, filesAdded=["file:/a", "file:/b"])
+        [event_id] = catalog.store.fire_insert_event(CATALOG, "D", "T", None, data)
+        event = catalog.last_event()
+        assert (event.event_id, event.is_replace, event.files) == (event_id, True, ("file:/a###", "file:/b###"))
+        assert event.table() == as_received(found)
+        assert catalog.events()[-1] == ("INSERT", "d", "t")
+
+    def test_of_a_partition(self, catalog: StoreUnderTest) -> None:
+        catalog.create_table(keys=[("dt", "string")])
+        catalog.add_partitions("t", ("1",))
+        data = ttypes.InsertEventRequestData(filesAdded=["f"])
+        catalog.store.fire_insert_event(CATALOG, "d", "t", ["1"], data)
+        assert catalog.last_event().partition().values == ["1"]
+        with pytest.raises(ttypes.NoSuchObjectException):
+            catalog.store.fire_insert_event(CATALOG, "d", "t", ["2"], data)
+        with pytest.raises(ttypes.NoSuchObjectException):
+            catalog.store.fire_insert_event(CATALOG, "d", "nope", None, data)
