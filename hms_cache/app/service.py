@@ -13,10 +13,13 @@ from hms_cache.app.options import server_options
 from hms_cache.app.positions import position_source
 from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
+from hms_cache.cache.assembly import Cache
+from hms_cache.cache.reasons import Reason
 from hms_cache.config import Configuration
 from hms_cache.errors import StartupError
 from hms_cache.metrics import Metrics
 from hms_cache.server.handlers.table import all_handlers
+from hms_cache.server.hot_path import HotPath
 from hms_cache.server.service import MetastoreServer
 from hms_cache.server.stores import Stores
 from hms_cache.store.contract.raw_store import RawStore
@@ -67,14 +70,11 @@ class Service:
 
     def calls_by_method(self) -> dict[str, int]:
         """How often each method was called since the start."""
-        return self._site.counters()
+        return self._site.calls_by_method()
 
     def reads_by_outcome(self) -> dict[str, int]:
         """How many reads were answered from memory (`hit`; `miss` after a load), or why the database answered."""
-        outcomes: dict[str, int] = {}
-        for (_kind, outcome), count in self.metrics.cache.reads.values().items():
-            outcomes[outcome] = outcomes.get(outcome, 0) + int(count)
-        return outcomes
+        return self._site.reads_by_outcome()
 
     def reload(self, configuration: Configuration) -> tuple[list[str], list[str]]:
         """Take the settings that a running server can take; (their names, the names of those that need a restart)."""
@@ -131,5 +131,15 @@ class Service:
         metrics.bad_messages.set_function(lambda: listener.bad_messages)
         metrics.refused_connections.set_function(lambda: listener.refused_connections)
         metrics.refused_calls.set_function(lambda: listener.refused_calls)
+        if cache is not None and listener.hot_path is not None:
+            self._count_hot_path(cache, listener.hot_path)
         _log.info("listening on %s:%d", host, port)
         return f"thrift://{f'[{host}]' if ':' in host else host}:{port}"
+
+    def _count_hot_path(self, cache: Cache, hot: HotPath) -> None:
+        """What was answered from its bytes is a call and a read like any other."""
+        self.metrics.server.calls.include(lambda: {(method, "ok"): hits for method, hits in hot.hits.copy().items()})
+        metrics = self.metrics.cache
+        metrics.reads.include(lambda: {("reply", Reason.HIT): sum(hot.hits.copy().values())})
+        metrics.checks.set_function(lambda: cache.check.checks + hot.checks)
+        metrics.check_requests.set_function(lambda: cache.check.requests + hot.requests)

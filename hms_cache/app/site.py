@@ -18,8 +18,20 @@ class Site:
         return self._values.get(name)
 
     def counters(self) -> dict[str, int]:
-        """Calls by method: what fb303's ``getCounters`` answers."""
+        """What fb303's ``getCounters`` answers: calls by method, and ``cache_reads.<outcome>``."""
+        outcomes = {f"cache_reads.{outcome}": count for outcome, count in self.reads_by_outcome().items()}
+        return dict(sorted((self.calls_by_method() | outcomes).items()))
+
+    def calls_by_method(self) -> dict[str, int]:
+        """How often each method was called since the start."""
         calls: dict[str, int] = {}
         for (method, _outcome), count in self._metrics.server.calls.values().items():
             calls[method] = calls.get(method, 0) + int(count)
-        return dict(sorted(calls.items()))
+        return calls
+
+    def reads_by_outcome(self) -> dict[str, int]:
+        """How many reads were answered from memory (`hit`; `miss` after a load), or why the database answered."""
+        outcomes: dict[str, int] = {}
+        for (_kind, outcome), count in self._metrics.cache.reads.values().items():
+            outcomes[outcome] = outcomes.get(outcome, 0) + int(count)
+        return outcomes

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
@@ -52,6 +52,11 @@ class TallyFamily(Collector):
         self._lock = threading.Lock()
         """Guards ``_shards``, the list; a dictionary in it is written by its thread alone."""
         self._shards: list[dict[Labels, float]] = []
+        self._sources: list[Callable[[], Mapping[Labels, float]]] = []
+
+    def include(self, source: Callable[[], Mapping[Labels, float]]) -> None:
+        """Add counts that their owner keeps, read at a scrape through `source`; they must never fall."""
+        self._sources.append(source)
 
     def add(self, labels: Labels = (), amount: float = 1) -> None:
         """Raise the count of these label values, in the order of ``label_names``."""
@@ -72,6 +77,9 @@ class TallyFamily(Collector):
         totals: dict[Labels, float] = {}
         for shard in shards:
             for labels, count in shard.copy().items():  # one C call: the owner may add keys meanwhile
+                totals[labels] = totals.get(labels, 0) + count
+        for source in self._sources:
+            for labels, count in source().items():
                 totals[labels] = totals.get(labels, 0) + count
         return totals
 
