@@ -56,11 +56,11 @@ def _packet_connection(database: Database) -> PositionConnection | None:
     """A connection of its own for bare packets; None where the driver's is none that packets can be sent on."""
     try:
         connection: Any = database.check_engine.raw_connection()
+        driver = connection.driver_connection
         connection.detach()
     except DatabaseUnavailableError as error:
         _log.info("no connection for the position check yet: %s", error)
         return None
-    driver = connection.driver_connection
     if not PositionConnection.can_take(driver):
         with suppress(Exception):
             driver.close()

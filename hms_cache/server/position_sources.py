@@ -6,6 +6,7 @@ import asyncio
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 
 from hms_cache.store.errors import DatabaseUnavailable
@@ -17,6 +18,9 @@ Answered = Callable[[int | None], None]
 
 ANSWER_TIMEOUT_S = 5.0
 """A position check that takes longer lets its requests take the ordinary way, where the database's time-outs rule."""
+
+RECONNECT_INTERVAL_S = 1.0
+"""Between attempts to open a connection for packets: meanwhile the thread answers, slower."""
 
 
 class InlineSource:
@@ -86,6 +90,7 @@ class PacketSource:
         self._answered: Answered | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._offered: PositionConnection | None = None
+        self._next_connect_s = 0.0
         self._read_position = read_position
         self._fallback = ThreadSource(self._read_and_connect, loop)
 
@@ -109,7 +114,8 @@ class PacketSource:
     def _read_and_connect(self) -> int:
         """On the fallback's thread: answers this question, and opens a connection for the next ones."""
         position = self._read_position()
-        if self._connection is None and self._offered is None:
+        if self._connection is None and self._offered is None and time.monotonic() >= self._next_connect_s:
+            self._next_connect_s = time.monotonic() + RECONNECT_INTERVAL_S
             self._offered = self._connect()
         return position
 
