@@ -187,7 +187,11 @@ class KeyColumns:
     def append(
         self, values: Sequence[Sequence[str | None]], default_partition_name: str = DEFAULT_PARTITION_NAME
     ) -> KeyColumns:
-        """These rows and further ones after them. Costs a copy of the codes (some 2 bytes a row and key)."""
+        """These rows and further ones after them.
+
+        Costs a copy of the codes (1 to 4 bytes a row and key), and for a key with new texts a new dictionary (some
+        1 µs for each distinct text): many rows at once are cheaper than one by one.
+        """
         added = _by_key(self.keys, values, default_partition_name)
         columns = [column.append(texts) for column, texts in zip(self.columns, added, strict=True)]
         return KeyColumns(self.keys, columns, self._size + len(values))

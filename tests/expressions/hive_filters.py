@@ -96,7 +96,6 @@ def ask(client: Any, rows: list[list[str]], filters: list[str]) -> list[list[int
     table = "random_filters"
     descriptor = ttypes.StorageDescriptor(
         cols=[ttypes.FieldSchema("k", "int", "")],
-        location=f"file:///tmp/{table}",
         inputFormat="i",
         outputFormat="o",
         serdeInfo=ttypes.SerDeInfo("s", "l", {}),

@@ -35,8 +35,8 @@ def test_recorded_answers_are_ours(version: str) -> None:
 def test_filters_select_the_partitions_that_hive_selects() -> None:
     """3,000 filters that a Hive 4.0.1 metastore on MariaDB answered.
 
-    Where it refuses (LIKE together with integer keys) we answer. Where LIKE keeps it from SQL it compares dates as text,
-    and so takes the default partition for a late date; we do not.
+    Where it refuses (LIKE together with integer keys) we answer. Where LIKE keeps it from SQL it compares dates as
+    text, and so takes the default partition for a late date; we do not.
     """
     content = hive_filters.recorded()
     keys = [(name, kind) for name, kind in content["keys"]]

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_cache.expressions import FilterError, FilterLimitError, FilterLimits, FilterSyntaxError, parse_filter
+from hms_cache.expressions import (
+    FilterError,
+    FilterLimitError,
+    FilterLimits,
+    FilterSyntaxError,
+    KeyColumns,
+    bind,
+    evaluate,
+    parse_filter,
+)
 from hms_cache.expressions.tree import (
     TRUE,
     And,
@@ -124,6 +133,26 @@ def test_depth_at_the_default_limit_is_parsed_and_beyond_refused() -> None:
     for text in ("(" * 100_000, "not " * 100_000 + "a=1", "(" * 101 + "a=1" + ")" * 101):
         with pytest.raises(FilterLimitError):
             parse_filter(text)
+
+
+def test_the_deepest_filter_is_evaluated() -> None:
+    text = "".join(f"(a {'=' if level % 2 else '!='} {level} {'or' if level % 2 else 'and'} " for level in range(99))
+    text += "a = 5" + ")" * 99
+    keys = [("a", "int")]
+    bound = bind(parse_filter(text), keys)
+    columns = KeyColumns.from_values(keys, [[str(value)] for value in range(120)])
+    expected = [_nested(value, 0) for value in range(120)]
+    assert evaluate(bound, columns).tolist() == expected
+    assert any(expected)
+    assert not all(expected)
+
+
+def _nested(value: int, level: int) -> bool:
+    if level == 99:
+        return value == 5
+    if level % 2:
+        return value == level or _nested(value, level + 1)
+    return value != level and _nested(value, level + 1)
 
 
 def test_a_long_list_is_parsed() -> None:
