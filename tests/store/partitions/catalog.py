@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import insert, select
 
@@ -34,14 +34,21 @@ COLUMNS = (("id", "bigint"), ("v", "string"))
 class PartitionCatalog:
     """A database `d`, its store context, and what tests need to look at both from outside."""
 
-    def __init__(self, database: Database, directory: Path, settings: StoreSettings | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        directory: Path,
+        settings: StoreSettings | None = None,
+        *,
+        files: Literal["manage", "leave"] = "manage",
+    ) -> None:
         self.database = database
         self.root = directory
         clock = SystemClock()
         self.context = StoreContext(
             self.database,
             MessageBuilder(MessageFormat.JSON),
-            Warehouse(WarehouseSettings(directory=str(directory))),
+            Warehouse(WarehouseSettings(directory=str(directory), files=files)),
             settings or StoreSettings(),
             clock,
         )

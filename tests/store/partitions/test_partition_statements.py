@@ -1,0 +1,173 @@
+"""Statements are few, and do not grow with the number of partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hms_cache.store import partition_reads, partition_selection
+from hms_cache.store.contract.partitions import (
+    AllPartitions,
+    ByFilter,
+    ByNames,
+    ByPartialValues,
+    ByValues,
+    Grantee,
+    PartitionSelection,
+)
+from hms_cache.store.database import Database
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    EnvironmentContext,
+    Partition,
+    SerDeInfo,
+    SkewedInfo,
+)
+from tests.store.partitions.catalog import PartitionCatalog, descriptor, partition
+
+T = ("hive", "d", "t")
+KEEP_STATISTICS = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+MOST_FOR_A_READ = 10
+
+
+def many(count: int) -> list[Partition]:
+    return [partition(f"d{n // 24:05d}", str(n % 24), parameters={"numRows": str(n), "k": "v"}) for n in range(count)]
+
+
+def varied(number: int) -> Partition:
+    """Partitions that differ in everything a descriptor has."""
+    serde = SerDeInfo("n", f"lib{number % 2}", {"field.delim": " " if number % 3 else "", "x": str(number % 5)})
+    return partition(
+        f"v{number}",
+        "0",
+        sd=descriptor(
+            columns=[("id", "bigint"), (f"c{number % 4}", "string")],
+            serdeInfo=serde,
+            inputFormat="in " if number % 2 else "in",
+            bucketCols=["id"] * (number % 3),
+            parameters={"p": "", "q": " "} if number % 2 else {},
+            skewedInfo=SkewedInfo(["id"], [["1"]], {("1",): f"file:/{number}"}) if number % 4 == 0 else None,
+        ),
+        parameters={"\x01key": "\x02value", "empty": ""} if number % 7 == 0 else {"a": "1"},
+    )
+
+
+def counted(catalog: PartitionCatalog, action: Callable[[], object]) -> int:
+    before = catalog.statements()
+    action()
+    return catalog.statements() - before
+
+
+@pytest.fixture
+def unmanaged(initialized_database: Database, tmp_path: Path) -> PartitionCatalog:
+    """A catalog whose store leaves the file system alone."""
+    return PartitionCatalog(initialized_database, tmp_path, files="leave")
+
+
+def test_reads_take_few_statements_whatever_their_size(unmanaged: PartitionCatalog) -> None:
+    catalog = unmanaged
+    catalog.create_table()
+    catalog.partitions.add_partitions(*T, many(1500))
+    names = tuple(catalog.partitions.get_partition_names(*T, AllPartitions()))
+    selections: list[PartitionSelection] = [
+        AllPartitions(),
+        ByNames(names[:1]),
+        ByNames(names[::2]),
+        ByNames(names),
+        ByValues(("d00003", "7")),
+        ByPartialValues(("d00003",)),
+        ByPartialValues(("", "7")),
+        ByFilter('dt = "d00003"'),
+        ByFilter("hr > 3"),
+    ]
+    for selection in selections:
+
+        def read(selection: PartitionSelection = selection) -> object:
+            return catalog.partitions.get_partitions(*T, selection, grantee=Grantee("u", ("g",)))
+
+        assert counted(catalog, read) <= MOST_FOR_A_READ, selection
+    assert counted(catalog, lambda: catalog.partitions.get_partition(*T, ["d00003", "7"])) <= 6
+    assert counted(catalog, lambda: catalog.partitions.get_partition_names(*T, AllPartitions())) == 2
+    assert counted(catalog, lambda: catalog.partitions.get_partition_count(*T, AllPartitions())) == 2
+
+
+def test_writes_take_few_statements_whatever_their_size(unmanaged: PartitionCatalog) -> None:
+    catalog = unmanaged
+    catalog.create_table()
+    few = counted(catalog, lambda: catalog.partitions.add_partitions(*T, many(100)))
+    assert few <= 40
+    added = many(2100)[100:]
+    assert counted(catalog, lambda: catalog.partitions.add_partitions(*T, added)) <= few + 5
+    stored = catalog.partitions.get_partitions(*T, AllPartitions()).partitions
+    for one in stored:
+        one.parameters = {**one.parameters, "numRows": "0", "new": "x"}
+        del one.parameters["k"]
+        one.sd.location += "/moved"
+    altered = counted(
+        catalog,
+        lambda: catalog.partitions.alter_partitions(*T, stored[:100], environment_context=KEEP_STATISTICS),
+    )
+    assert altered <= 40
+    assert (
+        counted(catalog, lambda: catalog.partitions.alter_partitions(*T, stored, environment_context=KEEP_STATISTICS))
+        <= altered + 5
+    )
+    again = catalog.partitions.get_partitions(*T, AllPartitions()).partitions
+    assert [one.sd.location for one in again] == [one.sd.location for one in stored]
+    assert [one.parameters for one in again] == [dict(sorted(one.parameters.items())) for one in stored]
+    dropped = counted(
+        catalog, lambda: catalog.partitions.drop_partitions(*T, ByPartialValues(("d00003",)), delete_data=False)
+    )
+    assert dropped <= 40
+    assert (
+        counted(catalog, lambda: catalog.partitions.drop_partitions(*T, AllPartitions(), delete_data=False))
+        <= dropped + 5
+    )
+
+
+def test_grouped_reading_is_exact(unmanaged: PartitionCatalog) -> None:
+    """The server groups equal descriptors; blanks at the end, separators in values, empty texts must survive."""
+    catalog = unmanaged
+    catalog.create_table()
+    sent = [varied(number) for number in range(250)]
+    stored = {tuple(one.values): one for one in catalog.partitions.add_partitions(*T, sent)}
+    for selection in (AllPartitions(), ByNames(tuple(f"dt=v{number}/hr=0" for number in range(150)))):
+        for one in catalog.partitions.get_partitions(*T, selection).partitions:
+            expected = stored[tuple(one.values)]
+            expected.sd.skewedInfo = expected.sd.skewedInfo or SkewedInfo([], [], {})
+            assert one == expected
+
+
+def test_lists_that_are_too_long_are_read_in_other_ways(
+    unmanaged: PartitionCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = unmanaged
+    catalog.create_table()
+    sent = many(60)
+    catalog.partitions.add_partitions(*T, sent)
+    expected = catalog.partitions.get_partitions(*T, AllPartitions()).partitions
+    for module in (partition_reads, partition_selection):
+        monkeypatch.setattr(module, "MOST_LISTED", 20)
+    monkeypatch.setattr(partition_reads, "_FEW", 5)
+    names = tuple(f"dt={one.values[0]}/hr={one.values[1]}" for one in expected)
+    assert catalog.partitions.get_partitions(*T, ByNames(names[10:50])).partitions == expected[10:50]
+    assert catalog.partitions.get_partitions(*T, ByNames(names[10:22])).partitions == expected[10:22]
+
+
+@pytest.mark.parametrize("database_kind", ["mariadb"])
+def test_a_server_that_cuts_lists_short(unmanaged: PartitionCatalog) -> None:
+    """MySQL's default of `group_concat_max_len` is 1,024 bytes."""
+    catalog = unmanaged
+    catalog.create_table()
+    catalog.partitions.add_partitions(*T, [*many(400), partition("long", "0", parameters={"k": "x" * 3000})])
+    expected = catalog.partitions.get_partitions(*T, AllPartitions()).partitions
+    for limit in (1024, 1025, 1026, 1027, 1028):
+        with catalog.database.loading() as connection:
+            connection.exec_driver_sql(f"SET SESSION group_concat_max_len={limit}")
+            header = partition_selection.find_partitioned_table(connection, *T)
+            rows = partition_reads.read_partition_rows(
+                connection, header, partition_selection.SelectedPartitions(None, None)
+            )
+            connection.exec_driver_sql("SET SESSION group_concat_max_len=16777216")
+        assert partition_reads.partitions_of_rows(rows) == expected
