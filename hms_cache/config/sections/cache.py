@@ -15,8 +15,7 @@ class CacheSettings(Section):
     max_staleness_ms: Milliseconds = setting(
         0.0,
         "How old an answer may be. 0: never older than the request (P1); a number: at most so many milliseconds; inf:"
-        " whatever"
-        " the events have told so far, without asking the database.",
+        " whatever the events have told so far, without asking the database.",
         unit="milliseconds",
         reason="A wrong answer costs more than the one shared statement that proves a right one.",
         reloadable=True,
@@ -48,18 +47,6 @@ class CacheSettings(Section):
         "Tables not to cache, same form; wins over include.",
         reloadable=True,
     )
-    warm: Literal["full", "names", "off"] = setting(
-        "full",
-        "What is loaded at start, while calls are already answered: whole tables, only names, or nothing.",
-    )
-    warm_threads: int = setting(
-        2,
-        "Loads of the prewarm that run at once.",
-        unit="threads",
-        reason="Leaves most of database.pool_size to the calls meanwhile.",
-        ge=1,
-        le=64,
-    )
     refill: Literal["recent", "none"] = setting(
         "recent",
         "Whether a recently used table that an event invalidated is loaded again before somebody asks.",
@@ -67,9 +54,8 @@ class CacheSettings(Section):
     write_id_reads: Literal["check", "trust"] = setting(
         "check",
         "Reads that carry a validWriteIdList. check: the list must be covered and the entry current. trust: the list"
-        " and the"
-        " table id decide alone, without a database call; sound where every writer of transactional tables advances"
-        " write ids.",
+        " and the table id decide alone, without a database call; sound where every writer of transactional tables"
+        " advances write ids.",
     )
     reads_without_write_ids: Literal["check", "store", "reject"] = setting(
         "check",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from pydantic import field_validator
 
-from hms_cache.config.quantities import Words
 from hms_cache.config.setting import Section, setting
 
 
@@ -52,14 +50,6 @@ class CatalogSettings(Section):
             "hive.metastore.disallow.incompatible.col.type.changes",
         ),
     )
-    allow_incompatible_column_type_changes_serdes: Words = setting(
-        ("org.apache.hadoop.hive.kudu.KuduSerDe", "org.apache.iceberg.mr.hive.HiveIcebergSerDe"),
-        "SerDes whose tables are free of that rule.",
-        site_keys=(
-            "metastore.allow.incompatible.col.type.changes.serdes",
-            "hive.metastore.allow.incompatible.col.type.changes.serdes",
-        ),
-    )
     partition_name_whitelist_pattern: str = setting(
         "",
         "Regular expression that each partition value must match in whole. Empty: any value.",
@@ -69,14 +59,6 @@ class CatalogSettings(Section):
         "__HIVE_DEFAULT_PARTITION__",
         "How a NULL or empty partition value is written in a partition's name.",
         site_keys=("metastore.default.partition.name", "hive.exec.default.partition.name"),
-    )
-    partition_inherit_table_properties: Words = setting(
-        (),
-        "Table parameters that a new partition gets too; * means all.",
-        site_keys=(
-            "metastore.partition.inherit.table.properties",
-            "hive.metastore.partition.inherit.table.properties",
-        ),
     )
     special_characters_in_table_names: bool = setting(
         True,
@@ -96,17 +78,29 @@ class CatalogSettings(Section):
         "Count files and bytes of new tables and partitions into their parameters.",
         site_keys=("metastore.stats.autogather", "hive.stats.autogather"),
     )
-    storage_schema_reader: str = setting(
-        "org.apache.hadoop.hive.metastore.SerDeStorageSchemaReader",
-        "Class that Hive reads the columns of tables with which keep them in their files. DefaultStorageSchemaReader:"
-        " refuse.",
-        site_keys=("metastore.storage.schema.reader.impl",),
+
+    statistics_sketches: bool = setting(
+        False,
+        "Answer the sketches of column statistics, and aggregate numbers of distinct values from them.",
+        site_keys=("metastore.stats.fetch.bitvector", "hive.stats.fetch.bitvector"),
     )
-    metadata_translation: Literal["off", "hive4"] = setting(
-        "off",
-        "hive4: change new managed tables that a client cannot write as transactional ones into external ones, as"
-        " Hive 4 does.",
-        reason="Spark, Trino and Iceberg expect back what they wrote.",
+    statistics_histograms: bool = setting(
+        False,
+        "Answer the histograms of column statistics.",
+        site_keys=("metastore.stats.fetch.kll", "hive.stats.fetch.kll"),
+    )
+    statistics_density_function: bool = setting(
+        False,
+        "Aggregate numbers of distinct values from ranges and densities, without sketches.",
+        site_keys=("metastore.stats.ndv.densityfunction", "hive.metastore.stats.ndv.densityfunction"),
+    )
+    statistics_distinct_tuner: float = setting(
+        0.0,
+        "Without sketches: between the largest number of distinct values of a partition (0) and their sum (1).",
+        reason="Hive's default.",
+        site_keys=("metastore.stats.ndv.tuner", "hive.metastore.stats.ndv.tuner"),
+        ge=0,
+        le=1,
     )
 
     @field_validator("partition_name_whitelist_pattern")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from hms_cache.config.quantities import Seconds, SizeBytes, Words
+from hms_cache.config.quantities import Seconds, SizeBytes
 from hms_cache.config.setting import Section, setting
 
 
@@ -18,7 +18,6 @@ class EventSettings(Section):
         "How often the log is read for changes when no call needs to know sooner.",
         unit="seconds",
         reason="One indexed read of one row; Impala recommends less than 5.",
-        reloadable=True,
         gt=0,
     )
     batch_size: int = setting(
@@ -48,14 +47,6 @@ class EventSettings(Section):
         "One ALTER_PARTITIONS event for all partitions of a call, in place of one for each.",
         reason="Readers older than Hive 4.1 do not know the event.",
         site_keys=("metastore.alterPartitions.notification.v2.enabled",),
-    )
-    exclude_parameters: Words = setting(
-        (),
-        "Regular expressions of parameter names that are left out of messages.",
-        site_keys=(
-            "metastore.notification.parameters.exclude.patterns",
-            "hive.metastore.notification.parameters.exclude.patterns",
-        ),
     )
     retention_s: Seconds = setting(
         86400.0,

@@ -28,7 +28,6 @@ class AdminSettings(Section):
         SecretStr(""), "What a command that changes something must carry. Empty: such commands are refused."
     )
     token_file: OptionalPath = setting(None, "File whose first line is that token.")
-    ready_waits_for_warm: bool = setting(False, "Whether /readyz says no until the prewarm is through.")
     serve_stale: bool = setting(
         False, "Whether /readyz says yes while the database is away and reads within max_staleness_ms go on."
     )
@@ -46,6 +45,5 @@ class LogSettings(Section):
         "A call that takes longer is logged with where its time went; inf: none is.",
         unit="seconds",
         reason="People notice; the calls themselves take milliseconds.",
-        reloadable=True,
         gt=0,
     )

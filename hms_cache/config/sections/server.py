@@ -87,5 +87,4 @@ class ServerSettings(Section):
         "writes",
         "Which calls get an audit line, in the shape of Hive's HiveMetaStore.audit log.",
         reason="Reads are most of the calls and change nothing.",
-        reloadable=True,
     )
