@@ -11,6 +11,7 @@ from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.catalogs import CatalogStore
 from hms_cache.store.database_rows import read_catalog, read_database
 from hms_cache.store.databases import delete_database, insert_database
+from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.names import DEFAULT_CATALOG, DEFAULT_DATABASE, is_valid_name, normalize_identifier
 from hms_cache.store.schema import CTLGS, DBS
 from hms_cache.store.transactions import WriteTransaction, run_read, run_write
@@ -147,4 +148,4 @@ def _insert_catalog(transaction: WriteTransaction, catalog: Catalog) -> None:
             )
         )
     except IntegrityError as error:
-        raise AlreadyExistsException(f"Catalog {catalog.name} already exists") from error
+        raise RetryableConflict(f"somebody else created catalog {catalog.name} at the same moment") from error

@@ -166,7 +166,7 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
             )
         )
     except IntegrityError as error:
-        raise AlreadyExistsException(f"Database {database.name} already exists") from error
+        raise RetryableConflict(f"somebody else created database {database.name} at the same moment") from error
     write_parameters(connection, DATABASE_PARAMS, "DB_ID", database_id, {}, database.parameters)
     transaction.append_event(context.messages.build_create_database(database))
     if not is_remote:

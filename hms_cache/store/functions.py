@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.functions import FunctionStore
 from hms_cache.store.database_rows import read_database_id
+from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.name_queries import may_match
 from hms_cache.store.names import DEFAULT_CATALOG, is_valid_name, matching_names, name_pattern, normalize_identifier
 from hms_cache.store.schema import DBS, FUNC_RU, FUNCS
@@ -99,7 +100,7 @@ class Functions(FunctionStore):
             try:
                 connection.execute(insert(FUNCS).values(values))
             except IntegrityError as error:
-                raise AlreadyExistsException(f"Function {new.functionName} already exists") from error
+                raise RetryableConflict(f"somebody else created function {new.functionName}") from error
             _insert_resources(connection, function_id, new)
             transaction.append_event(self._context.messages.build_create_function(new))
 

@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.store.database_rows import DatabaseRow, read_database
+from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.names import normalize_identifier, table_directory_name
 from hms_cache.store.parameters import (
     CASCADE,
@@ -388,7 +389,7 @@ def _write_row(transaction: WriteTransaction, row: TableRow, new: Table, databas
     try:
         connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(values))
     except IntegrityError as error:
-        raise InvalidOperationException(f"new table {new.dbName}.{new.tableName} already exists") from error
+        raise RetryableConflict(f"somebody else took the name {new.dbName}.{new.tableName}") from error
     write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, old.parameters, new.parameters)
     if _keys(old) != _keys(new):
         connection.execute(delete(PARTITION_KEYS).where(PARTITION_KEYS.c.TBL_ID == row.table_id))

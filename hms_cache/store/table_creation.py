@@ -12,6 +12,7 @@ from hms_cache.store.column_types import invalid_type
 from hms_cache.store.constraints import add_constraints_of_new_table
 from hms_cache.store.context import StoreContext
 from hms_cache.store.database_rows import DatabaseRow, require_database
+from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.names import DEFAULT_CATALOG, is_valid_name, normalize_identifier
 from hms_cache.store.parameters import (
     DO_NOT_POPULATE_QUICK_STATS,
@@ -121,17 +122,16 @@ class TableCreation:
         database = require_database(connection, table.catName, table.dbName)
         if database.database.type == DatabaseType.REMOTE:
             raise MetaException(f"Create table in REMOTE database {table.dbName} is not allowed")
-        exists_already = AlreadyExistsException(f"Table {_full_name(table)} already exists")
         if table_id_of(connection, database.database_id, table.tableName) is not None:
-            raise exists_already
-        self._place(transaction, table, database, environment_context)
+            raise AlreadyExistsException(f"Table {_full_name(table)} already exists")
+        location = self._place(table, database, environment_context)
         table.createTime = self._context.now_s()
         set_ddl_time(table.parameters, table.createTime)
         table.parameters = dict(sorted(table.parameters.items()))
-        try:
-            table.id = insert_table(transaction, table, database.database_id)
-        except IntegrityError as error:
-            raise exists_already from error
+        table.id = insert_table(transaction, table, database.database_id)
+        if location is not None:
+            # After the row: who loses the name to another must not undo the directory that the other one uses.
+            self._context.warehouse.changes(transaction).make_directory(location)
         _insert_privileges(transaction, table.id, privileges, table.createTime)
         if table.tableType == MATERIALIZED_VIEW and table.creationMetadata is not None:
             insert_creation_metadata(transaction, table.creationMetadata)
@@ -140,16 +140,12 @@ class TableCreation:
             add_constraints_of_new_table(self._context, transaction, table, constraints)
 
     def _place(
-        self,
-        transaction: WriteTransaction,
-        table: Table,
-        database: DatabaseRow,
-        environment_context: EnvironmentContext | None,
-    ) -> None:
-        """Gives the table its location, makes the directory, and looks at one that was there."""
+        self, table: Table, database: DatabaseRow, environment_context: EnvironmentContext | None
+    ) -> Location | None:
+        """Gives the table its location and looks at a directory that is there already; None for views."""
         transient = take_do_not_update(table.parameters)
         if is_view(table):
-            return
+            return None
         warehouse = self._context.warehouse
         if table.sd.location:
             location = warehouse.location(table.sd.location)
@@ -158,14 +154,14 @@ class TableCreation:
         else:
             location = warehouse.default_table_location(database.database, table.tableName, external=is_external(table))
         table.sd.location = str(location)
-        made = warehouse.changes(transaction).make_directory(location)
         wanted = (
             self._context.settings.statistics_auto_gather
             and not transient
             and not is_context_true(environment_context, DO_NOT_UPDATE_STATS)
         )
-        if wanted and not made and not table.partitionKeys and warehouse.manages_files:
+        if wanted and not table.partitionKeys and warehouse.manages_files and warehouse.is_directory(location):
             self._add_statistics(table, location, environment_context)
+        return location
 
     def _add_statistics(self, table: Table, location: Location, environment_context: EnvironmentContext | None) -> None:
         if has_fast_statistics(table.parameters):
@@ -203,14 +199,16 @@ def table_values(table: Table) -> dict[str, Any]:
 def insert_table(transaction: WriteTransaction, table: Table, database_id: int) -> int:
     """Inserts a table with its descriptor, keys and parameters; returns its TBL_ID.
 
-    IntegrityError when the name is taken.
+    Raises RetryableConflict when the name was taken or the database dropped at the same moment.
     """
     connection = transaction.connection
     [sd_id] = insert_storage_descriptors(transaction, [table.sd])
     table_id = transaction.id("MTable")
-    connection.execute(
-        insert(TBLS).values({"TBL_ID": table_id, "DB_ID": database_id, "SD_ID": sd_id, **table_values(table)})
-    )
+    values = {"TBL_ID": table_id, "DB_ID": database_id, "SD_ID": sd_id, **table_values(table)}
+    try:
+        connection.execute(insert(TBLS).values(values))
+    except IntegrityError as error:
+        raise RetryableConflict(f"somebody else created or dropped what table {table.tableName} needs") from error
     write_parameters(connection, TABLE_PARAMS, "TBL_ID", table_id, {}, table.parameters)
     insert_partition_keys(connection, table_id, table.partitionKeys)
     return table_id

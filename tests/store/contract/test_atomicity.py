@@ -1,0 +1,219 @@
+"""Every write is whole or nothing: rows, events and files (P10)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from hms_cache.store.errors import CommitOutcomeUnknown, DatabaseUnavailable
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.store.contract.harness import CATALOG, StoreUnderTest, environment, external, table
+from tests.store.contract.test_constraints import everything
+from tests.store.contract.test_functions_and_catalogs import function
+
+
+class Broken(Exception):
+    """What the tests break statements with."""
+
+
+@contextmanager
+def failing_statement(catalog: StoreUnderTest, number: int) -> Iterator[list[int]]:
+    """The write transaction's statement of this number (from 1) fails before it is sent."""
+    sent = [0]
+
+    def count(*_: Any) -> None:
+        sent[0] += 1
+        if sent[0] == number:
+            raise Broken
+
+    engine = catalog.database.write_engine
+    event.listen(engine, "before_cursor_execute", count)
+    try:
+        yield sent
+    finally:
+        event.remove(engine, "before_cursor_execute", count)
+
+
+def _renamed(catalog: StoreUnderTest) -> None:
+    new = catalog.get("p")
+    new.tableName = "p2"
+    new.sd.cols.append(ttypes.FieldSchema("x", "int"))
+    catalog.alter("p", new, cascade=True)
+
+
+def _changed(catalog: StoreUnderTest) -> None:
+    new = catalog.get("t")
+    new.parameters["k"] = "v"
+    new.sd.cols = [ttypes.FieldSchema("id", "bigint")]
+    catalog.alter("t", new)
+
+
+WRITES: dict[str, Callable[[StoreUnderTest], None]] = {
+    "create_catalog": lambda c: c.store.create_catalog(
+        ttypes.Catalog(name="spark", locationUri=f"file:{c.directory}/spark")
+    ),
+    "create_database": lambda c: c.create_database("e", managedLocationUri=f"file:{c.directory}/managed"),
+    "alter_database": lambda c: c.store.alter_database(CATALOG, "d", ttypes.Database(parameters={"a": "b"})),
+    "drop_database": lambda c: c.store.drop_database(CATALOG, "d", delete_data=True, cascade=True),
+    "create_table": lambda c: c.store.create_table(
+        table("n", keys=[("dt", "string")], parameters={"a": "b"}),
+        constraints=ttypes.SQLAllTableConstraints(
+            notNullConstraints=[ttypes.SQLNotNullConstraint("hive", "d", "n", "id", "x", True, True, True)]
+        ),
+    ),
+    "rename_table": _renamed,
+    "alter_table": _changed,
+    "drop_table": lambda c: c.drop("p"),
+    "truncate_table": lambda c: c.store.truncate_table(CATALOG, "d", "p"),
+    "truncate_transactional": lambda c: c.store.truncate_table(CATALOG, "d", "acid", write_id=3),
+    "create_function": lambda c: c.store.create_function(function("g")),
+    "drop_function": lambda c: c.store.drop_function(CATALOG, "d", "f"),
+    "drop_constraint": lambda c: c.store.drop_constraint(CATALOG, "d", "t", "nn_a"),
+}
+
+
+def _fill(catalog: StoreUnderTest) -> None:
+    catalog.store.create_table(table(keys=[("dt", "string")]), constraints=None)
+    catalog.drop()
+    catalog.create_table("p", keys=[("dt", "string")])
+    catalog.add_partitions("p", ("1",), ("2",))
+    catalog.store.create_table(external("e"))
+    catalog.create_table("acid", parameters={"transactional": "true"})
+    catalog.create_table()
+    constraints = everything()
+    constraints.primaryKeys = []
+    catalog.store.add_constraints(constraints)
+    catalog.store.create_function(function())
+    for partition in catalog.partitions("p"):
+        (catalog.path(partition.sd.location) / "f").write_bytes(b"1")
+
+
+def _state(catalog: StoreUnderTest) -> Any:
+    return catalog.counts(), catalog.events(), catalog.files(), [catalog.get(name) for name in ("acid", "e", "p", "t")]
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("write", sorted(WRITES))
+def test_a_failure_at_any_statement_leaves_nothing(catalog: StoreUnderTest, write: str) -> None:
+    _fill(catalog)
+    before = _state(catalog)
+    number = 1
+    while True:
+        with failing_statement(catalog, number) as sent:
+            try:
+                WRITES[write](catalog)
+            except Broken:
+                pass
+            else:
+                break
+        assert _state(catalog) == before, f"after a failure of statement {number}"
+        number += 1
+    assert sent[0] == number - 1 > 3
+    assert len(catalog.events()) > len(before[1])
+    if write == "create_catalog":
+        catalog.store.drop_catalog("spark")
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_files_stay_when_the_outcome_is_unknown(catalog: StoreUnderTest) -> None:
+    """Neither undone nor deleted: either could lose data."""
+    catalog.create_table("dropped")
+
+    def break_connection(connection: Any) -> None:
+        connection.invalidate()
+        raise DatabaseUnavailable("gone", connection_lost=True)
+
+    engine = catalog.database.write_engine
+    event.listen(engine, "commit", break_connection)
+    try:
+        with pytest.raises(CommitOutcomeUnknown):
+            catalog.store.create_table(table("made"))
+        with pytest.raises(CommitOutcomeUnknown):
+            catalog.drop("dropped")
+    finally:
+        event.remove(engine, "commit", break_connection)
+    assert catalog.files() == ["d.db", "d.db/dropped", "d.db/made"]
+
+
+def _together(number: int, work: Callable[[int], None]) -> list[BaseException]:
+    """Runs work in so many threads at once; the errors."""
+    barrier = threading.Barrier(number)
+    errors: list[BaseException] = []
+
+    def run(index: int) -> None:
+        barrier.wait(30)
+        try:
+            work(index)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    return errors
+
+
+def test_one_of_many_expectations_holds(catalog: StoreUnderTest) -> None:
+    """Lock-free commits: of those who expect the same value exactly one wins, nothing is lost."""
+    catalog.create_table(parameters={"metadata_location": "0"})
+    for turn in range(5):
+
+        def commit(index: int, turn: int = turn) -> None:
+            new = table(parameters={"metadata_location": str(turn + 1), "by": str(index)})
+            new.sd.location = f"file:{catalog.directory}/d.db/t"
+            properties = {"expected_parameter_key": "metadata_location", "expected_parameter_value": str(turn)}
+            catalog.alter("t", new, environment_context=environment(DO_NOT_UPDATE_STATS="true", **properties))
+
+        errors = _together(4, commit)
+        assert len(errors) == 3
+        for error in errors:
+            assert isinstance(error, ttypes.MetaException)
+            expected = "The table has been modified. The parameter value for key 'metadata_location' is"
+            assert expected in error.message
+        assert catalog.get().parameters["metadata_location"] == str(turn + 1)
+
+
+def test_one_of_many_creations_wins_and_keeps_its_directory(catalog: StoreUnderTest) -> None:
+    for turn in range(5):
+        errors = _together(4, lambda _, turn=turn: catalog.store.create_table(table(f"t{turn}")))
+        assert [type(error) for error in errors] == [ttypes.AlreadyExistsException] * 3
+        assert catalog.path(catalog.get(f"t{turn}").sd.location).is_dir()
+    created = [name for kind, _, name in catalog.events() if kind == "CREATE_TABLE"]
+    assert created == [f"t{turn}" for turn in range(5)]
+
+
+def test_events_are_gapless_when_many_write(catalog: StoreUnderTest) -> None:
+    def work(index: int) -> None:
+        for number in range(4):
+            catalog.store.create_table(table(f"t{index}_{number}"))
+            catalog.drop(f"t{index}_{number}")
+
+    assert _together(4, work) == []
+    ids = [row.event_id for row in catalog.notifications()]
+    assert ids == list(range(ids[0], ids[0] + 33))
+    assert catalog.files() == ["d.db"]
+
+
+def test_two_tables_renamed_to_one_name(catalog: StoreUnderTest) -> None:
+    found = [catalog.create_table(name) for name in ("a", "b")]
+    for each in found:
+        (catalog.path(each.sd.location) / each.tableName).write_bytes(b"1")
+
+    def rename(index: int) -> None:
+        new = table("c", location=found[index].sd.location)
+        catalog.alter(found[index].tableName, new)
+
+    errors = _together(2, rename)
+    assert [type(error) for error in errors] == [ttypes.InvalidOperationException]
+    names = catalog.store.get_table_names(CATALOG, "d")
+    assert len(names) == 2
+    for name in names:
+        assert catalog.path(catalog.get(name).sd.location).is_dir()
+    assert len([name for name in catalog.files() if name.count("/") == 2]) == 2

@@ -1,0 +1,169 @@
+"""Contract of constraints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.store.contract.harness import CATALOG, StoreUnderTest, columns, table
+
+FLAGS: dict[str, Any] = {"enable_cstr": True, "validate_cstr": False, "rely_cstr": True}
+
+
+def place(column: str, name: str = "t") -> dict[str, Any]:
+    return {"catName": "hive", "table_db": "d", "table_name": name, "column_name": column}
+
+
+def primary_key(*names: str, table_name: str = "t", name: str | None = "pk") -> list[ttypes.SQLPrimaryKey]:
+    return [
+        ttypes.SQLPrimaryKey(**place(column, table_name), key_seq=number, pk_name=name, **FLAGS)
+        for number, column in enumerate(names, 1)
+    ]
+
+
+def foreign_key(
+    parent: str, child: str, *pairs: tuple[str, str], name: str | None = "fk"
+) -> list[ttypes.SQLForeignKey]:
+    return [
+        ttypes.SQLForeignKey("d", parent, mine, "d", child, theirs, number, 1, 2, name, "pk", True, True, False, "hive")
+        for number, (mine, theirs) in enumerate(pairs, 1)
+    ]
+
+
+def everything() -> ttypes.SQLAllTableConstraints:
+    return ttypes.SQLAllTableConstraints(
+        primaryKeys=primary_key("id", "dt"),
+        foreignKeys=[],
+        uniqueConstraints=[ttypes.SQLUniqueConstraint(**place("v"), key_seq=1, uk_name="uk", **FLAGS)],
+        notNullConstraints=[
+            ttypes.SQLNotNullConstraint(**place("id"), nn_name="nn_a", **FLAGS),
+            ttypes.SQLNotNullConstraint(**place("v"), nn_name="nn_b", **FLAGS),
+        ],
+        defaultConstraints=[ttypes.SQLDefaultConstraint(**place("v"), default_value="'x'", dc_name="dc", **FLAGS)],
+        checkConstraints=[ttypes.SQLCheckConstraint(**place("id"), check_expression="id > 0", dc_name="cc", **FLAGS)],
+    )
+
+
+def test_all_kinds_come_back(catalog: StoreUnderTest) -> None:
+    catalog.create_table(keys=[("dt", "string")])
+    wanted = everything()
+    catalog.store.add_constraints(wanted)
+    assert catalog.store.get_table_constraints("HIVE", "D", "T") == wanted
+    assert [kind for kind, _, _ in catalog.events()[-5:]] == [
+        "ADD_PRIMARYKEY",
+        "ADD_UNIQUECONSTRAINT",
+        "ADD_NOTNULLCONSTRAINT",
+        "ADD_CHECKCONSTRAINT",
+        "ADD_DEFAULTCONSTRAINT",
+    ]
+    assert {(database, name) for _, database, name in catalog.events()[-5:]} == {("d", "t")}
+    with catalog.counting() as counted:
+        catalog.store.get_table_constraints(CATALOG, "d", "t")
+    assert counted[0] <= 2
+
+
+def test_created_with_the_table(catalog: StoreUnderTest) -> None:
+    wanted = everything()
+    catalog.store.create_table(table(keys=[("dt", "string")]), constraints=wanted)
+    assert catalog.store.get_table_constraints(CATALOG, "d", "t") == wanted
+    assert [kind for kind, _, _ in catalog.events()[-6:-4]] == ["CREATE_TABLE", "ADD_PRIMARYKEY"]
+
+
+def test_bad_constraints_prevent_the_table(catalog: StoreUnderTest) -> None:
+    before = catalog.counts(), catalog.events(), catalog.files()
+    wanted = ttypes.SQLAllTableConstraints(primaryKeys=primary_key("nope"))
+    with pytest.raises(ttypes.InvalidObjectException, match="Parent column not found: nope"):
+        catalog.store.create_table(table(), constraints=wanted)
+    assert (catalog.counts(), catalog.events(), catalog.files()) == before
+
+
+def test_foreign_keys(catalog: StoreUnderTest) -> None:
+    catalog.create_table("p", cols=columns(("a", "int"), ("b", "string")))
+    catalog.create_table("c", cols=columns(("x", "int"), ("y", "string")))
+    catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("a", "b", table_name="p")))
+    wanted = foreign_key("p", "c", ("a", "x"), ("b", "y"))
+    catalog.store.add_constraints(ttypes.SQLAllTableConstraints(foreignKeys=wanted))
+    assert catalog.events()[-1] == ("ADD_FOREIGNKEY", "d", "p"), "the event names the parent"
+    assert catalog.store.get_table_constraints(CATALOG, "d", "c").foreignKeys == wanted
+    assert catalog.store.get_table_constraints(CATALOG, "d", "p").foreignKeys == []
+    get = catalog.store.get_foreign_keys
+    assert get(CATALOG, ("D", "P"), (None, None)) == wanted
+    assert get(CATALOG, (None, None), ("d", "c")) == wanted
+    assert get(CATALOG, ("d", "p"), ("d", "c")) == wanted
+    assert get(CATALOG, (None, None), (None, None)) == wanted
+    assert get(CATALOG, ("d", "c"), (None, None)) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "error", "text"),
+    [
+        (foreign_key("nope", "c", ("a", "x")), ttypes.NoSuchObjectException, "Parent table not found: nope"),
+        (foreign_key("p", "nope", ("a", "x")), ttypes.NoSuchObjectException, "Child table not found: nope"),
+        (foreign_key("p", "c", ("z", "x")), ttypes.NoSuchObjectException, "Parent column not found: z"),
+        (foreign_key("p", "c", ("a", "z")), ttypes.NoSuchObjectException, "Child column not found: z"),
+        (
+            foreign_key("p", "c", ("b", "x")),
+            ttypes.InvalidObjectException,
+            "no corresponding primary key or unique key",
+        ),
+    ],
+)
+def test_refused_foreign_keys(
+    catalog: StoreUnderTest, wanted: list[ttypes.SQLForeignKey], error: type[Exception], text: str
+) -> None:
+    catalog.create_table("p", cols=columns(("a", "int"), ("b", "int")))
+    catalog.create_table("c", cols=columns(("x", "int")))
+    catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("a", table_name="p")))
+    before = catalog.counts(), catalog.events()
+    with pytest.raises(error, match=text):
+        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(foreignKeys=wanted))
+    assert (catalog.counts(), catalog.events()) == before
+
+
+def test_one_primary_key_and_names_once(catalog: StoreUnderTest) -> None:
+    catalog.create_table()
+    catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id")))
+    with pytest.raises(ttypes.MetaException, match=r"Primary key already exists for: hive\.d\.t"):
+        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("v", name="other")))
+    unique = ttypes.SQLUniqueConstraint(**place("v"), key_seq=1, uk_name="PK", **FLAGS)
+    with pytest.raises(ttypes.InvalidObjectException, match="Constraint name already exists: pk"):
+        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(uniqueConstraints=[unique]))
+
+
+def test_names_are_made_up(catalog: StoreUnderTest) -> None:
+    catalog.create_table()
+    not_null = [ttypes.SQLNotNullConstraint(**place(column), **FLAGS) for column in ("id", "v")]
+    wanted = ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id", "v", name=None), notNullConstraints=not_null)
+    catalog.store.add_constraints(wanted)
+    found = catalog.store.get_table_constraints(CATALOG, "d", "t")
+    assert len({key.pk_name for key in found.primaryKeys}) == 1, "the columns of a key share its name"
+    assert len({constraint.nn_name for constraint in found.notNullConstraints}) == 2
+    event = catalog.last_event()
+    assert event.event_id > 0
+
+
+def test_drop_constraint(catalog: StoreUnderTest) -> None:
+    catalog.create_table(keys=[("dt", "string")])
+    catalog.store.add_constraints(everything())
+    catalog.store.drop_constraint(CATALOG, "d", "t", "NN_A")
+    assert [each.nn_name for each in catalog.store.get_table_constraints(CATALOG, "d", "t").notNullConstraints] == [
+        "nn_b"
+    ]
+    assert catalog.events()[-1] == ("DROP_CONSTRAINT", "d", "t")
+    before = catalog.events()
+    for name in ("nn_a", "x"):
+        with pytest.raises(ttypes.NoSuchObjectException) as raised:
+            catalog.store.drop_constraint(CATALOG, "d", "t", name)
+        expected = f"The constraint: {name} does not exist for the associated table: d.t"
+        assert raised.value.message == expected
+    catalog.store.drop_constraint(CATALOG, "d", "nope", "x", if_exists=True)
+    assert catalog.events() == before
+
+
+def test_missing_table(catalog: StoreUnderTest) -> None:
+    with pytest.raises(ttypes.NoSuchObjectException, match=r"hive\.d\.nope table not found"):
+        catalog.store.get_table_constraints(CATALOG, "d", "nope")
+    with pytest.raises(ttypes.NoSuchObjectException):
+        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id")))
