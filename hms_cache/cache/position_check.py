@@ -58,7 +58,7 @@ class PositionCheck:
             self._waiters.append(me)
             if not self._busy:
                 self._busy = me.leads = True
-        if not me.leads and not me.woken.wait(self._timeout_s):
+        if not me.leads and not me.woken.wait(self._timeout_s) and self._leave(me):
             raise DatabaseUnavailable(f"the position check did not answer within {self._timeout_s:g} s")
         if me.result is None and me.error is None:
             self._lead()
@@ -66,6 +66,15 @@ class PositionCheck:
             raise DatabaseUnavailable(str(me.error)) from me.error
         assert me.result is not None
         return me.result
+
+    def _leave(self, me: _Waiter) -> bool:
+        """Waits no longer; False when the answer or the lead came at the last moment, which must not be lost."""
+        with self._lock:
+            if me.woken.is_set():
+                return False
+            if me in self._waiters:
+                self._waiters.remove(me)
+            return True
 
     def _lead(self) -> None:
         """Sends one query for all who wait now, then hands the lead to one of those who came meanwhile."""
@@ -79,10 +88,10 @@ class PositionCheck:
             result = CheckResult(self._read_position(), sent_s)
         except Exception as problem:
             error = problem
-        for waiter in served:
-            waiter.result, waiter.error = result, error
-            waiter.woken.set()
         with self._lock:
+            for waiter in served:
+                waiter.result, waiter.error = result, error
+                waiter.woken.set()
             if self._waiters:
                 # Its answer is not there yet, so it leads when it wakes.
                 self._waiters[0].leads = True
