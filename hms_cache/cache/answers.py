@@ -82,7 +82,7 @@ class Answers:
         if answer.size_bytes + len(key) > self.largest_bytes:
             return
         self._remove(key)
-        entry.answers.append(key)
+        entry.answers.add(key)
         self._by_key[key] = (answer, entry)
         self.size_bytes += self._cost(key, answer)
         while self.size_bytes > self.budget_bytes:
@@ -90,11 +90,8 @@ class Answers:
 
     def drop(self, entry: Entry) -> None:
         """The entry changed: its answers are answers no more."""
-        for key in entry.answers:
-            held = self._by_key.get(key)
-            if held is not None and held[1] is entry:
-                self._remove(key)
-        entry.answers.clear()
+        for key in tuple(entry.answers):
+            self._remove(key)
 
     def take_used(self, entry: Entry) -> bool:
         """Whether an answer of the entry was sent since this was last asked."""
@@ -108,8 +105,9 @@ class Answers:
 
     def clear(self) -> None:
         """Everything changed."""
-        for answer, _ in self._by_key.values():
+        for answer, entry in self._by_key.values():
             answer.current = False
+            entry.answers.clear()
         self._by_key.clear()
         self.size_bytes = 0
 
@@ -117,6 +115,7 @@ class Answers:
         held = self._by_key.pop(key, None)
         if held is not None:
             held[0].current = False
+            held[1].answers.discard(key)
             self.size_bytes -= self._cost(key, held[0])
 
     @staticmethod

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 CatalogKey = str
 Key = CatalogKey | DatabaseName | TableName
@@ -75,9 +76,19 @@ class Entry:
     reads: int = 0
     version: int = 0
     """Counts changes: an answer made from one version is none of the next."""
-    answers: list[bytes] = field(default_factory=list)
-    """Request bytes of the encoded answers made from this entry."""
+    answers: set[bytes] = field(default_factory=set)
+    """Request bytes of the encoded answers that are held of this entry."""
 
     def weight(self) -> int:
         """Bytes charged for the entry."""
         return sum(self.weights.values())
+
+
+def is_transactional(table: Table) -> bool:
+    """Whether Hive treats the table as transactional (`transactional` = true, case ignored)."""
+    return bool((table.parameters or {}).get("transactional", "").lower() == "true")
+
+
+def has_commit_parameters(table: Table) -> bool:
+    """Whether a `commit_txn` may change the table without naming it: it sets parameters `_meta…` that exist already."""
+    return any(name.startswith("_meta") for name in table.parameters or ())
