@@ -3,6 +3,15 @@
 ``max_staleness_s`` is 0 (P1: every read asks, together with all that wait), a time, or infinity (never asks). Below
 every setting lies the floor: no read on this server sees less than this server's own writes (P4), nor than what an
 earlier read through this server may have shown (P3).
+
+| status       | 0 or a time                          | infinity                          |
+|--------------|--------------------------------------|-----------------------------------|
+| ACTIVE       | memory, once a check found it current| memory, if not below the floor    |
+| PAUSED       | the store                            | memory, if not below the floor    |
+| all others   | the store                            | the store                         |
+
+A paused poller reads no rows, so it cannot tell a restored database, which hands out the same ids to other events,
+from the one it followed (P7): an equal id proves nothing then, and only readers that asked for no proof are served.
 """
 
 from __future__ import annotations
@@ -27,8 +36,8 @@ class Follower(Protocol):
         """Its status."""
 
 
-SERVING = frozenset({PollerStatus.ACTIVE, PollerStatus.PAUSED})
-"""States in which memory is true at the applied position. In all others it is empty or not to be trusted."""
+NEVER_ASKS = float("inf")
+"""The `max_staleness_s` of readers that want no proof."""
 
 
 class Freshness:
@@ -50,6 +59,7 @@ class Freshness:
         self._follower = follower
         self._clock = clock
         self._lock = threading.Lock()
+        self._generation = cache.generation
         self._floor = -1
         self._current_at_s = float("-inf")
         self._required_after_s = float("-inf")
@@ -57,12 +67,32 @@ class Freshness:
     @property
     def floor(self) -> int:
         """The event below which no read may be answered."""
-        return self._floor
+        with self._lock:
+            self._follow_reset()
+            return self._floor
 
     def raise_floor(self, event_id: int) -> None:
         """This server wrote, or showed somebody, the event `event_id`: later reads must show it, too (P3, P4)."""
         with self._lock:
+            self._follow_reset()
             self._floor = max(self._floor, event_id)
+
+    def _follow_reset(self) -> None:
+        """Under the lock. After a reset ids may be those of another history, in which the old floor means nothing (P7).
+
+        A write may have been acknowledged after the reset's position was read: the next read has to ask.
+        """
+        generation = self._cache.generation
+        if generation != self._generation:
+            self._generation = generation
+            self._floor = -1
+            self._current_at_s = float("-inf")
+            self._required_after_s = self._clock.monotonic_s()
+
+    def may_serve(self) -> bool:
+        """Whether memory is true at its position, as far as the poller can tell."""
+        status = self._follower.status
+        return status is PollerStatus.ACTIVE or (status is PollerStatus.PAUSED and self.max_staleness_s == NEVER_ASKS)
 
     def require_check(self) -> None:
         """A read was answered by the database at a position we do not know: the next read asks for it (P3)."""
@@ -70,13 +100,15 @@ class Freshness:
         with self._lock:
             self._required_after_s = max(self._required_after_s, now_s)
 
-    def found_current(self, sent_s: float) -> None:
+    def found_current(self, sent_s: float, generation: int) -> None:
         """A question sent at `sent_s` found nothing newer than what is applied: the age counts from its sending.
 
         From the answer's arrival would be wrong: what the database said was true when it read, not when we heard it.
         """
         with self._lock:
-            self._current_at_s = max(self._current_at_s, sent_s)
+            self._follow_reset()
+            if generation == self._generation:
+                self._current_at_s = max(self._current_at_s, sent_s)
 
     def ensure(self) -> bool:
         """True when memory is recent enough for a read that arrived before this call; False: the store must answer.
@@ -84,23 +116,23 @@ class Freshness:
         Waits for the shared check and for missing events, `apply_timeout_s` at most. Raises DatabaseUnavailable when
         the database must be asked and does not answer.
         """
-        if self._follower.status not in SERVING:
+        if not self.may_serve():
             return False
         if self.is_recent():
             return True
-        if self.max_staleness_s == float("inf") and not self._is_required():
-            return self._follower.ensure_applied(self._floor, self.apply_timeout_s)
+        if self.max_staleness_s == NEVER_ASKS and not self._is_required():
+            return self._follower.ensure_applied(self.floor, self.apply_timeout_s)
+        applied, generation = self._cache.position, self._cache.generation
         result = self._check.check()
-        needed = max(result.position, self._floor)
-        if result.position < self._cache.position:
-            # The database knows less than we applied: another history, a replica, or a database restored (P7).
-            self._follower.ensure_applied(result.position, self.apply_timeout_s)
+        if result.position < applied or self._cache.generation != generation:
+            # The database knew less than we had applied before we asked: another history (P7). A step finds out.
+            self._follower.ensure_applied(applied + 1, self.apply_timeout_s)
             return False
+        needed = max(result.position, self.floor)
         if self._cache.position < needed and not self._follower.ensure_applied(needed, self.apply_timeout_s):
             return False
-        if result.position <= self._cache.position:
-            self.found_current(result.sent_s)
-        return self._follower.status in SERVING
+        self.found_current(result.sent_s, generation)
+        return self.may_serve()
 
     def now_s(self) -> float:
         """The clock that ages count by."""
@@ -111,25 +143,22 @@ class Freshness:
 
         For the event loop. False: behind, in trouble, or something has to be applied first.
         """
-        if self._follower.status not in SERVING or result.position != self._cache.position:
+        generation = self._cache.generation
+        if not self.may_serve() or result.position != self._cache.position or self._cache.position < self.floor:
             return False
-        if self._cache.position < self._floor:
-            return False
-        with self._lock:
-            self._current_at_s = max(self._current_at_s, result.sent_s)
+        self.found_current(result.sent_s, generation)
         return True
 
     def is_recent(self) -> bool:
         """Whether memory may answer at once, without a question to the database."""
-        if self.max_staleness_s <= 0 or self._follower.status not in SERVING:
+        if self.max_staleness_s <= 0 or not self.may_serve():
             return False
         with self._lock:
-            if self._cache.position < self._floor:
+            self._follow_reset()
+            if self._cache.position < self._floor or self._is_required():
                 return False
-            if self.max_staleness_s == float("inf"):
-                return not self._is_required()
-            if self._is_required():
-                return False
+            if self.max_staleness_s == NEVER_ASKS:
+                return True
             age_s = self._clock.monotonic_s() - self._current_at_s
         return age_s <= self.max_staleness_s
 

@@ -105,7 +105,8 @@ class HotPath:
 
     def answer(self, connection: Waiting, found: Answer, sequence: bytes) -> bytes | None:
         """The reply, when it can be sent at once; None: the connection will be told (`Waiting`)."""
-        if self._freshness.is_recent():
+        # In this order: an event that is applied meanwhile clears `current` before the position moves.
+        if self._freshness.is_recent() and found.current:
             self._count(found)
             return found.render(sequence)
         self.requests += 1
