@@ -22,6 +22,8 @@ class Action(enum.Enum):
     """Only the partitions that the event names; the rest of the facet stays (a change touches only its partitions)."""
     DROP_IF_TRANSACTIONAL = "drop_if_transactional"
     """Hive may store the write id of a partition's change with the table, too."""
+    DROP_IF_COMMIT_PARAMETERS = "drop_if_commit_parameters"
+    """A commit may carry a key and value into a table that it does not name. In no row: its event names no table."""
 
 
 KEEP, DROP, NAMED, ACID = Action.KEEP, Action.DROP, Action.DROP_NAMED, Action.DROP_IF_TRANSACTIONAL

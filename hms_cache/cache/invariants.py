@@ -43,11 +43,23 @@ def violations(cache: SharedCache) -> Iterator[str]:
         named = cache.tables.get(table)
         if named is None or named.table_id != table_id:
             yield f"P6: table id {table_id} points to {table}, which has another id"
+    held_answers = 0
     for entry in (*cache.catalogs.values(), *cache.databases.values(), *cache.tables.values()):
+        held_answers += len(entry.answers)
         for request in entry.answers:
             answer = cache.answers.find(request)
-            if answer is not None and not answer.current:
+            if answer is None or not answer.current:
                 yield f"P1: an answer of {entry.key} is held and is not current"
+    if held_answers != len(cache.answers):
+        yield f"P1: {len(cache.answers)} answers are held, {held_answers} of them by entries"
+    constrained = {table for table, entry in cache.tables.items() if Facet.CONSTRAINTS in entry.facets}
+    if constrained != cache.with_constraints:
+        yield f"P1: constraints are held of {constrained} and indexed for {cache.with_constraints}"
+    committed = {
+        table for table, entry in cache.tables.items() if Facet.TABLE in entry.facets and entry.has_commit_parameters
+    }
+    if committed != cache.with_commit_parameters:
+        yield f"P5: commits may change {committed} and are indexed for {cache.with_commit_parameters}"
     for load in cache.loads:
         for event_id, *_ in load.effects:
             if event_id > cache.position and not load.abandoned:
@@ -59,8 +71,7 @@ def _weights(cache: SharedCache) -> Iterator[str]:
     total = sum(entry.weight() for entry in entries)
     if total != cache.weight:
         yield f"P11: entries weigh {total} bytes, the account says {cache.weight}"
-    names = sum(entry.weight() for entry in entries if not isinstance(entry.key, TableName))
-    if cache.weight > cache.budget_bytes + names and len(cache.tables) > 1:
+    if cache.weight > cache.budget_bytes and len(entries) > 1:
         yield f"P11: {cache.weight} bytes are held with a budget of {cache.budget_bytes}"
 
 

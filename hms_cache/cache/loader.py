@@ -13,17 +13,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.entries import Entry, Facet, Key, has_commit_parameters, is_transactional
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.partition_set import PartitionSet, Values
 from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.shared_cache import Load, SharedCache
-from hms_cache.cache.weights import weight_of
+from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.contract.snapshots import SnapshotStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
+
+MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,10 @@ class Loader:
 
         Raises what the store raises, but NoSuchObjectException: what is absent shows in the lists of names.
         """
+        wanted = tuple(wanted)
+        with self._cache.lock:
+            if any(not one.detail and (one.key, one.facet) in self._cache.too_large for one in wanted):
+                return False
         mine: list[Wanted] = []
         others: list[threading.Event] = []
         done = threading.Event()
@@ -95,16 +101,12 @@ class Loader:
         return kept
 
     def _load(self, wanted: Sequence[Wanted]) -> bool:
-        slots: dict[Key, Load] = {}
-        for key in dict.fromkeys(one.key for one in wanted):
-            slots[key] = self._cache.begin_load(key, _facets(one for one in wanted if one.key == key))
-            if isinstance(key, TableName) and key.in_database not in slots:
-                slots[key.in_database] = self._cache.begin_load(key.in_database, (Facet.DATABASE, Facet.TABLE_NAMES))
+        slots = {key: self._cache.begin_load(key, facets) for key, facets in _facets(wanted).items()}
         try:
             self.loads += 1
             with self._store.snapshot() as snapshot:
-                loaded = [item for one in wanted for item in self._read(one)]
                 fence = snapshot.event_id
+                loaded = [item for one in wanted for item in self._read(one, fence)]
             if not self.bring_up_to(fence):
                 return False
             kept = True
@@ -146,12 +148,12 @@ class Loader:
 
     # Reading, within the snapshot
 
-    def _read(self, one: Wanted) -> list[_Loaded]:
+    def _read(self, one: Wanted, fence: int) -> list[_Loaded]:
         match one.facet:
             case Facet.TABLE:
-                return self._read_table(one)
+                return self._read_table(one, fence)
             case Facet.PARTITIONS:
-                return self._read_partitions(one)
+                return self._read_partitions(one, fence)
             case Facet.TABLE_STATISTICS:
                 return self._read_statistics(one)
             case _:
@@ -174,7 +176,7 @@ class Loader:
         except NoSuchObjectException:
             return None
 
-    def _read_table(self, one: Wanted) -> list[_Loaded]:
+    def _read_table(self, one: Wanted, fence: int) -> list[_Loaded]:
         key = one.key
         assert isinstance(key, TableName)
         names = Wanted(key.in_database, Facet.TABLE_NAMES)
@@ -182,20 +184,23 @@ class Loader:
             table = self._store.get_table(*key)
         except NoSuchObjectException:
             # Absence is answered from complete names only (P6).
-            return self._read(names)
+            return self._read(names, fence)
         database = Wanted(key.in_database, Facet.DATABASE)
         loaded: list[_Loaded] = []
         with self._cache.lock:
-            entry = self._cache.databases.get(key.in_database)
+            # What is held may be older than the snapshot; newer is no harm, that event discards this load.
+            entry = self._cache.databases.get(key.in_database) if self._cache.position >= fence else None
             held = entry.facets.get(Facet.DATABASE) if entry is not None else None
         if held is None:
-            loaded = self._read(database)
+            loaded = self._read(database, fence)
             held = loaded[0].value if loaded else None
-        if not properties_allow(table.parameters, held.parameters if held is not None else None):
-            return [*loaded, _Loaded(one, Facet.EXCLUDED, True, 0)]
+        allowed = properties_allow(table.parameters, held.parameters if held is not None else None)
+        # The tables that a materialized view reads may get other names, and no event names the view (research d.5).
+        if not allowed or table.tableType == MATERIALIZED_VIEW:
+            return [*loaded, _Loaded(one, Facet.EXCLUDED, True, OVERHEAD_BYTES)]
         tag = self._tag(key, table)
         transactional = is_transactional(table)
-        commit_parameters = any(name.startswith("_meta") for name in table.parameters or ())
+        commit_parameters = has_commit_parameters(table)
 
         def prepare(entry: Entry) -> None:
             entry.table_id, entry.tag = table.id, tag
@@ -210,13 +215,13 @@ class Loader:
         text = self._store.get_write_id_tag(*key)
         return ValidWriteIdList.parse(text) if text is not None else None
 
-    def _read_partitions(self, one: Wanted) -> list[_Loaded]:
+    def _read_partitions(self, one: Wanted, fence: int) -> list[_Loaded]:
         key = one.key
         assert isinstance(key, TableName)
         try:
             table = self._store.get_table(*key)
         except NoSuchObjectException:
-            return self._read(Wanted(key.in_database, Facet.TABLE_NAMES))
+            return self._read(Wanted(key.in_database, Facet.TABLE_NAMES), fence)
         keys = [(field.name, field.type) for field in table.partitionKeys or ()]
         if not one.detail:
             partitions = self._store.get_partitions(*key, AllPartitions()).partitions
@@ -253,13 +258,13 @@ class Loader:
         return [_Loaded(one, one.facet, values, 0, merge=merge)]
 
 
-def is_transactional(table: Table) -> bool:
-    """Whether Hive treats the table as transactional (`transactional` = true, case ignored)."""
-    return bool((table.parameters or {}).get("transactional", "").lower() == "true")
-
-
-def _facets(wanted: Iterable[Wanted]) -> set[Facet]:
-    facets = {one.facet for one in wanted}
-    if Facet.TABLE in facets:
-        facets.add(Facet.EXCLUDED)
+def _facets(wanted: Iterable[Wanted]) -> dict[Key, set[Facet]]:
+    """What a load of these may install, by subject: a table's load may fill in parts of its database."""
+    facets: dict[Key, set[Facet]] = {}
+    for one in wanted:
+        facets.setdefault(one.key, set()).add(one.facet)
+        if one.facet is Facet.TABLE:
+            facets[one.key].add(Facet.EXCLUDED)
+        if isinstance(one.key, TableName):
+            facets.setdefault(one.key.in_database, set()).update((Facet.DATABASE, Facet.TABLE_NAMES))
     return facets

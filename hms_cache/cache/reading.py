@@ -16,8 +16,8 @@ from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.clock import Clock
+from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.notifications.scope import DatabaseName, TableName
-from hms_cache.store.errors import DatabaseUnavailable
 from hms_cache.store.names import qualified
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 from hms_cache.txn.id_lists import IdListFormatError
@@ -109,6 +109,8 @@ class Reading:
         """One read. `look` runs under the cache's lock and touches memory only; `ask` asks the store.
 
         Raises what `ask` raises, and what `look` raises when it finds from complete names that there is no such object.
+        Whatever else goes wrong on the way to memory is logged and leaves the question to the store (P9); only a
+        database that cannot be asked where it stands cannot be asked for the answer either (DatabaseUnavailable).
         """
         subject = table if table is not None else subject
         if not self.modes.enabled:
@@ -116,13 +118,12 @@ class Reading:
         if not self.policy.may_cache(facet) or (table is not None and not self.policy.names_table(table)):
             return self._ask(kind, Reason.EXCLUDED, ask)
         if self._may_trust(version):
-            with self.cache.lock:
-                trusted = self._look_trusting(look, table)
+            trusted = self._look_trusting(look, table)
             if trusted is not None:
                 self._observe(kind, Reason.HIT)
                 self.provenance.from_elsewhere()  # encoded answers are sent after a position check
                 return cast(T, trusted)
-        if not self.freshness.ensure():
+        if not self._is_fresh():
             return self._ask(kind, Reason.BEHIND_EVENTS, ask)
         reason = Reason.HIT
         for _ in range(ROUNDS):
@@ -131,9 +132,12 @@ class Reading:
                     found = look(self.cache)
                     if not isinstance(found, Need | Bypass):
                         self._note_source(kind, subject)
-            except NoSuchObjectException:
+            except (NoSuchObjectException, MetaException):
                 self._observe(kind, reason)
                 raise
+            except Exception:
+                self._drop_broken(subject)
+                return self._ask(kind, Reason.BROKEN, ask)
             if isinstance(found, Bypass):
                 return self._ask(kind, found.reason, ask)
             if not isinstance(found, Need):
@@ -143,6 +147,26 @@ class Reading:
             if not self._load(found):
                 break
         return self._ask(kind, Reason.INCOMPLETE, ask)
+
+    def _is_fresh(self) -> bool:
+        try:
+            return self.freshness.ensure()
+        except DatabaseUnavailableError:
+            raise
+        except Exception:
+            _log.exception("whether memory is recent could not be found out")
+            return False
+
+    def _drop_broken(self, subject: Key | None) -> None:
+        """In an `except` clause: memory could not be read; what is held of the subject may be the cause."""
+        _log.exception("what is held of %s cannot be read and is dropped", subject)
+        try:
+            if subject is not None:
+                self.cache.forget(subject)
+            else:
+                self.cache.forget_all()
+        except Exception:
+            _log.exception("it could not be dropped")
 
     def _note_source(self, kind: str, subject: Key | None) -> None:
         entry = self.cache.entry(subject) if subject is not None else None
@@ -160,9 +184,12 @@ class Reading:
         entry = source.entry
         if entry is None or not source.is_pure:
             return
-        with self.cache.lock:
-            if entry.version == source.version and self.cache.entry(entry.key) is entry:
-                self.cache.answers.add(key, Answer(method, source.kind, render, size_bytes), entry)
+        try:
+            with self.cache.lock:
+                if entry.version == source.version and self.cache.entry(entry.key) is entry:
+                    self.cache.answers.add(key, Answer(method, source.kind, render, size_bytes), entry)
+        except Exception:
+            _log.exception("a reply could not be kept")  # P9: it is right all the same
 
     def pass_through(self, kind: str, ask: Callable[[], T]) -> T:
         """A question that memory never answers."""
@@ -172,17 +199,28 @@ class Reading:
         return self.modes.trust_write_ids and version.valid_write_ids is not None and version.table_id is not None
 
     def _look_trusting(self, look: Callable[[SharedCache], Any], table: TableName | None) -> Any:
-        """A look without a position check: only a transactional table whose tag covers the list may answer it."""
-        entry = self.cache.tables.get(table) if table is not None else None
-        if entry is None or not entry.is_transactional or self.cache.position < self.freshness.floor:
+        """A look without a position check: only a transactional table whose tag covers the list may answer it.
+
+        None: it may not, or there is something wrong, which the ordinary way finds out.
+        """
+        try:
+            if not self.freshness.may_serve():
+                return None
+            with self.cache.lock:
+                entry = self.cache.tables.get(table) if table is not None else None
+                if entry is None or not entry.is_transactional or self.cache.position < self.freshness.floor:
+                    return None
+                if Facet.TABLE not in entry.facets:
+                    return None
+                found = look(self.cache)
+        except Exception:
             return None
-        found = look(self.cache)
         return None if isinstance(found, Need | Bypass) else found
 
     def _load(self, need: Need) -> bool:
         try:
             return self.loader.load(need.wanted)
-        except DatabaseUnavailable:
+        except DatabaseUnavailableError:
             raise
         except Exception:
             # P9: the store answers, or says what is wrong in its own words.
@@ -193,9 +231,14 @@ class Reading:
         self._observe(kind, reason)
         self.provenance.from_elsewhere()
         try:
-            return ask()
-        finally:
+            answer = ask()
+        except DatabaseUnavailableError:
+            raise  # nothing was shown to anybody
+        except Exception:
             self.freshness.require_check()
+            raise
+        self.freshness.require_check()
+        return answer
 
     # Shared parts of looks, under the lock
 

@@ -20,4 +20,6 @@ class Reason(enum.StrEnum):
     EXCLUDED = "excluded"
     UNSUPPORTED_FIELD = "unsupported_field"
     """The request asks for something that the cache does not model."""
+    BROKEN = "broken"
+    """What is held could not be read, because of a defect: it is dropped and counted here."""
     DISABLED = "disabled"

@@ -24,6 +24,8 @@ from hms_cache.cache.entries import (
     Entry,
     Facet,
     Key,
+    has_commit_parameters,
+    is_transactional,
 )
 from hms_cache.cache.event_rules import (
     CHANGES_DATABASE_NAMES,
@@ -36,6 +38,7 @@ from hms_cache.cache.partition_set import PartitionSet, Values
 from hms_cache.cache.write_id_tags import Raise, TransactionTracker
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.scope import DatabaseName, Scope, TableName
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 from hms_cache.txn.valid_write_ids import WriteIdGapTooLargeError
 
 _log = logging.getLogger(__name__)
@@ -67,9 +70,14 @@ class SharedCache:
         self.budget_bytes = budget_bytes
         self.weight = 0
         self.catalogs: dict[CatalogKey, Entry] = {}
-        self.databases: dict[DatabaseName, Entry] = {}
+        self.databases: OrderedDict[DatabaseName, Entry] = OrderedDict()
         self.tables: OrderedDict[TableName, Entry] = OrderedDict()
         self.names_by_id: dict[int, TableName] = {}
+        self.with_constraints: set[TableName] = set()
+        self.with_commit_parameters: set[TableName] = set()
+        """Indexes of the tables that events concern without naming them."""
+        self.too_large: OrderedDict[tuple[Key, Facet], None] = OrderedDict()
+        """Whole facets that a load found larger than the budget: not loaded again before they change; bounded."""
         self.loads: set[Load] = set()
         self.invalidated: OrderedDict[TableName, tuple[frozenset[Facet], float]] = OrderedDict()
         """Facets that events dropped from tables that had been read, and when that was; for the refill; bounded."""
@@ -87,8 +95,7 @@ class SharedCache:
 
         An event whose application fails drops everything it may concern, else everything (P8).
         """
-        unresolved = self._transactions.unresolved_commits(events)
-        resolved = self._resolve_commits(unresolved) if unresolved and self._resolve_commits is not None else {}
+        resolved = self._resolve(events)
         with self.lock:
             for event in events:
                 if event.event_id <= self.position:
@@ -101,23 +108,44 @@ class SharedCache:
                     self._drop_everything(event.event_id)
             self.position = max(self.position, new_position)
 
+    def _resolve(self, events: Sequence[ev.Event]) -> Mapping[int, Sequence[tuple[TableName, int]]]:
+        with self.lock:
+            unresolved = self._transactions.unresolved_commits(events)
+        if not unresolved or self._resolve_commits is None:
+            return {}
+        try:
+            return self._resolve_commits(unresolved)
+        except Exception as error:
+            # Unknown is always right (P5), and the events behind these must not wait (P8).
+            _log.warning("the tables of committed transactions could not be read: %s", error)
+            return {}
+
     def reset(self, reason: str, position: int) -> None:
-        """Drops everything and starts anew at `position`: a hole, another history, a flush (P7)."""
+        """Drops everything and starts anew at `position`: a hole, another history (P7)."""
         with self.lock:
             _log.info("the cache starts anew at event %d: %s", position, reason)
-            self._clear()
+            self._forget_all()
             self.position = position
             self.generation += 1
             self.resets += 1
-            for load in self.loads:
-                load.abandoned = True
+
+    def forget_all(self) -> None:
+        """Drops everything on command, at the same position; what loads read meanwhile is not kept either."""
+        with self.lock:
+            self._forget_all()
+
+    def _forget_all(self) -> None:
+        self._clear()
+        for load in self.loads:
+            load.abandoned = True
 
     def _apply_one(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> None:
         scope = event.scope
         if scope.everything:
-            self._transactions.forget()
             self._drop_everything(event.event_id)
             return
+        if isinstance(event, ev.UndecodedEvent):
+            self._transactions.forget()  # it may have been any of theirs
         if isinstance(
             event, ev.TransactionsOpened | ev.TransactionCommitted | ev.TransactionAborted | ev.WriteIdsAllocated
         ):
@@ -137,6 +165,8 @@ class SharedCache:
     def _apply_to_tables(self, event: ev.Event, scope: Scope) -> None:
         rule = table_rule(event)
         changes_names = type(event) in CHANGES_TABLE_NAMES
+        if changes_names and not (isinstance(event, ev.TableAltered) and not event.is_rename):
+            self._transactions.forget_tables(scope.tables.__contains__)
         for table in scope.tables:
             self._apply_rule(event.event_id, table, rule, None)
             if changes_names:
@@ -154,6 +184,7 @@ class SharedCache:
             if action is Action.DROP_NAMED and named is None:
                 action = Action.DROP
             self._note(event_id, table, facet, action, named or ())
+            self.too_large.pop((table, facet), None)
             if entry is not None:
                 self._act(entry, facet, action, named or ())
 
@@ -170,7 +201,10 @@ class SharedCache:
         self._changed(entry)
         held = entry.facets[facet]
         if isinstance(held, PartitionSet):
+            before = len(held)
             held.mark_missing(named)
+            if before:
+                self._charge(entry, facet, entry.weights.get(facet, 0) * len(held) // before)
         else:  # partition statistics: by (engine, partition name, column)
             keys = entry.facets.get(Facet.PARTITIONS)
             names = {keys.name_of(values) for values in named} if isinstance(keys, PartitionSet) else None
@@ -181,12 +215,13 @@ class SharedCache:
     def _apply_transaction(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> None:
         change = self._transactions.apply(event, resolved)
         if change.void_all:
-            for entry in self.tables.values():
-                if entry.is_transactional:
-                    self._void_tag(entry)
+            for entry in [e for e in self.tables.values() if e.is_transactional]:
+                self._remove_facet(entry, Facet.TABLE)  # the next read takes its tag from the database
             for load in self.loads:
-                load.effects.append((event.event_id, Facet.TABLE, Action.DROP, ()))
+                load.effects.append((event.event_id, Facet.TABLE, Action.DROP_IF_TRANSACTIONAL, ()))
             return
+        for table in change.unknown:
+            self._drop(event.event_id, table, Facet.TABLE)
         for table, raised in change.raised.items():
             self._note(event.event_id, table, Facet.TABLE, Action.DROP, ())
             written = self.tables.get(table)
@@ -194,21 +229,17 @@ class SharedCache:
                 self._raise_tag(written, raised)
         if change.is_commit:
             # A commit may carry a key and value into TABLE_PARAMS of a table that it does not name.
-            for entry in [e for e in self.tables.values() if e.has_commit_parameters]:
-                self._remove_facet(entry, Facet.TABLE)
+            for table in tuple(self.with_commit_parameters):
+                self._remove_facet(self.tables[table], Facet.TABLE)
             for load in self.loads:
-                load.effects.append((event.event_id, Facet.TABLE, Action.DROP_IF_TRANSACTIONAL, ()))
+                load.effects.append((event.event_id, Facet.TABLE, Action.DROP_IF_COMMIT_PARAMETERS, ()))
 
     def _raise_tag(self, entry: Entry, raised: Raise) -> None:
         self._changed(entry)
         try:
             entry.tag = raised(entry.tag)
         except WriteIdGapTooLargeError:
-            entry.tag = None  # unknown is always right: the next read that carries a list goes to the store
-
-    def _void_tag(self, entry: Entry) -> None:
-        entry.tag = None
-        self._changed(entry)
+            self._remove_facet(entry, Facet.TABLE)  # a load lists fewer ids: those that exist
 
     # Scopes wider than a table
 
@@ -238,6 +269,7 @@ class SharedCache:
         self._drop_tables(event_id, lambda table: table.catalog == catalog)
 
     def _drop_tables(self, event_id: int, concerned: Callable[[TableName], bool]) -> None:
+        self._transactions.forget_tables(concerned)
         named = {key for key in self.tables if concerned(key)}
         named.update(load.key for load in self.loads if isinstance(load.key, TableName) and concerned(load.key))
         for table in named:
@@ -246,8 +278,8 @@ class SharedCache:
     def _drop_all_constraints(self, event_id: int) -> None:
         for load in self.loads:
             load.effects.append((event_id, Facet.CONSTRAINTS, Action.DROP, ()))
-        for entry in self.tables.values():
-            self._remove_facet(entry, Facet.CONSTRAINTS)
+        for table in tuple(self.with_constraints):
+            self._remove_facet(self.tables[table], Facet.CONSTRAINTS)
 
     def _drop_everything(self, event_id: int) -> None:
         for load in self.loads:
@@ -263,12 +295,16 @@ class SharedCache:
         self.databases.clear()
         self.tables.clear()
         self.names_by_id.clear()
+        self.with_constraints.clear()
+        self.with_commit_parameters.clear()
+        self.too_large.clear()
         self.invalidated.clear()
         self._transactions.forget()
         self.weight = 0
 
     def _drop(self, event_id: int, key: Key, facet: Facet) -> None:
         self._note(event_id, key, facet, Action.DROP, ())
+        self.too_large.pop((key, facet), None)
         entry = self._entries(key).get(key)
         if entry is not None:
             self._remove_facet(entry, facet)
@@ -307,7 +343,7 @@ class SharedCache:
         take these out of it. `prepare` sets what stands beside the facet (table id, tag), under the lock.
         """
         with self.lock:
-            if load.abandoned or self.position < fence or load not in self.loads:
+            if load.abandoned or self.position < fence or load not in self.loads or facet not in load.facets:
                 return False
             named: list[Values] = []
             for event_id, effect_facet, action, values in load.effects:
@@ -315,11 +351,12 @@ class SharedCache:
                     continue
                 if action is Action.DROP_NAMED and isinstance(value, PartitionSet):
                     named.extend(values)
-                elif action is not Action.KEEP:
+                elif _concerns(action, value):
                     return False
             if named:
                 value.mark_missing(named)
             if weight > self.budget_bytes:
+                self._remember_too_large(load.key, facet)
                 return False
             entries = self._entries(load.key)
             entry = entries.get(load.key)
@@ -330,10 +367,23 @@ class SharedCache:
             self._charge(entry, facet, weight)
             entry.facets[facet] = value
             self._changed(entry)
-            if entry.table_id is not None and isinstance(load.key, TableName):
-                self.names_by_id[entry.table_id] = load.key
+            if isinstance(load.key, TableName):
+                self._index(load.key, entry)
             self._evict(keep=entry)
             return True
+
+    def _index(self, table: TableName, entry: Entry) -> None:
+        if entry.table_id is not None:
+            self.names_by_id[entry.table_id] = table
+        if entry.has_commit_parameters and Facet.TABLE in entry.facets:
+            self.with_commit_parameters.add(table)
+        if Facet.CONSTRAINTS in entry.facets:
+            self.with_constraints.add(table)
+
+    def _remember_too_large(self, key: Key, facet: Facet) -> None:
+        self.too_large[key, facet] = None
+        while len(self.too_large) > REFILL_KEYS:
+            self.too_large.popitem(last=False)
 
     # Bookkeeping, under the lock
 
@@ -364,22 +414,27 @@ class SharedCache:
         entry.weights[facet] = weight
 
     def recharge(self, entry: Entry, facet: Facet, weight: int) -> None:
-        """A facet that grew in place is charged anew."""
+        """A facet that grew in place is charged anew; one that outgrew all others is dropped."""
         self._charge(entry, facet, weight)
         self._evict(keep=entry)
+        if self.weight > self.budget_bytes:
+            self._remove_facet(entry, facet)
 
     def _remove_facet(self, entry: Entry, facet: Facet) -> None:
-        self._changed(entry)
         if facet not in entry.facets:
             return
+        self._changed(entry)
         del entry.facets[facet]
         self.weight -= entry.weights.pop(facet, 0)
         if isinstance(entry.key, TableName):
             if facet is Facet.TABLE:
                 entry.tag = None
+                self.with_commit_parameters.discard(entry.key)
                 if entry.table_id is not None:
                     self.names_by_id.pop(entry.table_id, None)
                     entry.table_id = None
+            elif facet is Facet.CONSTRAINTS:
+                self.with_constraints.discard(entry.key)
             self._remember_invalidated(entry, facet)
         if not entry.facets:
             self._entries(entry.key).pop(entry.key, None)
@@ -394,6 +449,18 @@ class SharedCache:
             self.invalidated.popitem(last=False)
 
     def _evict(self, keep: Entry) -> None:
+        """Makes room: tables first, least recently used, so that an evicted table falls back to its name and type."""
+        self._evict_tables(keep)
+        # Names alone pass the budget: those of the databases that were loaded first, and of catalogs, go.
+        for entries in (self.databases, self.catalogs):
+            for entry in list(entries.values()) if self.weight > self.budget_bytes else ():
+                if entry is keep or self.weight <= self.budget_bytes:
+                    continue
+                for facet in list(entry.facets):
+                    self._remove_facet(entry, facet)
+                self.evictions += 1
+
+    def _evict_tables(self, keep: Entry) -> None:
         while self.weight > self.budget_bytes and self.tables:
             key = next(iter(self.tables))
             entry = self.tables[key]
@@ -427,6 +494,15 @@ class SharedCache:
             if entry is not None:
                 for facet in facets:
                     self._remove_facet(entry, facet)
+
+
+def _concerns(action: Action, value: Any) -> bool:
+    """Whether an effect that came after the fence is one on the value that was read."""
+    if action is Action.DROP_IF_TRANSACTIONAL and isinstance(value, Table):
+        return is_transactional(value)
+    if action is Action.DROP_IF_COMMIT_PARAMETERS and isinstance(value, Table):
+        return has_commit_parameters(value)
+    return action is not Action.KEEP
 
 
 ANSWERS_SHARE = 4

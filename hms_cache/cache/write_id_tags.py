@@ -1,8 +1,10 @@
 """How events raise the write-id tags of cached transactional tables (DESIGN 4, research b.5).
 
 A commit event names a transaction, not its tables. They are known from the ALLOC_WRITE_ID events of the transaction
-if its OPEN_TXN event was seen (then no allocation can have been missed); otherwise TXN_TO_WRITE_ID tells, and no rows
-there means "unknown": then every tag is void, since the commit may be of any table (P5).
+if its OPEN_TXN event was seen (then no allocation can have been missed) and none of the tables got another name since
+(then the name would raise the tag of whatever bears it now); otherwise TXN_TO_WRITE_ID tells, and no rows there means
+"unknown": then every tag is void, since the commit may be of any table (P5). TXN_TO_WRITE_ID is read later than the
+commit and knows tables under the names they have then, so what it names is not raised but loaded anew.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ class TagChange:
     """What an event does to tags: of these tables, or of all."""
 
     raised: dict[TableName, Raise] = field(default_factory=dict)
+    unknown: frozenset[TableName] = frozenset()
+    """Tables whose tags have to be read again."""
     void_all: bool = False
     is_commit: bool = False
 
@@ -35,10 +39,28 @@ class TransactionTracker:
 
     def __init__(self) -> None:
         self._open: OrderedDict[int, list[tuple[TableName, int]]] = OrderedDict()
+        self._by_table: dict[TableName, set[int]] = {}
 
     def forget(self) -> None:
         """Events were missed: nothing is known about any transaction."""
         self._open.clear()
+        self._by_table.clear()
+
+    def forget_tables(self, concerned: Callable[[TableName], bool]) -> None:
+        """These tables were created, dropped or renamed: what transactions wrote to them is told by the database."""
+        for table in [table for table in self._by_table if concerned(table)]:
+            for transaction in tuple(self._by_table.get(table, ())):
+                self._take(transaction)
+
+    def _take(self, transaction: int) -> list[tuple[TableName, int]] | None:
+        written = self._open.pop(transaction, None)
+        for table, _ in written or ():
+            transactions = self._by_table.get(table)
+            if transactions is not None:
+                transactions.discard(transaction)
+                if not transactions:
+                    del self._by_table[table]
+        return written
 
     def unresolved_commits(self, events: Iterable[ev.Event]) -> list[int]:
         """Transactions that commit in this batch and whose opening was seen neither before nor in it."""
@@ -62,12 +84,12 @@ class TransactionTracker:
                 for transaction in event.transaction_ids or ():
                     self._open[transaction] = []
                 while len(self._open) > REMEMBERED_TRANSACTIONS:
-                    self._open.popitem(last=False)
+                    self._take(next(iter(self._open)))
                 return TagChange()
             case ev.WriteIdsAllocated():
                 return self._allocated(event)
             case ev.TransactionAborted():
-                self._open.pop(event.transaction_id, None)
+                self._take(event.transaction_id)
                 # Open or aborted makes no difference: the id stays invalid.
                 return TagChange()
             case ev.TransactionCommitted():
@@ -81,6 +103,7 @@ class TransactionTracker:
         for transaction, write_id in event.write_ids:
             if transaction in self._open:
                 self._open[transaction].append((table, write_id))
+                self._by_table.setdefault(table, set()).add(transaction)
         write_ids = [write_id for _, write_id in event.write_ids]
 
         def raised(tag: ValidWriteIdList) -> ValidWriteIdList:
@@ -91,11 +114,12 @@ class TransactionTracker:
         return TagChange({table: raised})
 
     def _committed(self, transaction: int, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> TagChange:
-        written: Sequence[tuple[TableName, int]] | None = self._open.pop(transaction, None)
+        written = self._take(transaction)
         if written is None:
-            written = resolved.get(transaction)
-        if written is None:
-            return TagChange(void_all=True, is_commit=True)
+            known = resolved.get(transaction)
+            if known is None:
+                return TagChange(void_all=True, is_commit=True)
+            return TagChange(unknown=frozenset(table for table, _ in known), is_commit=True)
         raised: dict[TableName, Raise] = {}
         for table, write_id in written:
             before = raised.get(table)
