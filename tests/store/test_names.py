@@ -1,0 +1,75 @@
+"""Name rules."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Column, String, create_engine, literal, select
+
+from hms_cache.store.name_queries import may_match
+from hms_cache.store.names import (
+    is_valid_name,
+    matching_names,
+    name_pattern,
+    normalize_identifier,
+    table_directory_name,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "plain", "special"),
+    [
+        ("abc_1", True, True),
+        ("a b", False, True),
+        ("a/b.c@d#e", False, True),
+        ("ä", False, False),
+        ("a\\b", False, False),
+        ("", False, False),
+        (None, False, False),
+        ("a\n", False, False),
+    ],
+)
+def test_valid_names(name: str | None, plain: bool, special: bool) -> None:
+    assert is_valid_name(name, special_characters=False) is plain
+    assert is_valid_name(name) is special
+
+
+def test_normalized() -> None:
+    assert normalize_identifier("  A b ") == "a b"
+    assert table_directory_name("A.b c") == "a-46-b-32-c"
+
+
+def test_patterns_are_cached_and_dots_match_anything() -> None:
+    assert name_pattern("a*") is name_pattern("a*")
+    assert matching_names(["b", "a"], None) == ["a", "b"]
+    assert matching_names(["ab", "a"], "a..*") == ["ab"]
+
+
+_WORD = st.text("ab_%\\.[", max_size=5)
+_PATTERN = st.lists(st.text("ab_%\\.[*", max_size=5), max_size=3).map("|".join)
+
+
+@given(pattern=_PATTERN, names=st.lists(_WORD, max_size=8))
+def test_sql_lets_every_match_through(pattern: str, names: list[str]) -> None:
+    """What Python selects is among what the database sends."""
+    matches = matching_names(names, pattern)
+    engine = create_engine("sqlite://")
+    with engine.connect() as connection:
+        for name in matches:
+            column = literal(name)
+            conditions = may_match(column, pattern)
+            assert connection.execute(select(literal(1)).where(*conditions)).scalar() == 1, (name, pattern)
+
+
+@given(text=st.text("abc", max_size=6))
+def test_names_without_wildcards_match_themselves_only(text: str) -> None:
+    names = ["a", "ab", "abc", text]
+    assert set(matching_names(names, text)) == ({text} if text else set())
+
+
+def test_columns_are_what_is_compared() -> None:
+    assert may_match(Column("n", String), None) == []
+    assert re.search("LIKE", str(may_match(Column("n", String), "a*")[0]))

@@ -1,0 +1,262 @@
+"""Default locations and file operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from hms_cache.store.warehouse import DirectoryStatistics, Location, Warehouse, WarehouseSettings
+from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
+
+
+class Outcome:
+    """A transaction whose end the test decides."""
+
+    def __init__(self) -> None:
+        self._after_commit: list[Callable[[], None]] = []
+        self._on_rollback: list[Callable[[], None]] = []
+
+    def after_commit(self, action: Callable[[], None]) -> None:
+        self._after_commit.append(action)
+
+    def on_rollback(self, action: Callable[[], None]) -> None:
+        self._on_rollback.append(action)
+
+    def commit(self) -> None:
+        for action in self._after_commit:
+            action()
+
+    def roll_back(self) -> None:
+        for action in reversed(self._on_rollback):
+            action()
+
+
+def warehouse_of(directory: str, **settings: object) -> Warehouse:
+    return Warehouse(WarehouseSettings(directory=directory, **settings))  # type: ignore[arg-type]
+
+
+class TestDefaultLocations:
+    def test_one_root(self) -> None:
+        warehouse = warehouse_of("hdfs://nn/warehouse")
+        database = Database(name="Db", catalogName="hive")
+        assert str(warehouse.database_location(database)) == "hdfs://nn/warehouse/db.db"
+        assert str(warehouse.database_location(Database(name="default"))) == "hdfs://nn/warehouse"
+        database.locationUri = "hdfs://nn/elsewhere/"
+        for external in (False, True):
+            location = warehouse.default_table_location(database, "T x", external=external)
+            assert str(location) == "hdfs://nn/elsewhere/t-32-x"
+
+    def test_two_roots(self) -> None:
+        warehouse = warehouse_of("file:/m", external_directory="file:/e")
+
+        def tables(location: str | None, managed: str | None = None, name: str = "d") -> tuple[str, str]:
+            database = Database(name=name, catalogName="hive", locationUri=location, managedLocationUri=managed)
+            return (
+                str(warehouse.default_table_location(database, "t", external=False)),
+                str(warehouse.default_table_location(database, "t", external=True)),
+            )
+
+        assert tables("file:/e/d.db") == ("file:/m/d.db/t", "file:/e/d.db/t")
+        assert tables("file:/m/d.db") == ("file:/m/d.db/t", "file:/e/d.db/t")
+        assert tables("file:/other", "file:/mine") == ("file:/mine/t", "file:/other/t")
+        assert tables("file:/m", name="default") == ("file:/m/t", "file:/e/t")
+        assert tables(None) == ("file:/m/d.db/t", "file:/e/d.db/t")
+
+    def test_other_catalogs_have_their_own_root(self) -> None:
+        warehouse = warehouse_of("file:/m", external_directory="file:/e")
+        database = Database(name="d", catalogName="spark")
+        location = warehouse.database_location(database, Catalog(name="spark", locationUri="s3a://b/spark/"))
+        assert str(location) == "s3a://b/spark/d.db"
+        database.locationUri = str(location)
+        assert str(warehouse.default_table_location(database, "t", external=False)) == "s3a://b/spark/d.db/t"
+
+    def test_plain_paths_lie_on_the_default_file_system(self) -> None:
+        warehouse = warehouse_of("/warehouse", default_file_system="hdfs://nn:8020")
+        assert str(warehouse.database_location(Database(name="d"))) == "hdfs://nn:8020/warehouse/d.db"
+
+
+@pytest.fixture(params=["file", "memory"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Location]:
+    """A directory on a local file system and on one that only fsspec knows."""
+    if request.param == "memory":
+        MemoryFileSystem.store.clear()
+        MemoryFileSystem.pseudo_dirs[:] = [""]
+    yield Location(request.param, "", str(tmp_path))
+    MemoryFileSystem.store.clear()
+    MemoryFileSystem.pseudo_dirs[:] = [""]
+
+
+@pytest.fixture
+def warehouse(root: Location) -> Warehouse:
+    return Warehouse(WarehouseSettings(directory=str(root)))
+
+
+def fill(warehouse: Warehouse, location: Location) -> None:
+    """Two visible files, 8 bytes, and two hidden ones."""
+    for name, content in (("a", b"12345"), ("sub/b", b"123"), ("_c/d", b"1"), ("sub/.e", b"1")):
+        warehouse.make_directory(location.child(name).parent)
+        warehouse.write_file(location.child(name), content)
+
+
+class TestFileOperations:
+    def test_make_directory(self, warehouse: Warehouse, root: Location) -> None:
+        place = root.child("a", "b")
+        assert not warehouse.is_directory(place)
+        assert warehouse.make_directory(place) is True
+        assert warehouse.make_directory(place) is False
+        assert warehouse.is_directory(place)
+        assert warehouse.exists(place)
+
+    def test_a_file_in_the_way(self, tmp_path: Path) -> None:
+        (tmp_path / "f").write_bytes(b"1")
+        warehouse = warehouse_of(f"file:{tmp_path}")
+        with pytest.raises(MetaException, match="is not a directory or unable to create one"):
+            warehouse.make_directory(warehouse.location(f"{tmp_path}/f"))
+
+    def test_statistics(self, warehouse: Warehouse, root: Location) -> None:
+        assert warehouse.directory_statistics(root.child("none")) == DirectoryStatistics(0, 0)
+        fill(warehouse, root.child("t"))
+        assert warehouse.directory_statistics(root.child("t")) == DirectoryStatistics(2, 8)
+
+    def test_rename(self, warehouse: Warehouse, root: Location) -> None:
+        fill(warehouse, root.child("a"))
+        warehouse.rename_directory(root.child("a"), root.child("deep", "b"))
+        assert not warehouse.exists(root.child("a"))
+        assert warehouse.directory_statistics(root.child("deep", "b")) == DirectoryStatistics(2, 8)
+        fill(warehouse, root.child("a"))
+        with pytest.raises(MetaException, match="Destination already exists"):
+            warehouse.rename_directory(root.child("a"), root.child("deep", "b"))
+        with pytest.raises(MetaException, match=r"Cannot move .* to another file system"):
+            warehouse.rename_directory(root.child("a"), Location("hdfs", "nn", "/x"))
+
+    def test_delete(self, warehouse: Warehouse, root: Location) -> None:
+        fill(warehouse, root.child("a"))
+        warehouse.delete_directory(root.child("a"), skip_trash=False)
+        warehouse.delete_directory(root.child("a"), skip_trash=False)
+        assert not warehouse.exists(root.child("a"))
+        with pytest.raises(MetaException, match="Refusing to delete the root"):
+            warehouse.delete_directory(Location(root.scheme, "", "/"), skip_trash=False)
+
+    def test_delete_contents_keeps_hidden_entries(self, warehouse: Warehouse, root: Location) -> None:
+        fill(warehouse, root.child("a"))
+        warehouse.delete_contents(root.child("a"), skip_trash=False)
+        warehouse.delete_contents(root.child("none"), skip_trash=False)
+        assert warehouse.exists(root.child("a", "_c", "d"))
+        assert not warehouse.exists(root.child("a", "sub"))
+        assert warehouse.is_directory(root.child("a"))
+
+    def test_remove_empty_directory(self, warehouse: Warehouse, root: Location) -> None:
+        fill(warehouse, root.child("full"))
+        warehouse.make_directory(root.child("empty"))
+        for name in ("full", "empty", "none"):
+            warehouse.remove_empty_directory(root.child(name))
+        assert warehouse.exists(root.child("full"))
+        assert not warehouse.exists(root.child("empty"))
+
+
+class TestTrash:
+    @pytest.fixture
+    def warehouse(self, root: Location) -> Warehouse:
+        settings = WarehouseSettings(
+            directory=str(root), trash_interval_min=10, trash_directory=str(root.child("trash"))
+        )
+        return Warehouse(settings)
+
+    def trashed(self, root: Location, name: str) -> Location:
+        return root.child("trash", "Current", root.path.lstrip("/"), name)
+
+    def test_moves(self, warehouse: Warehouse, root: Location) -> None:
+        fill(warehouse, root.child("a"))
+        warehouse.delete_directory(root.child("a"), skip_trash=False)
+        assert warehouse.directory_statistics(self.trashed(root, "a")) == DirectoryStatistics(2, 8)
+        assert not warehouse.exists(root.child("a"))
+
+    def test_what_is_in_the_trash_is_deleted(self, warehouse: Warehouse, root: Location) -> None:
+        fill(warehouse, root.child("trash", "a"))
+        warehouse.delete_directory(root.child("trash", "a"), skip_trash=False)
+        assert not warehouse.exists(root.child("trash", "a"))
+        fill(warehouse, root.child("trash", "b"))
+        with pytest.raises(MetaException, match="contains the trash"):
+            warehouse.delete_directory(root, skip_trash=False)
+
+    def test_home(self) -> None:
+        warehouse = warehouse_of("/x", trash_interval_min=1)
+        trash = warehouse._trash_directory(Location("file", "", "/x"))
+        assert trash.path == f"{Path.home()}/.Trash"
+        assert str(warehouse._trash_directory(Location("hdfs", "nn", "/x"))).startswith("hdfs://nn/user/")
+
+
+class TestChanges:
+    def test_rolled_back(self, warehouse: Warehouse, root: Location) -> None:
+        fill(warehouse, root.child("old"))
+        outcome = Outcome()
+        changes = warehouse.changes(outcome)
+        changes.make_directory(root.child("made"))
+        changes.rename_directory(root.child("old"), root.child("made", "new"))
+        changes.write_file(root.child("written", "f"), b"1")
+        changes.delete_directory_after_commit(root.child("made"), skip_trash=False)
+        outcome.roll_back()
+        assert warehouse.directory_statistics(root.child("old")) == DirectoryStatistics(2, 8)
+        for name in ("made", "written"):
+            assert not warehouse.exists(root.child(name))
+
+    def test_committed(self, warehouse: Warehouse, root: Location) -> None:
+        fill(warehouse, root.child("gone"))
+        fill(warehouse, root.child("emptied"))
+        outcome = Outcome()
+        changes = warehouse.changes(outcome)
+        assert changes.make_directory(root.child("made")) is True
+        assert changes.make_directory(root.child("made")) is False
+        changes.delete_directory_after_commit(root.child("gone"), skip_trash=False)
+        changes.delete_contents_after_commit(root.child("emptied"), skip_trash=False)
+        assert warehouse.exists(root.child("gone")), "not before the commit"
+        outcome.commit()
+        assert not warehouse.exists(root.child("gone"))
+        assert warehouse.directory_statistics(root.child("emptied")) == DirectoryStatistics(0, 0)
+        assert warehouse.is_directory(root.child("made"))
+
+    def test_a_directory_that_others_filled_is_not_undone(self, warehouse: Warehouse, root: Location) -> None:
+        outcome = Outcome()
+        warehouse.changes(outcome).make_directory(root.child("made"))
+        warehouse.write_file(root.child("made", "f"), b"1")
+        outcome.roll_back()
+        assert warehouse.exists(root.child("made", "f"))
+
+
+def test_unknown_schemes_are_a_clear_fault() -> None:
+    warehouse = warehouse_of("/x")
+    with pytest.raises(MetaException, match='No FileSystem for scheme "nosuch"'):
+        warehouse.make_directory(Location("nosuch", "", "/x"))
+
+
+def test_a_missing_driver_is_a_clear_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    import fsspec
+
+    def no_driver(_: str) -> None:
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr(fsspec.core, "get_filesystem_class", no_driver)
+    warehouse = warehouse_of("/x")
+    with pytest.raises(MetaException) as raised:
+        warehouse.is_directory(Location("s3a", "bucket", "/x"))
+    assert raised.value.message.startswith('No FileSystem for scheme "s3a"')
+    assert "Install s3fs" in raised.value.message
+
+
+def test_files_left_alone(tmp_path: Path) -> None:
+    warehouse = warehouse_of(f"file:{tmp_path}", files="leave")
+    (tmp_path / "a").mkdir()
+    place = warehouse.location(f"{tmp_path}/a")
+    outcome = Outcome()
+    changes = warehouse.changes(outcome)
+    assert changes.make_directory(place.child("b")) is False
+    changes.rename_directory(place, place.parent.child("c"))
+    changes.write_file(place.child("f"), b"1")
+    changes.delete_directory_after_commit(place, skip_trash=False)
+    changes.delete_contents_after_commit(place, skip_trash=False)
+    outcome.commit()
+    assert list(tmp_path.iterdir()) == [tmp_path / "a"]
+    assert list((tmp_path / "a").iterdir()) == []
