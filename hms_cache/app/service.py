@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 from contextlib import ExitStack
+from importlib.metadata import version
 
+from sqlalchemy import select
+
+from hms_cache.admin.sources import AdminSources
 from hms_cache.app.caching import Caching, build_caching, reason_against_caching
 from hms_cache.app.database import ensure_first_rows, open_database, refusals_explained, require_schema
 from hms_cache.app.event_loop import EventLoopThread
 from hms_cache.app.housekeeping import Housekeeping
+from hms_cache.app.management import start_management
 from hms_cache.app.options import server_options
 from hms_cache.app.positions import position_source
 from hms_cache.app.site import Site
@@ -45,6 +50,9 @@ class Service:
         self._site = Site(configuration, self.metrics)
         self._started = ExitStack()
         self._caching: Caching | None = None
+        self._cache_off_reason = ""
+        self.management_address: tuple[str, int] | None = None
+        """Host and port of the management port; None without one."""
 
     def start(self) -> str:
         """Open the database, listen, start the background work. Returns the URI that clients use.
@@ -61,6 +69,8 @@ class Service:
             raw = self._cached(stores, database, starting)
             Housekeeping(self._settings, stores).start(starting)
             uri = self._listen(Stores(raw, stores.transactions, stores.log, self._site), database, starting)
+            if self._settings.admin.enabled:
+                self.management_address = start_management(self._admin_sources(uri, database), starting)
             self._started = starting.pop_all()
         return uri
 
@@ -88,6 +98,7 @@ class Service:
         """The store that handlers read from: a cache around the object store, if caching is allowed."""
         reason = reason_against_caching(self._settings, database)
         if reason is not None:
+            self._cache_off_reason = reason
             _log.warning("the cache is off: %s", reason)
             return stores.objects
         self._caching = build_caching(
@@ -100,6 +111,25 @@ class Service:
         )
         self._caching.start(starting)
         return self._caching.cache.store
+
+    def _admin_sources(self, uri: str, database: Database) -> AdminSources:
+        def ask_database() -> None:
+            with database.checking() as connection:
+                connection.execute(select(1))
+
+        caching = self._caching
+        return AdminSources(
+            version=version("hms-cache"),
+            uri=uri,
+            started_at_s=database.clock.epoch_s(),
+            clock=database.clock,
+            configuration=self._configuration,
+            metrics=self.metrics,
+            ask_database=ask_database,
+            cache=caching.cache if caching is not None else None,
+            poller=caching.poller if caching is not None else None,
+            cache_off_reason=self._cache_off_reason,
+        )
 
     def _listen(self, stores: Stores, database: Database, starting: ExitStack) -> str:
         settings = self._settings.server

@@ -1,0 +1,88 @@
+"""Alive and ready: what a load balancer and Kubernetes ask."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hms_cache.admin.sources import AdminSources
+from hms_cache.clock import Clock
+from hms_cache.errors import DatabaseUnavailableError
+
+_log = logging.getLogger(__name__)
+
+#: An answer this young is given again: probes of several balancers cost one statement a second together.
+PROBE_VALID_S = 1.0
+
+#: A database that has not answered by then counts as away, below the usual patience of a probe.
+PROBE_TIMEOUT_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether clients shall be sent here, and why not (or why all the same)."""
+
+    ready: bool
+    reason: str
+
+
+class DatabaseProbe:
+    """Asks the database at most once per :data:`PROBE_VALID_S`, one probe at a time, and never waits long for it.
+
+    ``_lock`` guards what follows it and is not held while the database is asked.
+    """
+
+    def __init__(
+        self, ask: Callable[[], None], clock: Clock, start_thread: Callable[[Callable[[], None]], None]
+    ) -> None:
+        self._ask = ask
+        self._clock = clock
+        self._start_thread = start_thread
+        self._lock = threading.Lock()
+        self._answered = threading.Condition(self._lock)
+        self._asked_at_s = float("-inf")
+        self._finished_at_s = float("-inf")
+        self._asking = False
+        self._error: str | None = "not asked yet"
+
+    def error(self) -> str | None:
+        """Why the database cannot be used now, None when it answers. Waits :data:`PROBE_TIMEOUT_S` at most."""
+        with self._lock:
+            now_s = self._clock.monotonic_s()
+            if now_s - self._finished_at_s <= PROBE_VALID_S:
+                return self._error
+            if not self._asking:
+                self._asking = True
+                self._asked_at_s = now_s
+                self._start_thread(self._probe)
+            if not self._answered.wait_for(lambda: not self._asking, PROBE_TIMEOUT_S):
+                return f"the database has not answered for {self._clock.monotonic_s() - self._asked_at_s:.0f} s"
+            return self._error
+
+    def _probe(self) -> None:
+        error: str | None = None
+        try:
+            self._ask()
+        except DatabaseUnavailableError as failure:
+            error = str(failure)
+        except Exception as failure:
+            _log.exception("the readiness probe failed")
+            error = f"{type(failure).__name__}: {failure}"
+        with self._lock:
+            self._error = error
+            self._asking = False
+            self._finished_at_s = self._clock.monotonic_s()
+            self._answered.notify_all()
+
+
+def readiness(sources: AdminSources, probe: DatabaseProbe) -> Readiness:
+    """Ready when the database answers, or when serving what is known meanwhile was chosen (``admin.serve_stale``)."""
+    error = probe.error()
+    if error is None:
+        return Readiness(True, "the database answers")
+    settings = sources.configuration.settings
+    if settings.admin.serve_stale and sources.cache is not None and settings.cache.max_staleness_ms > 0:
+        return Readiness(True, f"serving what is known within cache.max_staleness_ms: {error}")
+    return Readiness(False, error)

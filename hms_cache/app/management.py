@@ -1,0 +1,85 @@
+"""The management port as part of the process: its socket, its event loop, its thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import uvicorn
+
+from hms_cache.admin.application import build_application
+from hms_cache.admin.health import DatabaseProbe
+from hms_cache.admin.sources import AdminSources
+from hms_cache.config.settings import DEFAULT_ORIGIN
+from hms_cache.errors import StartupError
+
+_log = logging.getLogger(__name__)
+
+#: How long answers on their way may take when the server stops.
+_STOP_TIMEOUT_S = 5
+
+
+def start_management(sources: AdminSources, stack: ExitStack) -> tuple[str, int]:
+    """Listen on ``admin.host:admin.port``; the address. What has to be stopped again goes onto the stack.
+
+    It has an event loop of its own, so that a scrape never delays a call. Raises ``StartupError`` when the port that
+    somebody chose is taken; in place of the default one a free one is taken then (two servers on one machine).
+    """
+    settings = sources.configuration.settings.admin
+    try:
+        listening = _listen(settings.host, settings.port)
+    except StartupError as error:
+        if sources.configuration.origin("admin.port") != DEFAULT_ORIGIN:
+            raise
+        _log.warning("%s; taking a free one", error.problem)
+        listening = _listen(settings.host, 0)
+    host, port = listening.getsockname()[:2]
+    probe = DatabaseProbe(sources.ask_database, sources.clock, _start_probe)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            build_application(sources, probe),
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            loop="asyncio",
+            timeout_graceful_shutdown=_STOP_TIMEOUT_S,
+        )
+    )
+    thread = threading.Thread(
+        target=lambda: asyncio.run(server.serve(sockets=[listening])), name="hms-admin", daemon=True
+    )
+    thread.start()
+
+    def stop() -> None:
+        server.should_exit = True
+        thread.join(_STOP_TIMEOUT_S)
+        listening.close()
+
+    stack.callback(stop)
+    _log.info("management port on %s:%d", host, port)
+    return host, port
+
+
+def _start_probe(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, name="hms-probe", daemon=True).start()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        raise StartupError(
+            f"cannot listen on {host}:{port}, the management port: {error.strerror or error}",
+            remedy="Choose another one: --set admin.port=0 picks a free one, --set admin.enabled=false leaves it out.",
+        ) from error
+    return listening

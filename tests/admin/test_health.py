@@ -1,0 +1,69 @@
+"""The readiness probe: it asks seldom, one at a time, and never waits long."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from hms_cache.admin.health import PROBE_VALID_S, DatabaseProbe
+from hms_cache.store.errors import DatabaseUnavailable
+from tests.manual_clock import ManualClock
+
+
+def at_once(work: Callable[[], None]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+
+
+def test_an_answer_is_given_again_until_it_is_too_old() -> None:
+    clock, asked = ManualClock(), []
+    probe = DatabaseProbe(lambda: asked.append(1), clock, at_once)
+    assert probe.error() is None
+    assert probe.error() is None
+    assert len(asked) == 1
+    clock.advance(PROBE_VALID_S + 0.1)
+    assert probe.error() is None
+    assert len(asked) == 2
+
+
+def test_an_outage_is_told_and_ends_with_the_next_probe() -> None:
+    clock = ManualClock()
+    outcomes: list[Exception | None] = [DatabaseUnavailable("no route"), RuntimeError("a defect"), None]
+
+    def ask() -> None:
+        outcome = outcomes.pop(0)
+        if outcome is not None:
+            raise outcome
+
+    probe = DatabaseProbe(ask, clock, at_once)
+    assert probe.error() == "no route"
+    clock.advance(PROBE_VALID_S + 0.1)
+    assert probe.error() == "RuntimeError: a defect"
+    clock.advance(PROBE_VALID_S + 0.1)
+    assert probe.error() is None
+
+
+def test_many_who_ask_at_once_share_one_probe() -> None:
+    clock, release, asked = ManualClock(), threading.Event(), []
+    answers: list[str | None] = []
+
+    def ask() -> None:
+        asked.append(1)
+        release.wait(30)
+
+    probe = DatabaseProbe(ask, clock, at_once)
+    started = threading.Barrier(5)
+
+    def client() -> None:
+        started.wait(30)
+        answers.append(probe.error())
+
+    clients = [threading.Thread(target=client) for _ in range(4)]
+    for thread in clients:
+        thread.start()
+    started.wait(30)
+    release.set()
+    for thread in clients:
+        thread.join(30)
+    assert answers == [None] * 4
+    assert len(asked) == 1

@@ -1,0 +1,180 @@
+"""The management port of a running server, asked over HTTP, and what operators read there."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hmsclient import HMSClient
+from hmsclient.genthrift.hive_metastore.ttypes import Database
+from prometheus_client.parser import text_string_to_metric_families
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
+
+from hms_cache.app.service import Service
+from hms_cache.config import load
+from hms_cache.errors import ConfigurationError, StartupError
+
+TOKEN = "open sesame"
+
+
+class Running:
+    """A server with a management port, and one client."""
+
+    def __init__(self, directory: Path, **settings: object) -> None:
+        (directory / "token").write_text(f"{TOKEN}\n")
+        self.service = Service(
+            load(
+                command_line={
+                    "server.port": 0,
+                    "admin.port": 0,
+                    "admin.token_file": str(directory / "token"),
+                    "database.url": f"sqlite:///{directory / 'hms.db'}",
+                    "warehouse.directory": str(directory / "warehouse"),
+                }
+                | {name.replace("__", "."): value for name, value in settings.items()},
+                environment={},
+            )
+        )
+        uri = self.service.start()
+        self.transport = TBufferedTransport(TSocket("127.0.0.1", int(uri.rpartition(":")[2])))
+        self.transport.open()
+        self.client = HMSClient(TBinaryProtocol(self.transport))
+
+    def close(self) -> None:
+        self.transport.close()
+        self.service.stop()
+
+    def ask(self, path: str, token: str | None = None, post: bool = False) -> tuple[int, str]:
+        assert self.service.management_address is not None
+        host, port = self.service.management_address
+        request = urllib.request.Request(f"http://{host}:{port}{path}", method="POST" if post else "GET")
+        if token is not None:
+            request.add_header("Authorization", f"Bearer {token}")
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def status(self) -> dict[str, object]:
+        status, text = self.ask("/status")
+        assert status == 200
+        answer: dict[str, object] = json.loads(text)
+        return answer
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    server = Running(tmp_path)
+    yield server
+    server.close()
+
+
+def test_it_is_alive_and_ready_while_the_database_answers(running: Running) -> None:
+    assert running.ask("/livez") == (200, "alive\n")
+    assert running.ask("/readyz") == (200, "the database answers\n")
+    assert json.loads(running.ask("/version")[1])["name"] == "hms-cache"
+    assert running.ask("/nonsense")[0] == 404
+
+
+def test_metrics_count_what_clients_did(running: Running) -> None:
+    running.client.create_database(Database(name="shop"))
+    for _ in range(3):
+        running.client.get_database("shop")
+    text = running.ask("/metrics")[1]
+    samples = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    assert samples["hms_cache_calls_total", "create_database", "ok"] == 1
+    assert samples["hms_cache_calls_total", "get_database", "ok"] == 3
+    assert samples["hms_cache_connections",] == 1
+    assert samples["hms_cache_events_position",] >= 1
+    assert samples["hms_cache_events_status", "ACTIVE"] == 1
+    assert samples["hms_cache_cache_bytes",] > 0
+    assert samples["hms_cache_database_statements_total",] > 0
+    reads = sum(value for key, value in samples.items() if key[0] == "hms_cache_cache_reads_total")
+    assert reads >= 3
+
+
+def test_status_tells_calls_cache_and_events(running: Running) -> None:
+    running.client.create_database(Database(name="shop"))
+    running.client.get_database("shop")
+    status = running.status()
+    assert {call["method"] for call in status["calls"]} >= {"create_database"}  # type: ignore[attr-defined, index]
+    cache, events = status["cache"], status["events"]
+    assert isinstance(cache, dict) and isinstance(events, dict)
+    assert cache["enabled"] is True
+    assert cache["databases"] >= 1
+    assert events["status"] == "ACTIVE"
+    assert events["position"] >= 1
+    names = json.loads(running.ask("/jsonmetrics")[1])
+    assert names["events-processor.status"] == "ACTIVE"
+    assert names["events-processor.events-received"] >= 1
+    assert {f"events-processor.events-received-{m}min-rate" for m in (1, 5, 15)} <= names.keys()
+
+
+def test_config_shows_values_with_their_origin_and_no_secret(running: Running) -> None:
+    text = running.ask("/config")[1]
+    shown = json.loads(text)
+    assert shown["server.port"] == {"value": "0", "origin": "command line"}
+    assert shown["admin.token"]["value"] == "***"
+    assert TOKEN not in text
+
+
+def test_a_command_needs_the_token_and_changes_the_status(running: Running) -> None:
+    assert running.ask("/events/pause", post=True)[0] == 401
+    assert running.ask("/events/pause", "wrong", post=True)[0] == 401
+    assert running.ask("/events/pause", TOKEN)[0] == 405
+    running.client.get_all_databases()
+    status, text = running.ask("/events/pause", TOKEN, post=True)
+    assert (status, json.loads(text)["status"]) == (200, "PAUSED")
+    assert running.ask("/events/pause", TOKEN, post=True)[0] == 409
+    running.client.create_database(Database(name="shop"))
+    assert running.client.get_all_databases() == ["default", "shop"], "paused, the database answers what is newer"
+    assert json.loads(running.ask("/events/resume", TOKEN, post=True)[1])["status"] == "ACTIVE"
+    assert running.client.get_all_databases() == ["default", "shop"]
+    assert running.ask("/events/seek?event_id=99999", TOKEN, post=True)[0] == 409
+    assert running.ask("/events/seek", TOKEN, post=True)[0] == 409
+    assert running.ask("/events/explode", TOKEN, post=True)[0] == 404
+
+
+def test_without_a_token_commands_are_off(tmp_path: Path) -> None:
+    server = Running(tmp_path, admin__token_file=None)
+    try:
+        assert server.ask("/events/pause", "", post=True)[0] == 403
+    finally:
+        server.close()
+
+
+def test_without_a_cache_the_reason_is_told(tmp_path: Path) -> None:
+    server = Running(tmp_path, cache__enabled=False)
+    try:
+        cache = server.status()["cache"]
+        assert isinstance(cache, dict)
+        assert (cache["enabled"], cache["off_reason"]) == (False, "cache.enabled is false")
+        assert json.loads(server.ask("/jsonmetrics")[1]) == {"events-processor.status": "DISABLED"}
+        assert server.ask("/events/pause", TOKEN, post=True)[0] == 409
+        server.client.create_database(Database(name="shop"))
+        assert server.client.get_database("shop").name == "shop"
+    finally:
+        server.close()
+
+
+def test_a_chosen_port_that_is_taken_is_refused_and_the_default_one_gives_way(running: Running, tmp_path: Path) -> None:
+    assert running.service.management_address is not None
+    (tmp_path / "other").mkdir()
+    with pytest.raises(StartupError, match="management port"):
+        Running(tmp_path / "other", admin__port=running.service.management_address[1])
+
+
+def test_the_management_port_may_not_be_the_clients_port() -> None:
+    with pytest.raises(ConfigurationError, match=r"admin\.port must differ"):
+        load(command_line={"admin.port": 9083}, environment={})
