@@ -1,0 +1,233 @@
+"""Hive's own standalone metastore, fetched from Maven Central by its artifact name and started on MariaDB.
+
+Used by the benchmarks as the opponent and by tests as the reference. Needs a JDK, `mvn` and a MariaDB server.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import tarfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import pymysql
+from sqlalchemy.engine import URL, make_url
+
+VERSION = "4.0.1"
+SCHEMA_FILE = "hive-schema-4.0.0.mysql.sql"
+START_TIMEOUT_S = 180
+
+_DISTRIBUTION = f"org.apache.hive:hive-standalone-metastore-server:{VERSION}:tar.gz:bin"
+_LIBRARIES = (
+    "org.apache.hadoop:hadoop-client-api:3.3.6",
+    "org.apache.hadoop:hadoop-client-runtime:3.3.6",
+    "javax.servlet:javax.servlet-api:3.1.0",
+    "org.slf4j:slf4j-api:1.7.36",
+    "commons-collections:commons-collections:3.2.2",
+    "com.google.code.gson:gson:2.10.1",
+    "commons-io:commons-io:2.15.1",
+    "com.mysql:mysql-connector-j:8.0.31",
+)
+_OPENS = [
+    "java.base/java.lang",
+    "java.base/java.lang.invoke",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.regex",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/java.time",
+    "java.base/sun.nio.ch",
+    "java.sql/java.sql",
+    "java.base/sun.security.action",
+]
+
+
+def cache_directory() -> Path:
+    """Where fetched distributions are kept between runs."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / "hms-cache" / "java-metastore"
+
+
+def fetch(directory: Path | None = None) -> Path:
+    """The unpacked distribution; fetched at the first use. Raises CalledProcessError when Maven cannot."""
+    target = directory or cache_directory()
+    home = target / f"apache-hive-metastore-{VERSION}-bin"
+    target.mkdir(parents=True, exist_ok=True)
+    if not (target / ".complete").exists():
+        for artifact in (_DISTRIBUTION, *_LIBRARIES):
+            subprocess.run(
+                [
+                    "mvn",
+                    "-q",
+                    "-B",
+                    "dependency:copy",
+                    f"-Dartifact={artifact}",
+                    f"-DoutputDirectory={target / 'jars'}",
+                ],
+                check=True,
+                stdin=subprocess.DEVNULL,
+            )
+        for archive in (target / "jars").glob("*.tar.gz"):
+            with tarfile.open(archive) as packed:
+                packed.extractall(target, filter="data")
+            archive.unlink()
+        (target / ".complete").touch()
+    return home
+
+
+def load_schema(home: Path, url: str) -> None:
+    """Runs Hive's own schema script on an empty MariaDB database."""
+    parsed = make_url(url)
+    script = (home / "scripts" / "metastore" / "upgrade" / "mysql" / SCHEMA_FILE).read_text()
+    subprocess.run(
+        ["mariadb", "--no-defaults", *_client_options(parsed), str(parsed.database)],
+        input=script.encode(),
+        cwd=home / "scripts" / "metastore" / "upgrade" / "mysql",
+        check=True,
+    )
+
+
+def _client_options(url: URL) -> list[str]:
+    options = ["-h", url.host or "127.0.0.1", "-P", str(url.port or 3306), "-u", url.username or "root"]
+    return [*options, f"-p{url.password}"] if url.password else options
+
+
+def statement_counter(url: str) -> pymysql.connections.Connection:
+    """A connection that can read the server's statement counter; see `statements`."""
+    parsed = make_url(url)
+    return pymysql.connect(
+        host=parsed.host or "127.0.0.1",
+        port=parsed.port or 3306,
+        user=parsed.username or "root",
+        password=str(parsed.password or ""),
+        autocommit=True,
+    )
+
+
+def server_process_id(url: str) -> int:
+    """The process of a MariaDB server on this machine."""
+    connection = statement_counter(url)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT @@pid_file")
+        path = Path(cursor.fetchone()[0])
+    connection.close()
+    return int(path.read_text())
+
+
+def statements(connection: pymysql.connections.Connection) -> int:
+    """Statements the database server has executed so far, this one included."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW GLOBAL STATUS LIKE 'Questions'")
+        return int(cursor.fetchone()[1])
+
+
+class JavaMetastore:
+    """One Java process. `cached`: with Hive's CachedStore."""
+
+    def __init__(self, url: str, directory: Path, *, cached: bool, pool_size: int = 72, heap: str = "2g") -> None:
+        self._url = make_url(url)
+        self._directory = directory
+        self._cached = cached
+        self._pool_size = pool_size
+        self._heap = heap
+        self._process: subprocess.Popen[bytes] | None = None
+        self.address = ""
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> str:
+        """Starts it and waits until it listens; HOST:PORT. Raises RuntimeError when it ends or takes too long."""
+        home = fetch()
+        port = _free_port()
+        self._directory.mkdir(parents=True, exist_ok=True)
+        configuration = self._directory / "conf"
+        configuration.mkdir(exist_ok=True)
+        (configuration / "metastore-site.xml").write_text(self._site(port))
+        (configuration / "log4j2.properties").write_text(
+            "status = error\nappender.c.type = Console\nappender.c.name = C\nappender.c.layout.type = PatternLayout\n"
+            "rootLogger.level = WARN\nrootLogger.appenderRef.c.ref = C\n"
+        )
+        jars = home.parent / "jars"
+        command = [
+            "java",
+            f"-Xmx{self._heap}",
+            *[f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS],
+            f"-Dlog4j2.configurationFile={configuration / 'log4j2.properties'}",
+            "-cp",
+            f"{configuration}:{home / 'lib'}/*:{jars}/*",
+            "org.apache.hadoop.hive.metastore.HiveMetaStore",
+            "-p",
+            str(port),
+        ]
+        log = (self._directory / "java.log").open("wb")
+        self._process = subprocess.Popen(command, cwd=self._directory, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise RuntimeError(f"the Java metastore ended: see {self._directory / 'java.log'}")
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                self.address = f"127.0.0.1:{port}"
+                return self.address
+            time.sleep(0.2)
+        raise RuntimeError("the Java metastore did not open its port")
+
+    def stop(self) -> None:
+        """Ends the process."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def _site(self, port: int) -> str:
+        store = "org.apache.hadoop.hive.metastore.ObjectStore"
+        url = self._url
+        properties = {
+            "javax.jdo.option.ConnectionURL": f"jdbc:mysql://{url.host}:{url.port}/{url.database}?useSSL=false&allowPublicKeyRetrieval=true",
+            "javax.jdo.option.ConnectionDriverName": "com.mysql.cj.jdbc.Driver",
+            "javax.jdo.option.ConnectionUserName": url.username or "",
+            "javax.jdo.option.ConnectionPassword": str(url.password or ""),
+            # Hive's default of 10 makes 4.0.1 stall by 30 s as soon as there are more clients than connections.
+            "datanucleus.connectionPool.maxPoolSize": str(self._pool_size),
+            "datanucleus.schema.autoCreateAll": "false",
+            "metastore.thrift.uris": f"thrift://127.0.0.1:{port}",
+            "metastore.thrift.bind.host": "127.0.0.1",
+            "metastore.thrift.port": str(port),
+            "metastore.warehouse.dir": (self._directory / "managed").as_uri(),
+            "metastore.warehouse.external.dir": (self._directory / "external").as_uri(),
+            "metastore.rawstore.impl": "org.apache.hadoop.hive.metastore.cache.CachedStore" if self._cached else store,
+            "metastore.cached.rawstore.impl": store,
+            "metastore.cached.rawstore.max.cache.memory": "-1",
+            "metastore.server.min.threads": "20",
+            "metastore.event.db.notification.api.auth": "false",
+            "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
+            "metastore.housekeeping.threads.on": "false",
+            "metastore.compactor.initiator.on": "false",
+            "metastore.stats.fetch.bitvector": "false",
+            "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
+        }
+        body = "".join(
+            f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"
+            for name, value in properties.items()
+        )
+        return f'<?xml version="1.0"?>\n<configuration>\n{body}</configuration>\n'
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

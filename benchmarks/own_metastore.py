@@ -1,0 +1,54 @@
+"""This project's server as a process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+class OwnMetastore:
+    """`hms-cache serve` on a database."""
+
+    def __init__(self, url: str, directory: Path, **settings: str) -> None:
+        self._url = url
+        self._directory = directory
+        self._settings = settings
+        self._process: subprocess.Popen[str] | None = None
+        self.address = ""
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> str:
+        """Starts it and waits for its `ready` line; HOST:PORT. Raises RuntimeError when it ends before."""
+        import os
+
+        self._directory.mkdir(parents=True, exist_ok=True)
+        environment = {**os.environ, **{f"HMS_CACHE__{k.upper()}": v for k, v in self._settings.items()}}
+        command = [sys.executable, "-m", "hms_cache.cli.main", "serve", "--port", "0", "--database", self._url]
+        log = (self._directory / "hms-cache.log").open("w")
+        self._process = subprocess.Popen(
+            [*command, "--warehouse", str(self._directory / "warehouse")],
+            cwd=self._directory,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("ready thrift://"):
+                self.address = line.split("//", 1)[1].strip()
+                return self.address
+        raise RuntimeError(f"the server ended: see {self._directory / 'hms-cache.log'}")
+
+    def stop(self) -> None:
+        """Ends the process with SIGTERM."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(30)
