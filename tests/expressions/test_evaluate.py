@@ -90,7 +90,7 @@ def test_a_key_of_a_type_without_texts_is_refused() -> None:
         bind(parse_filter("b = 'x'"), [("b", "binary")])
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(tables_and_filters())
 def test_masks_equal_the_plain_evaluation(case) -> None:
     keys, rows, tree = case
@@ -98,6 +98,7 @@ def test_masks_equal_the_plain_evaluation(case) -> None:
     assert mask.tolist() == [reference.truth(tree, keys, row) is True for row in rows], text_of(tree)
 
 
+@settings(deadline=None)
 @given(tables(), st.data())
 def test_appended_and_taken_rows_are_the_same_rows(table, data) -> None:
     keys, rows = table
@@ -115,6 +116,7 @@ def test_appended_and_taken_rows_are_the_same_rows(table, data) -> None:
     assert [appended.take(mask).row(index) for index in range(len(rows[::2]))] == rows[::2]
 
 
+@settings(deadline=None)
 @given(tables_and_filters(), st.data())
 def test_filters_of_appended_and_taken_rows_are_exact(case, data) -> None:
     """Readings kept by one version of a column must not be wrong for the next."""
@@ -154,6 +156,7 @@ def test_memory_is_codes_and_distinct_texts() -> None:
     assert 100_000 <= columns.memory_bytes() <= 101_000
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=4), unique=True), st.text(max_size=4))
 def test_dictionary_finds_texts_in_code_point_order(texts: list[str], probe: str) -> None:
     ordered = sorted(texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hms_cache.expressions import (
@@ -168,12 +168,14 @@ def test_many_threads_parse_at_once() -> None:
         assert list(pool.map(lambda text: parse_filter(text + " "), texts)) == expected
 
 
+@settings(deadline=None)
 @given(tables_and_filters(max_rows=0))
 def test_printed_trees_are_parsed_back(case) -> None:
     _, _, tree = case
     assert parse_filter(text_of(tree)) == tree
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab1 =<>!()'\"`\\,-.%andotriNLIKEbew\n", max_size=60))
 def test_no_text_does_worse_than_a_filter_error(text: str) -> None:
     try:

@@ -247,6 +247,7 @@ EXPRESSIONS = [expression for _, expression, _, _ in SAMPLES] + [
 ]
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_random_bytes_are_unknown_or_a_tree(data: bytes) -> None:
     parse_expression(data).bind(T_KEYS)
@@ -255,7 +256,7 @@ def test_random_bytes_are_unknown_or_a_tree(data: bytes) -> None:
 CHANGES = st.lists(st.tuples(st.integers(0), st.integers(0, 255)), max_size=4)
 
 
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)
 @given(st.sampled_from(EXPRESSIONS), st.integers(0), CHANGES)
 def test_changed_bytes_never_do_worse_than_unknown(expression: bytes, cut: int, changes: list[tuple[int, int]]) -> None:
     data = bytearray(expression)

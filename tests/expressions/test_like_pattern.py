@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hms_cache.expressions.like_pattern import expression_pattern, filter_pattern, sql_pattern
@@ -49,6 +49,7 @@ def test_the_three_languages_differ() -> None:
     assert filter_pattern("20.*").prefix == "20"
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab%_.*\\", max_size=8), st.text(alphabet="ab%_.*\\", max_size=8))
 def test_matching_equals_the_plain_matcher(pattern: str, text: str) -> None:
     compiled = filter_pattern(pattern)
