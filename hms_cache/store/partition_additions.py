@@ -82,7 +82,7 @@ def add_partitions(
     """
     table = row.table
     names = check_partitions(context, table, partitions)
-    existing = {name for _, name in partitions_by_name(transaction.connection, partitioned(row), names)}
+    existing = existing_names(transaction.connection, partitioned(row), names)
     new: dict[str, Partition] = {}
     for name, partition in zip(names, partitions, strict=True):
         if name in existing:
@@ -100,6 +100,24 @@ def add_partitions(
     for event in context.messages.build_add_partitions(table, added):
         transaction.append_event(event)
     return added
+
+
+def existing_names(connection: Connection, table: PartitionedTable, names: Sequence[str]) -> set[str]:
+    """Those of the names that partitions have.
+
+    Raises AlreadyExistsException where the database does not tell two names apart that differ: MySQL ignores blanks at
+    the end of texts.
+    """
+    found = {name for _, name in partitions_by_name(connection, table, names, is_exact=False)}
+    confused = sorted(found.difference(names))
+    if connection.dialect.name in ("mysql", "mariadb"):
+        seen: dict[str, str] = {}
+        confused += [name for name in names if seen.setdefault(name.rstrip(" "), name) != name]
+    if confused:
+        raise AlreadyExistsException(
+            f"Partition already exists: the database does not distinguish {confused[0]!r} from another partition name"
+        )
+    return found
 
 
 def check_partitions(context: StoreContext, table: Table, partitions: Sequence[Partition]) -> list[str]:

@@ -121,7 +121,8 @@ def rename_partition(
     stored = _read_stored(context, transaction, row, [old_name])
     if old_name not in stored:
         raise InvalidOperationException("Unable to rename partition because old partition does not exist")
-    if partitions_by_name(transaction.connection, partitioned(row), [new_name]):
+    same = partitions_by_name(transaction.connection, partitioned(row), [new_name], is_exact=False)
+    if any(part_id != stored[old_name].part_id or name == old_name == new_name for part_id, name in same):
         raise InvalidOperationException(
             f"Partition already exists:{table.dbName}.{table.tableName}.[{', '.join(partition.values)}]"
         )

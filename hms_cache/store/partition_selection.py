@@ -6,12 +6,13 @@ and is then decided exactly on the partition names, whose texts are the values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, select
+from sqlalchemy.exc import OperationalError
 
 from hms_cache.expressions import (
     Bound,
@@ -112,7 +113,7 @@ def find_partitioned_table(connection: Connection, catalog: str, database: str, 
         "database": normalize_identifier(database),
         "table": normalize_identifier(table),
     }
-    rows = connection.execute(_TABLE, names).all()
+    rows = comparable_rows(connection, _TABLE, names)
     if not rows:
         raise NoSuchObjectException(f"{qualified(*names.values())} table not found")
     first = rows[0]
@@ -234,8 +235,48 @@ def values_with_empty(values: list[str], empty: dict[int, str] | None) -> list[s
     return values
 
 
+_UNCOMPARABLE = frozenset({1267, 1270, 1271})
+"""MySQL's codes for a comparison of texts whose character sets do not go together."""
+
+
+def comparable_rows(
+    connection: Connection, statement: Select[Any], parameters: Mapping[str, Any]
+) -> Sequence[Row[Any]]:
+    """The rows of a statement that compares stored texts with given ones.
+
+    None where the given text cannot be in the column at all: Hive's own MySQL schema keeps names in latin1, and MySQL
+    answers a comparison with other text with an error.
+    """
+    try:
+        return connection.execute(statement, dict(parameters)).all()
+    except OperationalError as error:
+        code = getattr(error.orig, "args", (None,))[0]
+        if connection.dialect.name in ("mysql", "mariadb") and code in _UNCOMPARABLE:
+            return []
+        raise
+
+
 def _pairs(connection: Connection, statement: Select[Any], parameters: dict[str, Any]) -> list[tuple[int, str]]:
-    return [(row[0], row[1]) for row in connection.execute(statement, parameters)]
+    return [(row[0], row[1]) for row in comparable_rows(connection, statement, parameters)]
+
+
+def _is_latin(text: str) -> bool:
+    try:
+        text.encode("latin-1")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def batches_of_texts(connection: Connection, texts: Iterable[str], size: int) -> Iterator[list[str]]:
+    """The texts in lists for `comparable_rows`; on MySQL those beyond latin1 come apart, lest they hide the others."""
+    ordered = sorted(texts)
+    groups = [ordered]
+    if connection.dialect.name in ("mysql", "mariadb") and not all(text.isascii() for text in ordered):
+        groups = [[text for text in ordered if _is_latin(text)], [text for text in ordered if not _is_latin(text)]]
+    for group in groups:
+        for start in range(0, len(group), size):
+            yield group[start : start + size]
 
 
 def _candidates(
@@ -270,18 +311,23 @@ def name_of_values(table: PartitionedTable, values: Sequence[str]) -> str:
     return make_partition_name(table.key_names, values)
 
 
-def partitions_by_name(connection: Connection, table: PartitionedTable, names: Iterable[str]) -> list[tuple[int, str]]:
-    """(id, name) of those among the names that exist, each once."""
-    wanted = dict.fromkeys(names)
+def partitions_by_name(
+    connection: Connection, table: PartitionedTable, names: Iterable[str], *, is_exact: bool = True
+) -> list[tuple[int, str]]:
+    """(id, name) of those among the names that exist, each once.
+
+    Not `is_exact`: also those that only the database takes for equal, as MySQL does with blanks at the end.
+    """
+    wanted = frozenset(names)
     if len(wanted) > MOST_LISTED:
-        return [pair for pair in all_names(connection, table) if pair[1] in wanted]
-    listed = list(wanted)
+        without_blanks = frozenset() if is_exact else {name.rstrip(" ") for name in wanted}
+        return [
+            pair for pair in all_names(connection, table) if pair[1] in wanted or pair[1].rstrip(" ") in without_blanks
+        ]
     found: list[tuple[int, str]] = []
-    for start in range(0, len(listed), NAMES_IN_A_STATEMENT):
-        batch = listed[start : start + NAMES_IN_A_STATEMENT]
+    for batch in batches_of_texts(connection, wanted, NAMES_IN_A_STATEMENT):
         pairs = _pairs(connection, _LISTED_NAMES, {"table_id": table.table_id, "names": batch})
-        # equal to the database may still differ, by trailing blanks
-        found.extend(pair for pair in pairs if pair[1] in wanted)
+        found.extend(pair for pair in pairs if pair[1] in wanted or not is_exact)
     return found
 
 

@@ -10,10 +10,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, bindparam, select
 
-from hms_cache.store.bulk_writes import batches
 from hms_cache.store.context import StoreContext
 from hms_cache.store.parameters import COLUMN_STATS_ACCURATE
-from hms_cache.store.partition_selection import MOST_LISTED, NAMES_IN_A_STATEMENT, PartitionedTable
+from hms_cache.store.partition_selection import (
+    MOST_LISTED,
+    NAMES_IN_A_STATEMENT,
+    PartitionedTable,
+    batches_of_texts,
+    comparable_rows,
+)
 from hms_cache.store.schema import PART_COL_STATS, PARTITION_PARAMS, PARTITIONS, TAB_COL_STATS
 from hms_cache.store.schema.features import SchemaFeatures
 from hms_cache.store.statistics_rows import LAST_ANALYZED, ROW_WIDTH, statistics_columns, statistics_of_row
@@ -74,9 +79,10 @@ class StatisticsReader:
         runs = [parameters]
         if len(wanted) <= MOST_LISTED:
             statement = statement.where(PARTITIONS.c.PART_NAME.in_(bindparam("names", expanding=True)))
-            runs = [{**parameters, "names": list(some)} for some in batches(sorted(wanted), NAMES_IN_A_STATEMENT)]
+            batches = batches_of_texts(self._connection, wanted, NAMES_IN_A_STATEMENT)
+            runs = [{**parameters, "names": some} for some in batches]
         for run in runs:
-            for row in self._connection.execute(statement, run):
+            for row in comparable_rows(self._connection, statement, run):
                 name = row[ROW_WIDTH]
                 statistics = statistics_of_row(row)
                 if name in wanted and statistics is not None:
@@ -120,16 +126,15 @@ def partitions_with_valid_statistics(
 ) -> set[str]:
     """Those of the named partitions whose statistics may be used by a reader with this snapshot."""
     wanted = set(names)
-    statement, runs = _CLAIMS, [{"table_id": table.table_id}]
+    statement = _CLAIMS
+    runs: list[dict[str, Any]] = [{"table_id": table.table_id}]
     if len(wanted) <= MOST_LISTED:
         statement = _CLAIMS_OF_NAMES
-        runs = [
-            {"table_id": table.table_id, "names": list(some)}  # type: ignore[dict-item]
-            for some in batches(sorted(wanted), NAMES_IN_A_STATEMENT)
-        ]
+        batches = batches_of_texts(connection, wanted, NAMES_IN_A_STATEMENT)
+        runs = [{"table_id": table.table_id, "names": some} for some in batches]
     valid = set()
     for run in runs:
-        for name, write_id, claim in connection.execute(statement, run):
+        for name, write_id, claim in comparable_rows(connection, statement, run):
             parameters = {} if claim is None else {COLUMN_STATS_ACCURATE: claim}
             if name in wanted and are_statistics_valid(parameters, write_id, valid_write_ids):
                 valid.add(name)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection, column, insert, table
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DataError, IntegrityError
 from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_after_delay, wait_random_exponential
 
 from hms_cache.store import schema
@@ -24,6 +24,7 @@ from hms_cache.store.errors import CommitOutcomeUnknown, DatabaseUnavailable, Re
 from hms_cache.store.events import EventRow
 from hms_cache.store.schema.features import read_features
 from hms_cache.store.sequences import NOTIFICATION_LOG, IdBlocks, take_ids
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 T = TypeVar("T")
 
@@ -161,6 +162,7 @@ def run_write(database: Database, work: Callable[[WriteTransaction], T], *, ids:
 
     :param ids: how many new ids of which model classes the work will take, by its own knowledge. They are reserved
         before its connection is taken. Without it the first run finds out, unless there are enough at hand.
+    :raises MetaException: a value does not fit its column.
     :raises CommitOutcomeUnknown: the connection broke while COMMIT was under way; never run again.
     :raises RetryableConflict: lost to another transaction each time.
     :raises DatabaseUnavailable: no connection came free, or the database is gone.
@@ -173,6 +175,9 @@ def run_write(database: Database, work: Callable[[WriteTransaction], T], *, ids:
             result: T = attempts(_write_once, database, work, wanted)
         except NeedMoreIds as need:
             wanted[need.model] = need.count
+        except DataError as error:
+            # A value that the column cannot hold: too long, out of range, of another character set.
+            raise MetaException(f"The database refuses a value: {error.orig}") from error
         else:
             return result
 

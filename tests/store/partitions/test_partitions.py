@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -360,3 +361,72 @@ def test_whitelisted_values(sqlite_database: Database, tmp_path: Path) -> None:
     strict.partitions.add_partitions(*T, [partition("a", "1")])
     with pytest.raises(MetaException, match=r"Partition value 'A,' contains a character not matched by whitelist"):
         strict.partitions.add_partitions(*T, [partition("A,", "1")])
+
+
+@pytest.mark.parametrize("database_kind", ["mariadb"])
+def test_names_that_mysql_takes_for_equal(catalog: PartitionCatalog) -> None:
+    catalog.create_table(keys=[("k", "string")])
+    catalog.partitions.add_partitions(*T, [partition("a")])
+    text = "the database does not distinguish 'k=a' from another partition name"
+    with pytest.raises(AlreadyExistsException, match=text):
+        catalog.partitions.add_partitions(*T, [partition("a ")], if_not_exists=True)
+    with pytest.raises(AlreadyExistsException, match="does not distinguish 'k=b '"):
+        catalog.partitions.add_partitions(*T, [partition("b"), partition("b ")])
+    assert catalog.partitions.get_partitions(*T, ByValues(("a ",))).partitions == []
+    catalog.partitions.rename_partition(*T, ["a"], partition("a "))
+    assert catalog.partitions.get_partition_names(*T, AllPartitions()) == ["k=a "]
+
+
+@pytest.mark.parametrize("database_kind", ["mariadb", "postgresql"])
+def test_values_that_the_database_cannot_hold(catalog: PartitionCatalog) -> None:
+    catalog.create_table()
+    with pytest.raises(MetaException, match="The database refuses a value"):
+        catalog.partitions.add_partitions(*T, [partition("x", "0", parameters={"k" * 300: "v"})])
+    assert catalog.rows(PARTITIONS) == []
+    assert not Path(catalog.root, "d.db/t/dt=x/hr=0").exists()
+
+
+@pytest.mark.parametrize("database_kind", ["mariadb"])
+def test_texts_beyond_the_character_set_of_hives_own_schema(catalog: PartitionCatalog) -> None:
+    """Hive's MySQL script makes names latin1, where a comparison with other text is an error."""
+    catalog.create_table(keys=[("k", "string")])
+    catalog.partitions.add_partitions(*T, [partition("a"), partition("é")])
+    narrow = "VARCHAR(767) CHARACTER SET latin1 COLLATE latin1_bin"
+    with catalog.database.checking() as connection:
+        connection.exec_driver_sql(f"ALTER TABLE PARTITIONS MODIFY PART_NAME {narrow}")
+    try:
+        found = catalog.partitions.get_partition_names(*T, ByNames(("k=日", "k=a", "k=é")))
+        assert found == ["k=a", "k=é"]
+        assert catalog.partitions.get_partition_names(*T, ByPartialValues(("日",))) == []
+        with pytest.raises(NoSuchObjectException):
+            catalog.partitions.get_partition(*T, ["日"])
+        with pytest.raises(MetaException, match="The database refuses a value"):
+            catalog.partitions.add_partitions(*T, [partition("日")])
+    finally:
+        with catalog.database.checking() as connection:
+            wide = "VARCHAR(767) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin"
+            connection.exec_driver_sql(f"ALTER TABLE PARTITIONS MODIFY PART_NAME {wide}")
+
+
+def test_two_writers_of_one_partition(catalog: PartitionCatalog) -> None:
+    """The one who comes second finds the partition, whoever wins the race."""
+    catalog.create_table()
+    outcomes: list[str] = []
+    start = threading.Barrier(4, timeout=30)
+
+    def write(number: int) -> None:
+        start.wait()
+        try:
+            catalog.partitions.add_partitions(*T, [partition("a", "0"), partition(f"own{number}", "0")])
+            outcomes.append("added")
+        except AlreadyExistsException:
+            outcomes.append("exists")
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(outcomes) == ["added", "exists", "exists", "exists"]
+    assert len(catalog.rows(PARTITIONS)) == 2
+    assert catalog.events() == [("ADD_PARTITION", "t")]
