@@ -219,7 +219,6 @@ class SharedCache:
                 self._remove_facet(entry, Facet.TABLE)  # the next read takes its tag from the database
             for load in self.loads:
                 load.effects.append((event.event_id, Facet.TABLE, Action.DROP_IF_TRANSACTIONAL, ()))
-            return
         for table in change.unknown:
             self._drop(event.event_id, table, Facet.TABLE)
         for table, raised in change.raised.items():

@@ -52,7 +52,7 @@ steps = st.lists(st.tuples(st.integers(0, 1), changes, st.integers(0, 1)), min_s
 
 
 def apply(store: RawStore, change: Change) -> None:
-    """Makes one change; one that cannot be made (no such table, …) is refused by Hive's exceptions and changes nothing."""
+    """Makes one change; one that cannot be made (no such table, …) is refused with Hive's exceptions."""
     kind, *arguments = change
     with contextlib.suppress(
         ttypes.MetaException,
