@@ -48,9 +48,10 @@ soak: test-packages $(VENV)/.installed-test  ## the long tests: SOAK=long (defau
 bench: $(VENV)/.installed-test  ## load a catalog into a metastore and measure its calls
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
-generate: $(VENV)/.installed-test  ## write what is generated: hms_cache/thrift_gen/, docs/configuration.md, conf/hms-cache.toml
+generate: $(VENV)/.installed-test  ## write what is generated: thrift_gen/, docs/configuration.md, docs/metrics.md, conf/hms-cache.toml
 	$(BIN)/python tools/generate_thrift.py
 	$(BIN)/python -m hms_cache.config.reference
+	$(BIN)/python -m hms_cache.metrics.reference
 
 clean:  ## remove .venv and what tools leave behind
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

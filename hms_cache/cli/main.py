@@ -12,6 +12,7 @@ import click
 
 from hms_cache.cli.config import config
 from hms_cache.cli.demo.command import demo
+from hms_cache.cli.management import events, status
 from hms_cache.cli.schema import schema
 from hms_cache.cli.serve import serve
 from hms_cache.cli.version import program_version, version
@@ -24,7 +25,7 @@ def commands() -> None:
     """A Hive Metastore whose cache is never wrong."""
 
 
-for _command in (serve, schema, config, demo, version):
+for _command in (serve, schema, config, status, events, demo, version):
     commands.add_command(_command)
 
 

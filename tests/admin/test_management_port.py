@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -178,3 +180,33 @@ def test_a_chosen_port_that_is_taken_is_refused_and_the_default_one_gives_way(ru
 def test_the_management_port_may_not_be_the_clients_port() -> None:
     with pytest.raises(ConfigurationError, match=r"admin\.port must differ"):
         load(command_line={"admin.port": 9083}, environment={})
+
+
+def test_the_command_line_asks_and_commands_a_running_server(running: Running, tmp_path: Path) -> None:
+    assert running.service.management_address is not None
+    host, port = running.service.management_address
+    where = ("--management", f"http://{host}:{port}")
+
+    def hms_cache(*arguments: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", "from hms_cache.cli.main import main; main()", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=tmp_path,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    running.client.get_all_databases()
+    status, text = hms_cache("status", *where)
+    assert status == 0
+    assert "ACTIVE" in text and "get_all_databases" in text
+    assert json.loads(hms_cache("status", "--json", *where)[1])["events"]["status"] == "ACTIVE"
+    commanded = ("--token-file", str(tmp_path / "token"))
+    assert hms_cache("events", "pause", *where, *commanded) == (0, "PAUSED: paused by an operator\n")
+    refused, text = hms_cache("events", "pause", *where, *commanded)
+    assert refused == 1 and "cannot pause" in text and "Traceback" not in text
+    assert hms_cache("events", "seek", "0", *where, *commanded)[0] == 0
+    assert hms_cache("events", "resync", *where, *commanded)[0] == 0
+    nobody, text = hms_cache("status", "--management", "http://127.0.0.1:1")
+    assert nobody == 1 and "no answer from" in text
