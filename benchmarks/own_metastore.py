@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,11 +26,9 @@ class OwnMetastore:
 
     def start(self) -> str:
         """Starts it and waits for its `ready` line; HOST:PORT. Raises RuntimeError when it ends before."""
-        import os
-
         self._directory.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, **{f"HMS_CACHE__{k.upper()}": v for k, v in self._settings.items()}}
-        command = [sys.executable, "-m", "hms_cache.cli.main", "serve", "--port", "0", "--database", self._url]
+        command = [str(Path(sys.executable).with_name("hms-cache")), "serve", "--port", "0", "--database", self._url]
         log = (self._directory / "hms-cache.log").open("w")
         self._process = subprocess.Popen(
             [*command, "--warehouse", str(self._directory / "warehouse")],
@@ -45,7 +44,8 @@ class OwnMetastore:
             if line.startswith("ready thrift://"):
                 self.address = line.split("//", 1)[1].strip()
                 return self.address
-        raise RuntimeError(f"the server ended: see {self._directory / 'hms-cache.log'}")
+        tail = (self._directory / "hms-cache.log").read_text()[-2000:]
+        raise RuntimeError(f"the server ended: {tail}")
 
     def stop(self) -> None:
         """Ends the process with SIGTERM."""
