@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -175,6 +177,19 @@ def test_a_chosen_port_that_is_taken_is_refused_and_the_default_one_gives_way(ru
     (tmp_path / "other").mkdir()
     with pytest.raises(StartupError, match="management port"):
         Running(tmp_path / "other", admin__port=running.service.management_address[1])
+    (tmp_path / "third").mkdir()
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):  # somebody else's server has it already: as good
+            taken.bind(("127.0.0.1", 9085))
+            taken.listen()
+        server = Running(tmp_path / "third", admin__port=None)
+        try:
+            assert server.service.management_address is not None
+            assert server.service.management_address[1] != 9085
+            assert server.ask("/livez")[0] == 200
+        finally:
+            server.close()
 
 
 def test_the_management_port_may_not_be_the_clients_port() -> None:
