@@ -150,6 +150,17 @@ class TransactionMachine(RuleBasedStateMachine):
         txn.written.setdefault((table, partition), set()).add(letter[operation])
         return self.expect_lock(txn_id, one)
 
+    @rule(target=txns, operation=operations)
+    def open_and_write(self, operation: int) -> object:
+        """What most transactions do, so that enough of them meet."""
+        txn_id = self.client.open()
+        self.model[txn_id] = ModelTxn(
+            txn_id, self.client.snapshot(txn_id), frozenset(self.committed), heartbeat_ms=self.now_ms
+        )
+        self.allocate(txn_id, "t")
+        self.lock_to_write(txn_id, "t", None, operation, LockType.SHARED_WRITE)
+        return txn_id
+
     @rule(target=locks, table=st.none() | tables, lock_type=lock_types)
     def lock_alone(self, table: str | None, lock_type: int) -> object:
         return self.expect_lock(None, component(lock_type, None if table is None else self.prefix + table))
