@@ -131,6 +131,20 @@ def partition(of: ttypes.Table, values: tuple[str, ...], **parameters: str) -> t
     )
 
 
+def create_database(store: RawStore, name: str, **parameters: str) -> None:
+    """An ordinary database."""
+    store.create_database(
+        ttypes.Database(name=name, catalogName=CATALOG, description="d", parameters=dict(parameters), ownerName="o")
+    )
+
+
+def changed_table(store: RawStore, database: str, name: str, **parameters: str) -> ttypes.Table:
+    """The table as it is, with these parameters."""
+    changed = copy.deepcopy(store.get_table(CATALOG, database, name))
+    changed.parameters = {**(changed.parameters or {}), **parameters}
+    return changed
+
+
 def encoded(ask: Callable[[], Any]) -> Any:
     """An answer as bytes, or the exception's type and text: what two stores must agree on."""
     try:

@@ -1,0 +1,247 @@
+"""Every cell of (poller status × max_staleness): what reads do there, on a clock that only the test moves."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hms_cache.cache.assembly import CacheOptions
+from hms_cache.cache.freshness import Freshness
+from hms_cache.cache.position_check import CheckResult, PositionCheck
+from hms_cache.cache.reasons import Reason
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.notifications.poller_status import PollerStatus
+from hms_cache.store.database import Database
+from tests.cache.world import CATALOG, Server, changed_table, create_database, table
+from tests.manual_clock import ManualClock
+
+INF = float("inf")
+HALF_A_SECOND = 0.5
+SETTINGS = {"0": 0.0, "500ms": HALF_A_SECOND, "inf": INF}
+
+BRINGS: dict[PollerStatus, Callable[[Server], object]] = {
+    PollerStatus.ACTIVE: lambda server: None,
+    PollerStatus.PAUSED: lambda server: server.poller.pause(),
+    PollerStatus.NEEDS_RESYNC: lambda server: server.poller.resync("for the test"),
+    PollerStatus.ERROR: lambda server: server.poller.fail("for the test"),
+    PollerStatus.STOPPED: lambda server: server.poller.stop(),
+    PollerStatus.DISABLED: lambda server: server.poller.disable(),
+}
+
+STORE = (Reason.BEHIND_EVENTS, "new", 0)
+CELLS: dict[tuple[PollerStatus, str, str], tuple[Reason, str, int]] = {
+    # (status, max_staleness, what happened) → (why it was answered so, which version of the table, position checks)
+    (PollerStatus.ACTIVE, "0", "nothing"): (Reason.HIT, "old", 1),
+    (PollerStatus.ACTIVE, "0", "written elsewhere"): (Reason.MISS, "new", 1),
+    (PollerStatus.ACTIVE, "0", "written here"): (Reason.MISS, "new", 1),
+    (PollerStatus.ACTIVE, "0", "written elsewhere, time passed"): (Reason.MISS, "new", 1),
+    (PollerStatus.ACTIVE, "500ms", "nothing"): (Reason.HIT, "old", 0),
+    (PollerStatus.ACTIVE, "500ms", "written elsewhere"): (Reason.HIT, "old", 0),
+    (PollerStatus.ACTIVE, "500ms", "written here"): (Reason.MISS, "new", 1),
+    (PollerStatus.ACTIVE, "500ms", "written elsewhere, time passed"): (Reason.MISS, "new", 1),
+    (PollerStatus.ACTIVE, "inf", "nothing"): (Reason.HIT, "old", 0),
+    (PollerStatus.ACTIVE, "inf", "written elsewhere"): (Reason.HIT, "old", 0),
+    (PollerStatus.ACTIVE, "inf", "written here"): (Reason.MISS, "new", 0),
+    (PollerStatus.ACTIVE, "inf", "written elsewhere, time passed"): (Reason.HIT, "old", 0),
+    # A paused poller proves no history (P7), so it serves nobody who wants a proof.
+    (PollerStatus.PAUSED, "inf", "nothing"): (Reason.HIT, "old", 0),
+    (PollerStatus.PAUSED, "inf", "written elsewhere"): (Reason.HIT, "old", 0),
+    (PollerStatus.PAUSED, "inf", "written elsewhere, time passed"): (Reason.HIT, "old", 0),
+}
+SITUATIONS = ("nothing", "written elsewhere", "written here", "written elsewhere, time passed")
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def servers(sqlite_database: Database, tmp_path: Path, clock: ManualClock) -> Iterator[Callable[..., Server]]:
+    """Makes servers on one database and one clock; closed, and their caches checked, at the end."""
+    url = sqlite_database.url.render_as_string(hide_password=False)
+    with contextlib.ExitStack() as stack:
+
+        def make(options: CacheOptions | None = None) -> Server:
+            server = Server(url, tmp_path / "warehouse", options or CacheOptions(), clock)
+            stack.callback(server.close)
+            return server
+
+        yield make
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("status", PollerStatus)
+def test_what_a_read_does(
+    status: PollerStatus, setting: str, situation: str, servers: Callable[..., Server], clock: ManualClock
+) -> None:
+    server, elsewhere = servers(CacheOptions(max_staleness_s=SETTINGS[setting])), servers()
+    create_database(server.store, "d")
+    server.store.create_table(table("d", "t", version="old"))
+    assert server.store.get_table(CATALOG, "d", "t").parameters["version"] == "old"
+    clock.advance(0.001)
+    server.store.get_table(CATALOG, "d", "t")  # proven current now, at every setting
+    BRINGS[status](server)
+    assert server.poller.status is status
+    server.reasons()
+    checks = server.cache.check.checks
+
+    if situation != "nothing":
+        writer = server if situation == "written here" else elsewhere
+        writer.objects.alter_table(CATALOG, "d", "t", changed_table(writer.objects, "d", "t", version="new"))
+    if situation.endswith("time passed"):
+        clock.advance(HALF_A_SECOND + 0.001)
+
+    found = server.store.get_table(CATALOG, "d", "t").parameters["version"]
+    reason, version, asked = CELLS.get((status, setting, situation), STORE)
+    assert server.reasons() == [reason]
+    assert found == ("old" if situation == "nothing" else version)
+    assert server.cache.check.checks - checks == asked
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("status", PollerStatus)
+def test_what_the_event_loop_may_send(
+    status: PollerStatus, setting: str, servers: Callable[..., Server], clock: ManualClock
+) -> None:
+    """`accept` and `is_recent`, the ways of requests that are answered from their bytes."""
+    server = servers(CacheOptions(max_staleness_s=SETTINGS[setting]))
+    create_database(server.store, "d")
+    server.store.get_database(CATALOG, "d")
+    BRINGS[status](server)
+    freshness, position = server.cache.freshness, server.cache.shared.position
+    serves = status is PollerStatus.ACTIVE or (status is PollerStatus.PAUSED and setting == "inf")
+    assert freshness.accept(CheckResult(position, clock.monotonic_s())) is serves
+    assert not freshness.accept(CheckResult(position + 1, clock.monotonic_s())), "behind"
+    assert not freshness.accept(CheckResult(position - 1, clock.monotonic_s())), "another history"
+    freshness.raise_floor(position + 1)
+    assert not freshness.accept(CheckResult(position, clock.monotonic_s())), "below an own write"
+    assert not freshness.is_recent(), "below an own write"
+
+
+# Ages, floors, histories: `Freshness` alone
+
+
+class Follower:
+    """Follows when it is asked to, as far as `reaches`."""
+
+    def __init__(self) -> None:
+        self.status = PollerStatus.ACTIVE
+        self.asked: list[int] = []
+        self.reaches = 10**9
+        self.cache = SharedCache(10**6)
+        self.cache.reset("start", 10)
+
+    def ensure_applied(self, position: int, timeout_s: float) -> bool:
+        self.asked.append(position)
+        if position > self.reaches:
+            return False
+        self.cache.apply([], max(position, self.cache.position))
+        return True
+
+
+class Fixture:
+    """A database at `position`; the question takes `takes_s` to come back, after `meanwhile` was done."""
+
+    def __init__(self, max_staleness_s: float) -> None:
+        self.clock = ManualClock()
+        self.follower = Follower()
+        self.cache = self.follower.cache
+        self.position = 10
+        self.takes_s = 0.0
+        self.meanwhile: Callable[[], object] = lambda: None
+        self.check = PositionCheck(self._read, self.clock)
+        self.freshness = Freshness(self.cache, self.check, self.follower, self.clock, max_staleness_s)
+
+    def _read(self) -> int:
+        position = self.position
+        self.clock.advance(self.takes_s)
+        self.meanwhile()
+        return position
+
+
+def test_an_age_counts_from_the_sending_of_the_question_that_proved_it() -> None:
+    fixture = Fixture(HALF_A_SECOND)
+    fixture.takes_s = 0.4
+    assert fixture.freshness.ensure()
+    fixture.clock.advance(0.1)
+    assert fixture.freshness.is_recent(), "0.5 s after the question was sent"
+    fixture.clock.advance(0.001)
+    assert not fixture.freshness.is_recent(), "0.501 s after the question was sent, 0.101 s after its answer"
+
+
+def test_a_check_that_finds_memory_behind_proves_nothing_until_it_is_caught_up() -> None:
+    fixture = Fixture(HALF_A_SECOND)
+    assert fixture.freshness.ensure()
+    fixture.clock.advance(1)
+    fixture.position, fixture.follower.reaches = 12, 11
+    assert not fixture.freshness.ensure()
+    assert not fixture.freshness.is_recent()
+    fixture.follower.reaches = 12
+    assert fixture.freshness.ensure()
+    assert fixture.freshness.is_recent()
+    assert fixture.cache.position == 12
+
+
+def test_an_old_proof_is_not_replaced_by_an_older_one() -> None:
+    fixture = Fixture(HALF_A_SECOND)
+    assert fixture.freshness.ensure()
+    now_s = fixture.clock.monotonic_s()
+    assert fixture.freshness.accept(CheckResult(10, now_s - 100))
+    assert fixture.freshness.is_recent()
+
+
+def test_events_applied_while_a_check_is_on_its_way_are_no_other_history() -> None:
+    fixture = Fixture(0)
+    fixture.meanwhile = lambda: fixture.cache.apply([], 11)
+    assert fixture.freshness.ensure()
+    assert fixture.follower.asked == []
+
+
+def test_a_database_that_knows_less_than_was_applied_makes_the_poller_look() -> None:
+    fixture = Fixture(0)
+    fixture.position = 9
+    assert not fixture.freshness.ensure()
+    assert fixture.follower.asked == [11], "a step beyond what is applied"
+
+
+def test_a_check_sent_before_a_reset_proves_nothing_after_it() -> None:
+    fixture = Fixture(HALF_A_SECOND)
+    fixture.meanwhile = lambda: fixture.cache.reset("another history", 10)
+    assert not fixture.freshness.ensure()
+    assert not fixture.freshness.is_recent()
+
+
+@pytest.mark.parametrize("max_staleness_s", SETTINGS.values(), ids=SETTINGS)
+def test_a_floor_ends_with_its_history(max_staleness_s: float) -> None:
+    """P7: after a database was restored to an older copy, own writes that it lost must not keep memory silent."""
+    fixture = Fixture(max_staleness_s)
+    fixture.freshness.raise_floor(1000)
+    fixture.follower.reaches = 900
+    assert not fixture.freshness.ensure()
+    fixture.cache.reset("restored", 800)
+    fixture.position = 801  # a write that was acknowledged while the poller read where the log ends
+    fixture.clock.advance(0.001)
+    assert fixture.freshness.ensure()
+    assert fixture.freshness.floor == -1
+    assert fixture.cache.position == 801, "the first read after a reset asks, at every setting"
+    assert fixture.check.checks == 1 + (max_staleness_s != INF)
+
+
+def test_a_read_that_the_store_answered_makes_the_next_one_ask() -> None:
+    for max_staleness_s in (HALF_A_SECOND, INF):
+        fixture = Fixture(max_staleness_s)
+        assert fixture.freshness.ensure()
+        before = fixture.check.checks
+        assert fixture.freshness.is_recent()
+        fixture.clock.advance(0.001)
+        fixture.freshness.require_check()
+        assert not fixture.freshness.is_recent()
+        fixture.clock.advance(0.001)
+        assert fixture.freshness.ensure()
+        assert fixture.check.checks == before + 1
+        assert fixture.freshness.is_recent(), "asked since"
