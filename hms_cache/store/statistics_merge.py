@@ -6,9 +6,10 @@ the merged sketches. Where partitions lack statistics, what is known is extrapol
 the request: along a line from the partition with the lowest value to that with the highest.
 
 Facts: `MetaStoreDirectSql.aggrStatsUseDB`, `LinearExtrapolatePartStatus`, `columnstats.aggr`, `columnstats.merge`
-(Hive 4.0.1). Different on purpose: decimals are exact where Hive's SQL rounds them to whole numbers on MySQL; the
-longest length is extrapolated from lengths where Hive's sketch way takes average ones; the answer carries the merged
-sketch where Hive's carries the first partition's; of several histograms the one over most values is answered, as it is.
+(Hive 4.0.1). Different on purpose: decimals are exact and compared as numbers, where Hive's SQL rounds them to whole
+numbers on MySQL and its other way compares their bytes; the longest length is extrapolated from lengths where Hive's
+sketch way takes average ones; the answer carries the merged sketch where Hive's carries the first partition's; of
+several histograms the one over most values is answered, as it is.
 """
 
 from __future__ import annotations
