@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.catalogs import CatalogStore
+from hms_cache.store.database import features_of
 from hms_cache.store.database_rows import read_catalog, read_database
 from hms_cache.store.databases import delete_database, insert_database
 from hms_cache.store.errors import RetryableConflict
@@ -138,13 +139,16 @@ def _insert_catalog(transaction: WriteTransaction, catalog: Catalog) -> None:
     try:
         transaction.connection.execute(
             insert(CTLGS).values(
-                {
-                    "CTLG_ID": transaction.id("MCatalog"),
-                    "NAME": catalog.name,
-                    "DESC": catalog.description,
-                    "LOCATION_URI": catalog.locationUri,
-                    "CREATE_TIME": catalog.createTime,
-                }
+                features_of(transaction.connection).writable(
+                    CTLGS,
+                    {
+                        "CTLG_ID": transaction.id("MCatalog"),
+                        "NAME": catalog.name,
+                        "DESC": catalog.description,
+                        "LOCATION_URI": catalog.locationUri,
+                        "CREATE_TIME": catalog.createTime,
+                    },
+                )
             )
         )
     except IntegrityError as error:

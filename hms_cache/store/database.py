@@ -43,6 +43,9 @@ from hms_cache.store.events import CommitListener
 from hms_cache.store.schema.features import SchemaFeatures, read_features
 from hms_cache.store.sequences import IdBlocks
 
+#: Where a pooled connection keeps the `Database` it belongs to.
+_OWNER = "hms_cache.database"
+
 _TRANSACTION_CONTROL = frozenset({"BEGIN", "BEGIN IMMEDIATE"})
 
 #: Longest text that MySQL joins in a GROUP_CONCAT: ids of a million partitions. Its default is 1,024; what is longer
@@ -303,7 +306,8 @@ class Database:
         prepare = {"sqlite": self._prepare_sqlite, "mysql": self._prepare_mysql, "postgresql": self._prepare_postgresql}
         prepare_one = prepare[self.dialect]
 
-        def on_connect(dbapi_connection: Any, _record: Any) -> None:
+        def on_connect(dbapi_connection: Any, record: Any) -> None:
+            record.info[_OWNER] = self
             prepare_one(dbapi_connection, kind)
 
         return on_connect
@@ -342,6 +346,12 @@ class Database:
     def _count(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if statement not in _TRANSACTION_CONTROL:
             self.statements.add()
+
+
+def features_of(connection: Connection) -> SchemaFeatures:
+    """What the schema behind a connection of a `Database` has and lacks."""
+    database: Database = connection.info[_OWNER]
+    return database.features_with(connection)
 
 
 def _checked_out(engine: Engine) -> int:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, Row, Select, bindparam, select
 
+from hms_cache.store.database import features_of
 from hms_cache.store.schema import CTLGS, DATABASE_PARAMS, DBS
+from hms_cache.store.schema.features import SchemaFeatures
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Catalog,
     Database,
@@ -25,18 +28,28 @@ class DatabaseRow:
     database_id: int
 
 
-_DATABASE = (
-    select(DBS, DATABASE_PARAMS.c.PARAM_KEY, DATABASE_PARAMS.c.PARAM_VALUE)
-    .select_from(DBS.outerjoin(DATABASE_PARAMS, DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID))
-    .where(DBS.c.NAME == bindparam("database"), DBS.c.CTLG_NAME == bindparam("catalog"))
-)
+@lru_cache(maxsize=8)
+def _database_statement(missing_columns: frozenset[tuple[str, str]]) -> Select[Any]:
+    """For a schema that lacks these columns (3.1 has no types, connectors and creation times)."""
+    features = SchemaFeatures(None, missing_columns=missing_columns)
+    return (
+        select(
+            *(features.column(column) for column in DBS.c),
+            DATABASE_PARAMS.c.PARAM_KEY,
+            DATABASE_PARAMS.c.PARAM_VALUE,
+        )
+        .select_from(DBS.outerjoin(DATABASE_PARAMS, DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID))
+        .where(DBS.c.NAME == bindparam("database"), DBS.c.CTLG_NAME == bindparam("catalog"))
+    )
+
+
 _DATABASE_ID = select(DBS.c.DB_ID).where(DBS.c.NAME == bindparam("database"), DBS.c.CTLG_NAME == bindparam("catalog"))
-_CATALOG = select(CTLGS).where(CTLGS.c.NAME == bindparam("catalog"))
 
 
 def read_database(connection: Connection, catalog: str, database: str) -> DatabaseRow | None:
     """The database with this (normalized) name, in one statement."""
-    rows = connection.execute(_DATABASE, {"catalog": catalog, "database": database}).all()
+    statement = _database_statement(features_of(connection).missing_columns)
+    rows = connection.execute(statement, {"catalog": catalog, "database": database}).all()
     return DatabaseRow(_database(rows), rows[0].DB_ID) if rows else None
 
 
@@ -56,7 +69,9 @@ def require_database(connection: Connection, catalog: str, database: str) -> Dat
 
 def read_catalog(connection: Connection, catalog: str) -> Catalog | None:
     """The catalog with this (normalized) name."""
-    row = connection.execute(_CATALOG, {"catalog": catalog}).first()
+    features = features_of(connection)
+    columns = [features.column(column) for column in CTLGS.c]
+    row = connection.execute(select(*columns).where(CTLGS.c.NAME == catalog)).first()
     if row is None:
         return None
     return Catalog(name=row.NAME, description=row.DESC, locationUri=row.LOCATION_URI, createTime=row.CREATE_TIME)

@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.databases import DatabaseStore
+from hms_cache.store.database import features_of
 from hms_cache.store.database_rows import DatabaseRow, read_catalog, read_database, require_database
 from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.functions import drop_functions, read_functions
@@ -107,13 +108,16 @@ class Databases(DatabaseStore):
             update(DBS)
             .where(DBS.c.DB_ID == found.database_id)
             .values(
-                {
-                    "DESC": after.description,
-                    "DB_LOCATION_URI": after.locationUri,
-                    "DB_MANAGED_LOCATION_URI": after.managedLocationUri,
-                    "OWNER_NAME": after.ownerName,
-                    "OWNER_TYPE": _owner_type(after.ownerType),
-                }
+                features_of(transaction.connection).writable(
+                    DBS,
+                    {
+                        "DESC": after.description,
+                        "DB_LOCATION_URI": after.locationUri,
+                        "DB_MANAGED_LOCATION_URI": after.managedLocationUri,
+                        "OWNER_NAME": after.ownerName,
+                        "OWNER_TYPE": _owner_type(after.ownerType),
+                    },
+                )
             )
         )
         write_parameters(
@@ -146,23 +150,27 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
     database.privileges = None
     is_remote = database.type == DatabaseType.REMOTE
     database_id = transaction.id("MDatabase")
+    features = features_of(connection)
     try:
         connection.execute(
             insert(DBS).values(
-                {
-                    "DB_ID": database_id,
-                    "DESC": database.description,
-                    "DB_LOCATION_URI": database.locationUri,
-                    "DB_MANAGED_LOCATION_URI": database.managedLocationUri,
-                    "NAME": database.name,
-                    "OWNER_NAME": database.ownerName,
-                    "OWNER_TYPE": _owner_type(database.ownerType),
-                    "CTLG_NAME": database.catalogName,
-                    "CREATE_TIME": database.createTime,
-                    "TYPE": "REMOTE" if is_remote else "NATIVE",
-                    "DATACONNECTOR_NAME": database.connector_name if is_remote else None,
-                    "REMOTE_DBNAME": database.remote_dbname if is_remote else None,
-                }
+                features.writable(
+                    DBS,
+                    {
+                        "DB_ID": database_id,
+                        "DESC": database.description,
+                        "DB_LOCATION_URI": database.locationUri,
+                        "DB_MANAGED_LOCATION_URI": database.managedLocationUri,
+                        "NAME": database.name,
+                        "OWNER_NAME": database.ownerName,
+                        "OWNER_TYPE": _owner_type(database.ownerType),
+                        "CTLG_NAME": database.catalogName,
+                        "CREATE_TIME": database.createTime,
+                        "TYPE": "REMOTE" if is_remote else "NATIVE",
+                        "DATACONNECTOR_NAME": database.connector_name if is_remote else None,
+                        "REMOTE_DBNAME": database.remote_dbname if is_remote else None,
+                    },
+                )
             )
         )
     except IntegrityError as error:
@@ -189,8 +197,10 @@ def delete_database(
     functions = read_functions(connection, str(database.catalogName), str(database.name), None)
     drop_functions(context, transaction, functions)
     kept = drop_tables_of_database(context, transaction, database, database_id, delete_data=delete_data)
+    features = features_of(connection)
     for table in (DATABASE_PARAMS, DB_PRIVS, STORED_PROCS, PACKAGES):
-        connection.execute(delete(table).where(table.c.DB_ID == database_id))
+        if features.has(table):
+            connection.execute(delete(table).where(table.c.DB_ID == database_id))
     try:
         connection.execute(delete(DBS).where(DBS.c.DB_ID == database_id))
     except IntegrityError as error:
@@ -201,8 +211,9 @@ def delete_database(
 
 
 def _require_empty(connection: Connection, database: Database, database_id: int) -> None:
+    features = features_of(connection)
     for table, things in ((TBLS, "tables"), (FUNCS, "functions"), (STORED_PROCS, "stored procedures")):
-        if connection.execute(select(exists().where(table.c.DB_ID == database_id))).scalar():
+        if features.has(table) and connection.execute(select(exists().where(table.c.DB_ID == database_id))).scalar():
             raise InvalidOperationException(f"Database {database.name} is not empty. One or more {things} exist.")
 
 

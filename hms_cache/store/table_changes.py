@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.store.database import features_of
 from hms_cache.store.database_rows import DatabaseRow, read_database
 from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.names import normalize_identifier, table_directory_name
@@ -117,8 +118,6 @@ class TableChanges:
         new = copy.deepcopy(table)
         self._normalize(new, change)
         check_new_table(new, self._context.settings)
-        # Read on a connection of their own at the first use: before the transaction takes one.
-        _ = self._context.database.features
         run_write(
             self._context.database,
             # Each attempt begins with what the client sent.
@@ -370,7 +369,7 @@ def _follow_up(
     moved: tuple[Location, Location] | None,
 ) -> None:
     """Partitions and statistics."""
-    features = context.database.features
+    features = features_of(connection)
     is_partitioned = bool(row.table.partitionKeys)
     is_renamed = (row.table.dbName, row.table.tableName) != (new.dbName, new.tableName)
     if is_partitioned and moved is not None:
@@ -387,7 +386,8 @@ def _write_row(transaction: WriteTransaction, row: TableRow, new: Table, databas
     old = row.table
     values = {**table_values(new), "DB_ID": database_id}
     try:
-        connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(values))
+        writable = features_of(connection).writable(TBLS, values)
+        connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(writable))
     except IntegrityError as error:
         raise RetryableConflict(f"somebody else took the name {new.dbName}.{new.tableName}") from error
     write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, old.parameters, new.parameters)
@@ -422,5 +422,5 @@ def _rename_elsewhere(
             ObjectName(change.database, change.name),
             ObjectName(new.dbName, new.tableName),
             catalog=change.catalog,
-            has_min_history_write_id=context.database.features.has_min_history_write_id,
+            has_min_history_write_id=features_of(connection).has_min_history_write_id,
         )

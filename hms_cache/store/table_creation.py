@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.store.column_types import invalid_type
 from hms_cache.store.constraints import add_constraints_of_new_table
 from hms_cache.store.context import StoreContext
+from hms_cache.store.database import features_of
 from hms_cache.store.database_rows import DatabaseRow, require_database
 from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.names import DEFAULT_CATALOG, is_valid_name, normalize_identifier
@@ -206,7 +207,7 @@ def insert_table(transaction: WriteTransaction, table: Table, database_id: int) 
     table_id = transaction.id("MTable")
     values = {"TBL_ID": table_id, "DB_ID": database_id, "SD_ID": sd_id, **table_values(table)}
     try:
-        connection.execute(insert(TBLS).values(values))
+        connection.execute(insert(TBLS).values(features_of(connection).writable(TBLS, values)))
     except IntegrityError as error:
         raise RetryableConflict(f"somebody else created or dropped what table {table.tableName} needs") from error
     write_parameters(connection, TABLE_PARAMS, "TBL_ID", table_id, {}, table.parameters)
@@ -235,6 +236,7 @@ def insert_partition_keys(connection: Connection, table_id: int, keys: list[Fiel
 def insert_creation_metadata(transaction: WriteTransaction, metadata: CreationMetadata) -> None:
     """Stores what a materialized view was built from. Raises MetaException for a source table that does not exist."""
     connection = transaction.connection
+    features = features_of(connection)
     sources = _source_tables(connection, metadata)
     metadata_id = transaction.id("MCreationMetadata")
     connection.execute(
@@ -253,13 +255,16 @@ def insert_creation_metadata(transaction: WriteTransaction, metadata: CreationMe
         connection.execute(
             insert(MV_TABLES_USED),
             [
-                {
-                    "MV_CREATION_METADATA_ID": metadata_id,
-                    "TBL_ID": table_id,
-                    "INSERTED_COUNT": counts[0],
-                    "UPDATED_COUNT": counts[1],
-                    "DELETED_COUNT": counts[2],
-                }
+                features.writable(
+                    MV_TABLES_USED,
+                    {
+                        "MV_CREATION_METADATA_ID": metadata_id,
+                        "TBL_ID": table_id,
+                        "INSERTED_COUNT": counts[0],
+                        "UPDATED_COUNT": counts[1],
+                        "DELETED_COUNT": counts[2],
+                    },
+                )
                 for table_id, counts in sources.items()
             ],
         )

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, String, bindparam, cast, literal_column, null, or_, select, union_all
+from sqlalchemy import Connection, Label, Row, Select, String, bindparam, cast, literal_column, null, select, union_all
 
+from hms_cache.store.database import features_of
 from hms_cache.store.schema import (
     BUCKETING_COLS,
     COLUMNS_V2,
@@ -31,6 +33,7 @@ from hms_cache.store.schema import (
     TABLE_PARAMS,
     TBLS,
 )
+from hms_cache.store.schema.features import SchemaFeatures
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
     FieldSchema,
@@ -87,7 +90,7 @@ class _Details:
     skewed_locations: dict[int, dict[tuple[str, ...], str]] = field(default_factory=dict)
 
 
-_MAIN = select(
+_MAIN_COLUMNS: tuple[Any, ...] = (
     TBLS.c.TBL_ID,
     TBLS.c.DB_ID,
     TBLS.c.SD_ID,
@@ -118,15 +121,35 @@ _MAIN = select(
     SERDES.c.SERIALIZER_CLASS,
     SERDES.c.DESERIALIZER_CLASS,
     SERDES.c.SERDE_TYPE,
-).select_from(
+)
+_MAIN_FROM = (
     TBLS.join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
     .outerjoin(SDS, SDS.c.SD_ID == TBLS.c.SD_ID)
     .outerjoin(SERDES, SERDES.c.SERDE_ID == SDS.c.SERDE_ID)
 )
 _IN_DATABASE = (DBS.c.NAME == bindparam("database")) & (DBS.c.CTLG_NAME == bindparam("catalog"))
-_BY_NAME = _MAIN.where(_IN_DATABASE, TBLS.c.TBL_NAME == bindparam("table"))
-_BY_NAMES = _MAIN.where(_IN_DATABASE, TBLS.c.TBL_NAME.in_(bindparam("tables", expanding=True)))
-_BY_IDS = _MAIN.where(TBLS.c.TBL_ID.in_(bindparam("table_ids", expanding=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class _MainStatements:
+    """The first statement, by what is asked for."""
+
+    by_name: Select[Any]
+    by_names: Select[Any]
+    by_ids: Select[Any]
+
+
+@lru_cache(maxsize=8)
+def _main(missing_columns: frozenset[tuple[str, str]]) -> _MainStatements:
+    """For a schema that lacks these columns (3.1 has no TBLS.WRITE_ID)."""
+    features = SchemaFeatures(None, missing_columns=missing_columns)
+    columns = (column if isinstance(column, Label) else features.column(column) for column in _MAIN_COLUMNS)
+    main = select(*columns).select_from(_MAIN_FROM)
+    return _MainStatements(
+        main.where(_IN_DATABASE, TBLS.c.TBL_NAME == bindparam("table")),
+        main.where(_IN_DATABASE, TBLS.c.TBL_NAME.in_(bindparam("tables", expanding=True))),
+        main.where(TBLS.c.TBL_ID.in_(bindparam("table_ids", expanding=True))),
+    )
 
 
 def _arm(kind: int, owner: Any, ids: str, position: Any, *texts: Any) -> Select[Any]:
@@ -221,47 +244,54 @@ _SKEW = union_all(
     .where(SKEWED_COL_VALUE_LOC_MAP.c.SD_ID.in_(bindparam("sd_ids", expanding=True))),
 )
 
-_CREATION_METADATA = (
-    select(
-        MV_CREATION_METADATA.c.MV_CREATION_METADATA_ID,
-        MV_CREATION_METADATA.c.CAT_NAME,
-        MV_CREATION_METADATA.c.DB_NAME,
-        MV_CREATION_METADATA.c.TBL_NAME,
-        MV_CREATION_METADATA.c.TXN_LIST,
-        MV_CREATION_METADATA.c.MATERIALIZATION_TIME,
-        MV_TABLES_USED.c.TBL_ID,
-        MV_TABLES_USED.c.INSERTED_COUNT,
-        MV_TABLES_USED.c.UPDATED_COUNT,
-        MV_TABLES_USED.c.DELETED_COUNT,
-    )
-    .select_from(
-        MV_CREATION_METADATA.outerjoin(
-            MV_TABLES_USED,
-            MV_TABLES_USED.c.MV_CREATION_METADATA_ID == MV_CREATION_METADATA.c.MV_CREATION_METADATA_ID,
-        )
-    )
-    .where(
-        or_(
-            MV_CREATION_METADATA.c.DB_NAME.in_(bindparam("databases", expanding=True)),
-        ),
-        MV_CREATION_METADATA.c.TBL_NAME.in_(bindparam("tables", expanding=True)),
-    )
-    .order_by(MV_CREATION_METADATA.c.MV_CREATION_METADATA_ID, MV_TABLES_USED.c.TBL_ID)
+_CREATION_METADATA_COLUMNS = (
+    MV_CREATION_METADATA.c.MV_CREATION_METADATA_ID,
+    MV_CREATION_METADATA.c.CAT_NAME,
+    MV_CREATION_METADATA.c.DB_NAME,
+    MV_CREATION_METADATA.c.TBL_NAME,
+    MV_CREATION_METADATA.c.TXN_LIST,
+    MV_CREATION_METADATA.c.MATERIALIZATION_TIME,
+    MV_TABLES_USED.c.TBL_ID,
+    MV_TABLES_USED.c.INSERTED_COUNT,
+    MV_TABLES_USED.c.UPDATED_COUNT,
+    MV_TABLES_USED.c.DELETED_COUNT,
 )
+
+
+@lru_cache(maxsize=8)
+def _creation_metadata(missing_columns: frozenset[tuple[str, str]]) -> Select[Any]:
+    """For a schema that lacks these columns (3.1 has no counters)."""
+    features = SchemaFeatures(None, missing_columns=missing_columns)
+    metadata = MV_CREATION_METADATA.c
+    return (
+        select(*(features.column(column) for column in _CREATION_METADATA_COLUMNS))
+        .select_from(
+            MV_CREATION_METADATA.outerjoin(
+                MV_TABLES_USED, MV_TABLES_USED.c.MV_CREATION_METADATA_ID == metadata.MV_CREATION_METADATA_ID
+            )
+        )
+        .where(
+            metadata.DB_NAME.in_(bindparam("databases", expanding=True)),
+            metadata.TBL_NAME.in_(bindparam("tables", expanding=True)),
+        )
+        .order_by(metadata.MV_CREATION_METADATA_ID, MV_TABLES_USED.c.TBL_ID)
+    )
 
 
 def read_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow | None:
     """The table with this (normalized) name, None when there is none."""
-    row = connection.execute(_BY_NAME, {"catalog": catalog, "database": database, "table": table}).first()
+    statement = _main(features_of(connection).missing_columns).by_name
+    row = connection.execute(statement, {"catalog": catalog, "database": database, "table": table}).first()
     return None if row is None else _complete(connection, [row])[0]
 
 
 def read_tables(connection: Connection, catalog: str, database: str, names: Sequence[str]) -> list[TableRow]:
     """The tables with these names that exist, by name; the same statements per `MANY_NAMES` names."""
     found: list[TableRow] = []
+    statement = _main(features_of(connection).missing_columns).by_names
     for start in range(0, len(names), MANY_NAMES):
         rows = connection.execute(
-            _BY_NAMES, {"catalog": catalog, "database": database, "tables": list(names[start : start + MANY_NAMES])}
+            statement, {"catalog": catalog, "database": database, "tables": list(names[start : start + MANY_NAMES])}
         ).all()
         if rows:
             found.extend(_complete(connection, rows))
@@ -407,8 +437,9 @@ def _guessed_type(view_text: str | None, parameters: Mapping[str, str]) -> str:
 
 def _add_creation_metadata(connection: Connection, views: Collection[Table]) -> None:
     """Sets `creationMetadata` of materialized views; the tables they use are read in the same few statements."""
+    features = features_of(connection)
     rows = connection.execute(
-        _CREATION_METADATA,
+        _creation_metadata(features.missing_columns),
         {
             "databases": sorted({str(view.dbName) for view in views}),
             "tables": sorted({str(view.tableName) for view in views}),
@@ -417,7 +448,7 @@ def _add_creation_metadata(connection: Connection, views: Collection[Table]) -> 
     used_ids = sorted({row.TBL_ID for row in rows if row.TBL_ID is not None})
     used: dict[int, Table] = {}
     if used_ids:
-        found = connection.execute(_BY_IDS, {"table_ids": used_ids}).all()
+        found = connection.execute(_main(features.missing_columns).by_ids, {"table_ids": used_ids}).all()
         used = {row.table_id: row.table for row in _complete(connection, found, with_creation_metadata=False)}
     by_name = {(view.catName, view.dbName, view.tableName): view for view in views}
     for row in rows:
@@ -438,5 +469,5 @@ def _add_creation_metadata(connection: Connection, views: Collection[Table]) -> 
         if source is not None:
             view.creationMetadata.tablesUsed.add(f"{source.catName}.{source.dbName}.{source.tableName}")
             view.creationMetadata.sourceTables.append(
-                SourceTable(source, row.INSERTED_COUNT, row.UPDATED_COUNT, row.DELETED_COUNT)
+                SourceTable(source, row.INSERTED_COUNT or 0, row.UPDATED_COUNT or 0, row.DELETED_COUNT or 0)
             )

@@ -10,6 +10,7 @@ from sqlalchemy import update
 from hms_cache.store.bulk_writes import ParameterChange, change_parameters
 from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.database import features_of
 from hms_cache.store.names import normalize_identifier, qualified
 from hms_cache.store.parameters import (
     SUPPORTED_STATISTICS,
@@ -74,7 +75,8 @@ class TableTruncation:
         write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, before.parameters, after.parameters)
         if write_id is not None and is_transactional(before):
             after.writeId = write_id
-            connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(WRITE_ID=write_id))
+            if features_of(connection).has_write_ids_of_tables:
+                connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(WRITE_ID=write_id))
         self._empty(transaction, row, before.sd.location, write_id)
         transaction.append_event(
             self._context.messages.build_alter_table(
@@ -106,7 +108,7 @@ class TableTruncation:
             parameter_changes.append(ParameterChange(part_id, before.parameters, after.parameters))
             self._empty(transaction, row, before.sd.location if before.sd is not None else None, write_id)
         change_parameters(connection, PARTITION_PARAMS, "PART_ID", parameter_changes)
-        if is_written:
+        if is_written and features_of(connection).has_write_ids_of_tables:
             ids = rows.part_ids
             for start in range(0, len(ids), 5_000):
                 connection.execute(

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, delete, update
 
+from hms_cache.store.database import features_of
 from hms_cache.store.names import DEFAULT_CATALOG
 from hms_cache.store.schema import (
     COMPACTION_METRICS_CACHE,
@@ -99,9 +100,12 @@ def rename_in_transaction_tables(
     if catalog != DEFAULT_CATALOG:
         return
     before, after = old.plain(), new.plain()
+    features = features_of(connection)
     tables = _OF_PARTITIONS if before.partition is not None else (*_OF_PARTITIONS, *_OF_TABLES)
     for columns in tables:
         if columns is _READ_WRITE_IDS and not has_min_history_write_id:
+            continue
+        if not features.has(columns.database.table):
             continue
         if columns in (_NEXT_WRITE_ID, _WRITE_IDS) and (before.database, before.table) != (after.database, after.table):
             connection.execute(delete(columns.database.table).where(columns.condition(after)))
@@ -127,7 +131,10 @@ def drop_from_transaction_tables(
     if catalog != DEFAULT_CATALOG:
         return
     dropped = name.plain()
+    features = features_of(connection)
     for columns in (_COMPONENTS, _COMPLETED, _QUEUE, _HISTORY, _METRICS):
+        if not features.has(columns.database.table):
+            continue
         condition = columns.condition(dropped)
         if columns is _QUEUE and dropping_txn_id > 0:
             owner = COMPACTION_QUEUE.c.CQ_TXN_ID
@@ -135,4 +142,6 @@ def drop_from_transaction_tables(
         connection.execute(delete(columns.database.table).where(condition))
     if dropped.partition is None and not keep_write_ids:
         for columns in (_NEXT_WRITE_ID, _WRITE_IDS):
+            if not features.has(columns.database.table):
+                continue
             connection.execute(delete(columns.database.table).where(columns.condition(dropped)))
