@@ -31,7 +31,7 @@ _REFILL_PAUSE_S = 0.2
 _STOP_TIMEOUT_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Caching:
     """The cache with what feeds it."""
 
@@ -39,6 +39,8 @@ class Caching:
     poller: Poller
     events: BackgroundTask
     refill: BackgroundTask | None
+    rules: tuple[tuple[str, ...], tuple[str, ...]]
+    """`cache.include` and `cache.exclude` as they are in force."""
 
     def start(self, stack: ExitStack) -> None:
         """Begin to follow the log; what has to be stopped again goes onto the stack."""
@@ -50,10 +52,20 @@ class Caching:
                 stack.callback(task.stop, _STOP_TIMEOUT_S)
 
     def reload(self, settings: Settings) -> None:
-        """Take the new `cache.max_staleness_ms`, `include` and `exclude`."""
+        """Take the new `cache.max_staleness_ms`, `include` and `exclude`.
+
+        When other tables than before may be cached, everything is dropped: what is held was let in by the old rules.
+        """
         cache = settings.cache
         self.cache.freshness.max_staleness_s = cache.max_staleness_ms / 1000
+        if self.rules == (cache.include, cache.exclude):
+            return
+        self.rules = cache.include, cache.exclude
         self.cache.reading.policy = CachePolicy(cache.include, cache.exclude, cache.peers)
+        self.poller.resync("the settings of what may be cached have changed")
+        with self.cache.shared.lock:
+            self.cache.shared.answers.clear()
+        self.events.wake()
 
 
 def reason_against_caching(settings: Settings, database: Database) -> str | None:
@@ -92,7 +104,8 @@ def build_caching(
     refill = None
     if settings.cache.refill == "recent":
         refill = BackgroundTask("hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S)
-    return Caching(cache, poller, BackgroundTask("hms-events", lambda: poller.step().next_step_in_s), refill)
+    events = BackgroundTask("hms-events", lambda: poller.step().next_step_in_s)
+    return Caching(cache, poller, events, refill, (settings.cache.include, settings.cache.exclude))
 
 
 def cache_options(settings: Settings) -> CacheOptions:
