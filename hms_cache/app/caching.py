@@ -39,6 +39,9 @@ class Caching:
     poller: Poller
     events: BackgroundTask
     refill: BackgroundTask | None
+    prewarm: Prewarm | None
+    warming: BackgroundTask | None
+    usage_file: Path | None
     rules: tuple[tuple[str, ...], tuple[str, ...]]
     """`cache.include` and `cache.exclude` as they are in force."""
 
@@ -46,7 +49,7 @@ class Caching:
         """Begin to follow the log; what has to be stopped again goes onto the stack."""
         self.poller.start()
         stack.callback(self.poller.stop)
-        for task in (self.events, self.refill):
+        for task in (self.events, self.refill, self.warming):
             if task is not None:
                 task.start()
                 stack.callback(task.stop, _STOP_TIMEOUT_S)

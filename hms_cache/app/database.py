@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,7 +16,10 @@ from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.store.database import Database, DatabaseOptions
 from hms_cache.store.schema.check import check_schema, schema_version
 from hms_cache.store.schema.init import ensure_default_database, ensure_default_roles, init_schema
+from hms_cache.store.sequences import raise_lagging_sequences
 from hms_cache.store.transactions import WriteTransaction, run_write
+
+_log = logging.getLogger(__name__)
 
 #: The oldest schema that is used as it is; what it lacks, features of the store do without.
 OLDEST_SCHEMA = (3, 1)
@@ -78,12 +82,20 @@ def require_schema(database: Database, settings: Settings) -> None:
 
 
 def ensure_first_rows(database: Database, settings: Settings) -> None:
-    """The roles and the database ``default`` that every metastore has, as Hive's server makes them when it starts."""
+    """The roles and the database ``default`` that every metastore has, as Hive's server makes them when it starts.
 
+    Sequences that have fallen behind their table (a restored dump, rows put in by hand) are raised first: they would
+    stop every write of their kind.
+    """
     features = database.features  # read before the write takes its connection
 
     def work(transaction: WriteTransaction) -> None:
         now_s = int(database.clock.epoch_s())
+        for sequence in raise_lagging_sequences(transaction.connection):
+            _log.warning(
+                "the sequence of %s was behind its table, at %s: raised to %d",
+                *(sequence.model, sequence.next_value, sequence.raised_to),
+            )
         ensure_default_roles(transaction.connection, now_s)
         ensure_default_database(transaction.connection, settings.warehouse.directory, now_s, features)
 

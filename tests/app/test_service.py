@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -117,4 +118,18 @@ def test_with_the_cache_off_everything_is_answered_from_the_database(tmp_path: P
             assert metastore.get_database("shop").name == "shop"
     assert service.reads_by_outcome() == {}
     assert service.calls_by_method()["get_database"] == 3
+    service.stop()
+
+
+def test_a_sequence_that_is_behind_its_table_is_raised_at_the_start(tmp_path: Path) -> None:
+    service = Service(configured(tmp_path))
+    with client(service.start()) as metastore:
+        metastore.create_database(Database(name="shop"))
+    service.stop()
+    with closing(sqlite3.connect(tmp_path / "hms.db")) as connection, connection:
+        connection.execute("UPDATE SEQUENCE_TABLE SET NEXT_VAL = 1 WHERE SEQUENCE_NAME LIKE '%MDatabase'")
+    service = Service(configured(tmp_path))
+    with client(service.start()) as metastore:
+        metastore.create_database(Database(name="shop2"))
+        assert metastore.get_all_databases() == ["default", "shop", "shop2"]
     service.stop()
