@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from hms_cache.app.background import BackgroundTask
+from hms_cache.app.warming import Warming
 from hms_cache.cache.assembly import Cache, CacheOptions, build_cache
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reading import ReadModes
@@ -39,9 +40,7 @@ class Caching:
     poller: Poller
     events: BackgroundTask
     refill: BackgroundTask | None
-    prewarm: Prewarm | None
-    warming: BackgroundTask | None
-    usage_file: Path | None
+    warming: Warming
     rules: tuple[tuple[str, ...], tuple[str, ...]]
     """`cache.include` and `cache.exclude` as they are in force."""
 
@@ -49,10 +48,11 @@ class Caching:
         """Begin to follow the log; what has to be stopped again goes onto the stack."""
         self.poller.start()
         stack.callback(self.poller.stop)
-        for task in (self.events, self.refill, self.warming):
+        for task in (self.events, self.refill):
             if task is not None:
                 task.start()
                 stack.callback(task.stop, _STOP_TIMEOUT_S)
+        self.warming.start(stack)
 
     def reload(self, settings: Settings) -> None:
         """Take the new `cache.max_staleness_ms`, `include` and `exclude`.
@@ -108,7 +108,8 @@ def build_caching(
     if settings.cache.refill == "recent":
         refill = BackgroundTask("hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S)
     events = BackgroundTask("hms-events", lambda: poller.step().next_step_in_s)
-    return Caching(cache, poller, events, refill, (settings.cache.include, settings.cache.exclude))
+    warming = Warming(settings, cache, store, poller)
+    return Caching(cache, poller, events, refill, warming, (settings.cache.include, settings.cache.exclude))
 
 
 def cache_options(settings: Settings) -> CacheOptions:

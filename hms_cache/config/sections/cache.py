@@ -51,6 +51,17 @@ class CacheSettings(Section):
         "recent",
         "Whether a recently used table that an event invalidated is loaded again before somebody asks.",
     )
+    warm: Literal["full", "names", "off"] = setting(
+        "names",
+        "What is loaded at start, while calls are already answered: whole tables with their partitions, the names of"
+        " everything, or nothing.",
+        reason="Names make absence cheap to answer and cost two statements a database; whole catalogs cost minutes of"
+        " database time at every restart, which an operator should choose.",
+    )
+    usage_file: str = setting(
+        "",
+        "A file for the list of the tables used most, so that the next start warms them first; empty: no list is kept.",
+    )
     write_id_reads: Literal["check", "trust"] = setting(
         "check",
         "Reads that carry a validWriteIdList. check: the list must be covered and the entry current. trust: the list"

@@ -1,0 +1,73 @@
+"""The prewarm as background work, and the list of the most used tables that it begins with."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from pathlib import Path
+
+from hms_cache.app.background import BackgroundTask
+from hms_cache.cache.assembly import Cache
+from hms_cache.cache.policy import CachePolicy
+from hms_cache.cache.prewarm import Prewarm, most_used, read_most_used, write_most_used
+from hms_cache.config import Settings
+from hms_cache.notifications.poller import Poller
+from hms_cache.store.contract.snapshots import SnapshotStore
+
+_log = logging.getLogger(__name__)
+
+#: How often the list of the most used tables is written: a crash loses a minute of counting.
+_USAGE_INTERVAL_S = 60.0
+
+#: The first position must be known before anything is loaded, or the first reset would throw it away.
+_FIRST_POSITION_TIMEOUT_S = 30.0
+
+_FINISHED_S = 3600.0
+_STOP_TIMEOUT_S = 5.0
+
+
+class Warming:
+    """`cache.warm` and `cache.usage_file` of one server."""
+
+    def __init__(self, settings: Settings, cache: Cache, store: SnapshotStore, poller: Poller) -> None:
+        given = settings.cache
+        self._cache = cache
+        self._poller = poller
+        self._file = Path(given.usage_file) if given.usage_file else None
+        self.prewarm: Prewarm | None = None
+        if given.warm != "off":
+            self.prewarm = Prewarm(
+                cache.shared,
+                cache.loader,
+                store,
+                CachePolicy(given.include, given.exclude, given.peers),
+                tables=given.warm == "full",
+                most_used=read_most_used(self._file) if self._file is not None else (),
+            )
+
+    def start(self, stack: ExitStack) -> None:
+        """Begin; what has to be stopped again goes onto the stack."""
+        if self.prewarm is not None:
+            warming = BackgroundTask("hms-warm", self._step)
+            warming.start()
+            stack.callback(warming.stop, _STOP_TIMEOUT_S)
+        if self._file is not None:
+            usage = BackgroundTask("hms-usage", self._write_usage)
+            usage.start()
+            stack.callback(self._write_usage)
+            stack.callback(usage.stop, _STOP_TIMEOUT_S)
+
+    def _step(self) -> float:
+        assert self.prewarm is not None
+        self._poller.ensure_applied(0, _FIRST_POSITION_TIMEOUT_S)
+        return 0.0 if self.prewarm.step() else _FINISHED_S
+
+    def _write_usage(self) -> float:
+        assert self._file is not None
+        tables = most_used(self._cache.shared)
+        if tables:
+            try:
+                write_most_used(self._file, tables)
+            except OSError as error:
+                _log.warning("the list of the most used tables cannot be written: %s", error)
+        return _USAGE_INTERVAL_S

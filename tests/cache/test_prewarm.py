@@ -1,0 +1,86 @@
+"""What is loaded at start, in which order, and when it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hms_cache.cache.assembly import CacheOptions
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.prewarm import Prewarm, most_used, read_most_used, write_most_used
+from hms_cache.cache.reasons import Reason
+from hms_cache.notifications.scope import TableName
+from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.database import Database
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.cache.world import CATALOG, Server, partition, table
+
+
+@pytest.fixture
+def filled(sqlite_database: Database, tmp_path: Path) -> str:
+    """A catalog of two databases with 60 tables, one of them partitioned."""
+    url = sqlite_database.url.render_as_string(hide_password=False)
+    writer = Server(url, tmp_path)
+    for name in ("d1", "d2"):
+        writer.objects.create_database(ttypes.Database(name=name, catalogName=CATALOG, parameters={}))
+    for number in range(60):
+        writer.objects.create_table(table("d1", f"t{number:02d}"))
+    partitioned = table("d2", "p", keys=(("dt", "string"),))
+    writer.objects.create_table(partitioned)
+    writer.objects.add_partitions(CATALOG, "d2", "p", [partition(partitioned, (str(n),)) for n in range(10)])
+    writer.close()
+    return url
+
+
+def warm(server: Server, **options: object) -> Prewarm:
+    cache = server.cache
+    prewarm = Prewarm(cache.shared, cache.loader, server.objects, cache.reading.policy, **options)  # type: ignore[arg-type]
+    while prewarm.step():
+        pass
+    return prewarm
+
+
+def test_names_only(filled: str, tmp_path: Path) -> None:
+    server = Server(filled, tmp_path)
+    prewarm = warm(server, tables=False)
+    assert prewarm.progress().finished and prewarm.progress().total == 61
+    assert not server.cache.shared.tables
+    assert len(server.store.get_table_names(CATALOG, "d1")) == 60
+    with pytest.raises(ttypes.NoSuchObjectException):
+        server.store.get_table(CATALOG, "d2", "nope")
+    assert server.reasons() == [Reason.HIT, Reason.HIT]
+    server.close()
+
+
+def test_whole_tables_with_their_partitions(filled: str, tmp_path: Path) -> None:
+    server = Server(filled, tmp_path)
+    prewarm = warm(server, tables=True)
+    assert (prewarm.progress().done, prewarm.progress().total) == (61, 61)
+    assert server.store.get_table(CATALOG, "d1", "t42").tableName == "t42"
+    assert len(server.store.get_partitions(CATALOG, "d2", "p", AllPartitions()).partitions) == 10
+    assert server.reasons() == [Reason.HIT, Reason.HIT]
+    server.close()
+
+
+def test_it_stops_before_it_would_evict(filled: str, tmp_path: Path) -> None:
+    server = Server(filled, tmp_path, CacheOptions(budget_bytes=400_000))
+    warm(server, tables=True, most_used=[TableName(CATALOG, "d2", "p"), TableName(CATALOG, "d1", "t59")])
+    assert server.cache.shared.evictions == 0
+    assert server.cache.shared.weight <= 400_000
+    held = [key for key, entry in server.cache.shared.tables.items() if Facet.TABLE in entry.facets]
+    assert TableName(CATALOG, "d2", "p") in held and TableName(CATALOG, "d1", "t59") in held, "the most used come first"
+    server.close()
+
+
+def test_the_list_of_the_most_used_outlives_a_restart(filled: str, tmp_path: Path) -> None:
+    server = Server(filled, tmp_path)
+    for name, reads in (("t07", 5), ("t33", 9)):
+        for _ in range(reads):
+            server.store.get_table(CATALOG, "d1", name)
+    path = tmp_path / "usage.json"
+    write_most_used(path, most_used(server.cache.shared))
+    assert read_most_used(path) == [TableName(CATALOG, "d1", "t33"), TableName(CATALOG, "d1", "t07")]
+    path.write_text("{damaged")
+    assert read_most_used(path) == []
+    server.close()
