@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.loader import Wanted
+from hms_cache.cache.loader import AGGREGATE, Wanted
 from hms_cache.cache.reading import Bypass, Need, Reading, RequestVersion, key_of
 from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.snapshots import SnapshotStore
 from hms_cache.store.contract.statistics import StatisticsStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics
+
+T = TypeVar("T")
 
 
 class CachedStatistics(StatisticsStore):
@@ -43,9 +47,7 @@ class CachedStatistics(StatisticsStore):
             if entry.is_transactional:
                 # Whether they fit the caller's snapshot is judged by the transaction tables.
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            held = entry.facets.get(Facet.TABLE_STATISTICS, {})
-            found: ColumnStatistics | None = held.get((engine, wanted))
-            return found if found is not None else Need((Wanted(key, Facet.TABLE_STATISTICS, (engine, (), wanted)),))
+            return _held(entry, key, Facet.TABLE_STATISTICS, (engine, (), wanted))
 
         def ask() -> ColumnStatistics:
             return self._store.get_table_column_statistics(
@@ -86,7 +88,10 @@ class CachedStatistics(StatisticsStore):
                 table_id=table_id,
             )
 
-        return self._reading.pass_through("partition_statistics", ask)
+        asked = (engine, tuple(partition_names), tuple(columns))
+        return self._about_partitions(
+            "partition_statistics", (catalog, database, table), RequestVersion(valid_write_ids, table_id), asked, ask
+        )
 
     def get_aggregate_statistics(
         self,
@@ -104,7 +109,32 @@ class CachedStatistics(StatisticsStore):
                 catalog, database, table, partition_names, columns, engine=engine, valid_write_ids=valid_write_ids
             )
 
-        return self._reading.pass_through("aggregate_statistics", ask)
+        asked = (engine, tuple(partition_names), tuple(columns), AGGREGATE)
+        return self._about_partitions(
+            "aggregate_statistics", (catalog, database, table), RequestVersion(valid_write_ids), asked, ask
+        )
+
+    def _about_partitions(
+        self,
+        kind: str,
+        name: tuple[str, str, str],
+        version: RequestVersion,
+        asked: tuple[Any, ...],
+        ask: Callable[[], T],
+    ) -> T:
+        """An answer to the same question as before, if no partition of the table has changed since."""
+        key = key_of(*name)
+
+        def look(cache: SharedCache) -> T | Need | Bypass:
+            entry = self._reading.table_entry(cache, key, version)
+            if not isinstance(entry, Entry):
+                return entry
+            if entry.is_transactional:
+                return Bypass(Reason.UNSUPPORTED_FIELD)
+            found: T | Need = _held(entry, key, Facet.PARTITION_STATISTICS, asked)
+            return found
+
+        return self._reading.answer(kind, look, ask, facet=Facet.PARTITION_STATISTICS, table=key, version=version)
 
     # Writes: the store's, unchanged (P9)
 
@@ -149,3 +179,9 @@ class CachedStatistics(StatisticsStore):
         self._store.delete_partition_column_statistics(
             catalog, database, table, partition_names, columns, engine=engine
         )
+
+
+def _held(entry: Entry, key: TableName, facet: Facet, asked: tuple[Any, ...]) -> Any:
+    """The answer to the question, or what has to be loaded for it."""
+    found = entry.facets.get(facet, {}).get(asked)
+    return found if found is not None else Need((Wanted(key, facet, asked),))

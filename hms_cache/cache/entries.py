@@ -37,9 +37,9 @@ class Facet(enum.Enum):
     PARTITIONS = "partitions"
     """Table: a `PartitionSet`, complete or of single partitions."""
     TABLE_STATISTICS = "table_statistics"
-    """Table: column statistics by (engine, column), with None for "asked and absent"."""
+    """Table: column statistics by (engine, columns) asked: "asked and absent" is an answer, too."""
     PARTITION_STATISTICS = "partition_statistics"
-    """Table: column statistics by (engine, partition name, column), with None for "asked and absent"."""
+    """Table: column statistics of partitions, and aggregates over partitions, by what was asked."""
     EXCLUDED = "excluded"
     """Table: a note that its properties, or its database's, keep it out of the cache."""
 

@@ -28,6 +28,13 @@ from hms_cache.txn.valid_write_ids import ValidWriteIdList
 MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
 
 
+MOST_STATISTICS_ANSWERS = 64
+"""Different statistics questions held for one table: planners ask the same few; beyond it they start anew (P11)."""
+
+AGGREGATE = "aggregate"
+"""Marks a question for statistics merged over partitions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A facet that a read needs. `detail` narrows it: partition values, or (engine, names, columns) of statistics."""
@@ -154,7 +161,7 @@ class Loader:
                 return self._read_table(one, fence)
             case Facet.PARTITIONS:
                 return self._read_partitions(one, fence)
-            case Facet.TABLE_STATISTICS:
+            case Facet.TABLE_STATISTICS | Facet.PARTITION_STATISTICS:
                 return self._read_statistics(one)
             case _:
                 value = self._read_plain(one)
@@ -247,15 +254,23 @@ class Loader:
     def _read_statistics(self, one: Wanted) -> list[_Loaded]:
         key = one.key
         assert isinstance(key, TableName)
-        engine, _, columns = one.detail
-        found = self._store.get_table_column_statistics(*key, columns, engine=engine)
-        values = {(engine, columns): found}
+        engine, names, columns, *kind = one.detail
+        found: Any
+        if one.facet is Facet.TABLE_STATISTICS:
+            found = self._store.get_table_column_statistics(*key, columns, engine=engine)
+        elif kind:
+            found = self._store.get_aggregate_statistics(*key, names, columns, engine=engine)
+        else:
+            found = self._store.get_partition_column_statistics(*key, names, columns, engine=engine)
 
         def merge(entry: Entry, value: Any) -> int:
-            entry.facets.setdefault(one.facet, {}).update(value)
-            return entry.weights.get(one.facet, 0) + weight_of(value)
+            held = entry.facets.setdefault(one.facet, {})
+            if len(held) >= MOST_STATISTICS_ANSWERS:
+                held.clear()
+            held[one.detail] = value
+            return sum(weight_of(answer) + weight_of(asked) for asked, answer in held.items())
 
-        return [_Loaded(one, one.facet, values, 0, merge=merge)]
+        return [_Loaded(one, one.facet, found, 0, merge=merge)]
 
 
 def _facets(wanted: Iterable[Wanted]) -> dict[Key, set[Facet]]:

@@ -198,18 +198,16 @@ class SharedCache:
         if action is Action.DROP:
             self._remove_facet(entry, facet)
             return
-        self._changed(entry)
         held = entry.facets[facet]
-        if isinstance(held, PartitionSet):
-            before = len(held)
-            held.mark_missing(named)
-            if before:
-                self._charge(entry, facet, entry.weights.get(facet, 0) * len(held) // before)
-        else:  # partition statistics: by (engine, partition name, column)
-            keys = entry.facets.get(Facet.PARTITIONS)
-            names = {keys.name_of(values) for values in named} if isinstance(keys, PartitionSet) else None
-            for key in [key for key in held if names is None or key[1] in names]:
-                del held[key]
+        if not isinstance(held, PartitionSet):
+            # Statistics are held as whole answers: which of them a partition is part of is not worth knowing.
+            self._remove_facet(entry, facet)
+            return
+        self._changed(entry)
+        before = len(held)
+        held.mark_missing(named)
+        if before:
+            self._charge(entry, facet, entry.weights.get(facet, 0) * len(held) // before)
         self._remember_invalidated(entry, facet)
 
     def _apply_transaction(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> None:

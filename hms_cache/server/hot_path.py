@@ -24,6 +24,7 @@ _log = logging.getLogger(__name__)
 
 METHODS = frozenset(
     {
+        "get_aggr_stats_for",
         "get_all_databases",
         "get_all_table_constraints",
         "get_all_tables",
@@ -46,6 +47,7 @@ METHODS = frozenset(
         "get_partitions_ps",
         "get_partitions_ps_with_auth",
         "get_partitions_req",
+        "get_partitions_statistics_req",
         "get_schema",
         "get_fields",
         "get_table",

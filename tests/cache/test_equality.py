@@ -23,6 +23,7 @@ from tests.cache.world import CATALOG, Server, encoded, partition, table
 DATABASES = ("d1", "d2")
 TABLES = ("t", "u")
 VALUES = tuple((dt, hr) for dt in ("2024-01-01", "2024-01-02") for hr in ("1", "2", "10"))
+PARTITION_NAME = f"dt={VALUES[0][0]}/hr={VALUES[0][1]}"
 KEYS = (("dt", "string"), ("hr", "int"))
 
 Change = tuple[Any, ...]
@@ -47,6 +48,7 @@ changes: st.SearchStrategy[Change] = st.one_of(
     st.tuples(st.just("add_primary_key"), names),
     st.tuples(st.just("drop_constraint"), names),
     st.tuples(st.just("set_statistics"), names, st.integers(0, 9)),
+    st.tuples(st.just("set_partition_statistics"), names, st.integers(0, 9)),
 )
 steps = st.lists(st.tuples(st.integers(0, 1), changes, st.integers(0, 1)), min_size=1, max_size=25)
 
@@ -152,6 +154,19 @@ def _set_statistics(store: RawStore, name: tuple[str, str], number: int) -> None
     )
 
 
+def _set_partition_statistics(store: RawStore, name: tuple[str, str], number: int) -> None:
+    data = ttypes.ColumnStatisticsData(
+        stringStats=ttypes.StringColumnStatsData(maxColLen=number, avgColLen=1.5, numNulls=0, numDVs=number)
+    )
+    described = ttypes.ColumnStatisticsDesc(
+        isTblLevel=False, dbName=name[0], tableName=name[1], catName=CATALOG, partName=PARTITION_NAME
+    )
+    element = ttypes.ColumnStatisticsObj(colName="a", colType="string", statsData=data)
+    store.update_partition_column_statistics(
+        [ttypes.ColumnStatistics(statsDesc=described, statsObj=[element], engine="hive")]
+    )
+
+
 CHANGES: dict[str, Callable[..., object]] = {
     "create_database": lambda store, name: store.create_database(
         ttypes.Database(name=name, catalogName=CATALOG, description="d", parameters={}, ownerName="o", createTime=1)
@@ -181,6 +196,7 @@ CHANGES: dict[str, Callable[..., object]] = {
     "add_primary_key": _add_primary_key,
     "drop_constraint": lambda store, name: store.drop_constraint(CATALOG, *name, "pk"),
     "set_statistics": _set_statistics,
+    "set_partition_statistics": _set_partition_statistics,
 }
 
 
@@ -203,6 +219,14 @@ def reads() -> Iterator[tuple[str, Callable[[RawStore], object]]]:
         yield f"table {name}", lambda store, n=name: store.get_table(CATALOG, *n)
         yield f"constraints {name}", lambda store, n=name: store.get_table_constraints(CATALOG, *n)
         yield f"statistics {name}", lambda store, n=name: store.get_table_column_statistics(CATALOG, *n, ["a", "b"])
+        yield (
+            f"partition statistics {name}",
+            lambda store, n=name: store.get_partition_column_statistics(CATALOG, *n, [PARTITION_NAME], ["a", "b"]),
+        )
+        yield (
+            f"aggregate {name}",
+            lambda store, n=name: store.get_aggregate_statistics(CATALOG, *n, [PARTITION_NAME, "dt=x/hr=1"], ["a"]),
+        )
         yield f"partition {name}", lambda store, n=name: store.get_partition(CATALOG, *n, list(VALUES[0]))
         yield f"partitions {name}", lambda store, n=name: store.get_partitions(CATALOG, *n, AllPartitions())
         yield (
