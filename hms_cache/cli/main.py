@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import click
 
+from hms_cache.cli.check import check
 from hms_cache.cli.config import config
 from hms_cache.cli.demo.command import demo
 from hms_cache.cli.management import events, status
@@ -25,7 +26,7 @@ def commands() -> None:
     """A Hive Metastore whose cache is never wrong."""
 
 
-for _command in (serve, schema, config, status, events, demo, version):
+for _command in (serve, schema, check, config, status, events, demo, version):
     commands.add_command(_command)
 
 

@@ -23,6 +23,13 @@ _ENCODERS = {
 }
 
 
+#: True of this server whatever is configured: every write is logged in its own transaction.
+_IN_EFFECT = dict.fromkeys(
+    ("metastore.transactional.event.listeners", "hive.metastore.transactional.event.listeners"),
+    "org.apache.hive.hcatalog.listener.DbNotificationListener",
+)
+
+
 @cache
 def hive_defaults() -> Mapping[str, str]:
     """Hive 4.0.1's default of each metastore setting, under its ``metastore.`` and its ``hive.`` name."""
@@ -72,7 +79,7 @@ class HiveValues:
         for spelling in (name, *_other_spellings().get(name, ())):
             if spelling in self._site:
                 return self._site[spelling]
-        return hive_defaults().get(name)
+        return _IN_EFFECT.get(name) or hive_defaults().get(name)
 
     def _in_hive_form(self, reference: SettingReference) -> str:
         value = getattr(getattr(self._settings, reference.section), reference.key)

@@ -1,0 +1,238 @@
+"""``hms-cache check``: whether this server could run here and its cache be trusted, all findings at once.
+
+Each check looks at one thing and adds what it finds, with its remedy. An error stops the server or makes the cache
+wrong; a warning costs speed or will hurt later. Nothing is changed but a file that is written and removed again in the
+warehouse.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+from thrift.Thrift import TException
+
+from hms_cache.app.database import open_database, require_schema
+from hms_cache.app.options import warehouse_settings
+from hms_cache.app.peers import ask_peer
+from hms_cache.config import Settings
+from hms_cache.errors import DatabaseUnavailableError, SchemaError, StartupError
+from hms_cache.store.database import Database
+from hms_cache.store.dialects import database_time_ms, reason_of_stale_reads
+from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, SEQUENCE_TABLE
+from hms_cache.store.schema.check import check_schema
+from hms_cache.store.sequences import ID_COLUMNS
+from hms_cache.store.warehouse import Warehouse
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+
+#: Clocks further apart than this confuse people who compare logs; the servers of a set time by the database's.
+_CLOCK_SKEW_S = 5.0
+
+_SEQUENCE_PACKAGE = "org.apache.hadoop.hive.metastore.model."
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be."""
+
+    severity: Literal["error", "warning"]
+    problem: str
+    remedy: str
+
+
+class Findings:
+    """What the checks add to."""
+
+    def __init__(self) -> None:
+        self.found: list[Finding] = []
+        self.passed: list[str] = []
+
+    def error(self, problem: str, remedy: str) -> None:
+        self.found.append(Finding("error", problem, remedy))
+
+    def warning(self, problem: str, remedy: str) -> None:
+        self.found.append(Finding("warning", problem, remedy))
+
+    @contextmanager
+    def check(self, name: str) -> Iterator[None]:
+        """A check; its name is noted as passed when it adds nothing."""
+        before = len(self.found)
+        yield
+        if len(self.found) == before:
+            self.passed.append(name)
+
+
+def run_checks(settings: Settings, peers: tuple[str, ...] = ()) -> Findings:
+    """All checks, in order; those of the database only if it answers. ``peers``: ``thrift://host:port`` of others."""
+    findings = Findings()
+    try:
+        database = open_database(settings)
+    except StartupError as error:
+        findings.error(error.problem, error.remedy)
+        database = None
+    if database is not None:
+        with closing(database):
+            _check_database(findings, settings, database)
+    with findings.check("the warehouse can be written"):
+        _check_warehouse(findings, settings)
+    for peer in peers:
+        with findings.check(f"the peer {peer} logs its writes"):
+            _check_peer(findings, settings, peer)
+    if peers and settings.cache.peers == "none":
+        findings.error(
+            "cache.peers is none although other metastores write to the database",
+            "Set cache.peers to hive4 or hive3: what those do not log must not be cached.",
+        )
+    return findings
+
+
+def _check_database(findings: Findings, settings: Settings, database: Database) -> None:
+    checks: tuple[tuple[str, Callable[[Findings, Settings, Database], None]], ...] = (
+        ("the database has a schema that can be served", _check_schema),
+        ("the database is the primary", _check_primary),
+        ("no sequence is behind its table", _check_sequences),
+        ("the notification log has no gap", _check_log),
+        ("the clocks agree", _check_clock),
+    )
+    for name, check in checks:
+        with findings.check(name):
+            try:
+                check(findings, settings, database)
+            except DatabaseUnavailableError as error:
+                findings.error(f"the database does not answer: {error}", "Check database.url, the network, the server.")
+                return
+            except SchemaError as error:
+                findings.error(error.problem, error.remedy)
+                return
+            except SQLAlchemyError as error:
+                reason = getattr(error, "orig", None) or error
+                findings.error(
+                    f"the database refuses: {reason}", "Check the account, its rights, and the database's name."
+                )
+                return
+
+
+def _check_schema(findings: Findings, settings: Settings, database: Database) -> None:
+    version = database.read_features().version
+    if version is None:
+        raise SchemaError("the database has no metastore schema", remedy="Create it: hms-cache schema init")
+    require_schema(database, settings)
+    differences = check_schema(database)
+    if differences and version.startswith("4.0."):
+        findings.warning(
+            f"the schema calls itself {version} but has {len(differences)} differences, the first: {differences[0]}",
+            "See all of them: hms-cache schema check",
+        )
+
+
+def _check_primary(findings: Findings, _settings: Settings, database: Database) -> None:
+    with database.checking() as connection:
+        reason = reason_of_stale_reads(connection)
+    if reason is not None:
+        findings.error(f"the cache would stay off: {reason}", "Name the primary in database.url.")
+
+
+def _check_sequences(findings: Findings, _settings: Settings, database: Database) -> None:
+    with database.loading() as connection:
+        rows = connection.execute(select(SEQUENCE_TABLE.c.SEQUENCE_NAME, SEQUENCE_TABLE.c.NEXT_VAL)).all()
+        values: dict[str, int] = {row[0]: row[1] for row in rows}
+        for model, column in ID_COLUMNS.items():
+            next_value = values.get(_SEQUENCE_PACKAGE + model)
+            if next_value is None:
+                continue
+            largest = connection.execute(select(func.coalesce(func.max(column), 0))).scalar_one()
+            if next_value <= largest:
+                findings.warning(
+                    f"the sequence of {model} would hand out {next_value}, but {largest} is in use",
+                    "Start an hms-cache server once: it raises such sequences.",
+                )
+
+
+def _check_log(findings: Findings, settings: Settings, database: Database) -> None:
+    log = NOTIFICATION_LOG.c
+    with database.loading() as connection:
+        next_event_id = connection.execute(select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID))).scalar()
+        first, last, count = connection.execute(
+            select(func.min(log.EVENT_ID), func.max(log.EVENT_ID), func.count(log.EVENT_ID))
+        ).one()
+        oldest_s = connection.execute(select(func.min(log.EVENT_TIME))).scalar()
+    if last is not None and (next_event_id or 1) != last + 1:
+        findings.error(
+            f"the log ends with event {last}, but the next one would be {next_event_id}",
+            "Somebody changed rows by hand. Set NEXT_EVENT_ID of NOTIFICATION_SEQUENCE to the last event plus one.",
+        )
+    if last is not None and last - first + 1 != count:
+        findings.error(
+            f"the log has {count} events between {first} and {last}: some are missing or doubled",
+            "A writer whose listener is not transactional leaves such gaps: see --peer.",
+        )
+    if (
+        oldest_s is not None
+        and time.time() - oldest_s > 2 * settings.events.retention_s + settings.events.clean_interval_s
+    ):
+        findings.warning(
+            "events are kept for more than twice events.retention_s",
+            "Does a server run that deletes them? Java's does with its EventCleanerTask, ours always.",
+        )
+
+
+def _check_clock(findings: Findings, _settings: Settings, database: Database) -> None:
+    with database.checking() as connection:
+        before_s = time.time()
+        there_s = database_time_ms(connection) / 1000
+        after_s = time.time()
+    skew_s = max(before_s - there_s, there_s - after_s, 0.0)
+    if skew_s > _CLOCK_SKEW_S:
+        findings.warning(
+            f"this machine's clock and the database's are {skew_s:.0f} s apart",
+            "Synchronize both, with NTP for instance.",
+        )
+
+
+def _check_warehouse(findings: Findings, settings: Settings) -> None:
+    if settings.warehouse.files == "leave":
+        return
+    warehouse = Warehouse(warehouse_settings(settings))
+    for directory in dict.fromkeys((settings.warehouse.directory, settings.warehouse.external_or_managed_directory)):
+        probe = warehouse.location(f"{directory}/.hms-cache-check-{uuid.uuid4().hex}")
+        try:
+            warehouse.make_directory(warehouse.location(directory))
+            warehouse.write_file(probe, b"")
+            warehouse.delete_file(probe)
+        except MetaException as error:
+            findings.error(
+                f"the warehouse {directory} cannot be written: {error.message}",
+                "Give this account the right, name another directory, or set warehouse.files to leave.",
+            )
+
+
+def _check_peer(findings: Findings, settings: Settings, address: str) -> None:
+    try:
+        peer = ask_peer(address)
+    except (TException, OSError, ValueError) as error:
+        findings.error(
+            f"the peer {address} does not answer: {error}", "Check its address; it must speak binary Thrift."
+        )
+        return
+    if not peer.logs_in_transaction:
+        how = "only after its commits, so that a crash loses events" if peer.logs_after_commit else "none of its writes"
+        findings.error(
+            f"the peer {address} logs {how}",
+            "Have org.apache.hive.hcatalog.listener.DbNotificationListener in its"
+            " metastore.transactional.event.listeners.",
+        )
+    for name, theirs_s, ours_s in (
+        ("metastore.txn.timeout", peer.txn_timeout_s, settings.transactions.timeout_s),
+        ("metastore.txn.opentxn.timeout", peer.open_txn_timeout_s, settings.transactions.open_timeout_ms / 1000),
+    ):
+        if theirs_s is not None and theirs_s != ours_s:
+            findings.warning(
+                f"{name} is {theirs_s:g} s at the peer {address} and {ours_s:g} s here",
+                "All servers of a database must agree on it.",
+            )

@@ -1,0 +1,64 @@
+"""What another metastore says about itself, as far as those who share its database must know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
+
+from hms_cache.config.quantities import parse_duration_s
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
+
+_TIMEOUT_MS = 10_000
+
+#: Part of the name of every class that writes the notification log: Hive's DbNotificationListener and those around it.
+_LISTENER = "NotificationListener"
+
+
+@dataclass(frozen=True, slots=True)
+class PeerSettings:
+    """Settings of a peer that we must know; times are None where it does not tell."""
+
+    logs_in_transaction: bool
+    """Its events are written in the transaction of the change."""
+
+    logs_after_commit: bool
+    """Its events are written later: a crash in between loses one."""
+
+    txn_timeout_s: float | None
+    open_txn_timeout_s: float | None
+
+
+def ask_peer(address: str) -> PeerSettings:
+    """Ask a metastore at ``thrift://host:port`` (or ``host:port``), in binary Thrift.
+
+    Raises ``TException`` or ``OSError`` when it does not answer, ``ValueError`` for a bad address.
+    """
+    parts = urlsplit(address if "://" in address else f"thrift://{address}")
+    socket = TSocket(parts.hostname or "", parts.port or 9083)
+    socket.setTimeout(_TIMEOUT_MS)
+    transport: Any = TBufferedTransport(socket)
+    transport.open()
+    try:
+        client: Any = ThriftHiveMetastore.Client(TBinaryProtocol(transport))
+        # The older spellings: metastores before 4.0 refuse names that begin with "metastore.".
+        return PeerSettings(
+            logs_in_transaction=_LISTENER
+            in client.get_config_value("hive.metastore.transactional.event.listeners", ""),
+            logs_after_commit=_LISTENER in client.get_config_value("hive.metastore.event.listeners", ""),
+            txn_timeout_s=_duration_s(client.get_config_value("hive.txn.timeout", "")),
+            open_txn_timeout_s=_duration_s(client.get_config_value("hive.txn.opentxn.timeout", "")),
+        )
+    finally:
+        transport.close()
+
+
+def _duration_s(text: str) -> float | None:
+    try:
+        return parse_duration_s(text, "s")
+    except ValueError:
+        return None

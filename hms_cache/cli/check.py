@@ -1,0 +1,33 @@
+"""``hms-cache check``."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import click
+
+from hms_cache.cli.options import configuration_options, load_configuration
+
+
+@click.command()
+@click.option(
+    "--peer", "peers", metavar="THRIFT_URI", multiple=True, help="Another metastore that writes to the database."
+)
+@configuration_options
+def check(*, peers: tuple[str, ...], **options: Any) -> None:
+    """Tell whether a server could run here and its cache be trusted: all findings at once, each with its remedy.
+
+    Exit status 1 when one of them is an error.
+    """
+    from hms_cache.app.checks import run_checks
+
+    logging.getLogger("thrift").addHandler(logging.NullHandler())  # it would repeat what the findings say
+    findings = run_checks(load_configuration(**options).settings, peers)
+    for name in findings.passed:
+        click.echo(f"ok       {name}")
+    for finding in findings.found:
+        click.echo(f"{finding.severity:<8} {finding.problem}\n         {finding.remedy}")
+    if any(finding.severity == "error" for finding in findings.found):
+        sys.exit(1)

@@ -1,0 +1,118 @@
+"""The doctor: each finding provoked on a real database, and nothing found on a sound one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hmsclient.genthrift.hive_metastore.ttypes import Database
+
+from hms_cache.app.checks import Findings, run_checks
+from hms_cache.app.database import create_schema
+from hms_cache.app.service import Service
+from tests.app.test_service import client, configured
+from tests.conftest import ServerLookup
+
+Execute = Callable[[str], None]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[str]:
+    """A running server with two events in its log; its URI."""
+    service = Service(configured(tmp_path))
+    uri = service.start()
+    with client(uri) as metastore:
+        metastore.create_database(Database(name="shop"))
+        metastore.create_database(Database(name="depot"))
+    yield uri
+    service.stop()
+
+
+@pytest.fixture
+def execute(tmp_path: Path) -> Execute:
+    def run(statement: str) -> None:
+        with closing(sqlite3.connect(tmp_path / "hms.db", timeout=30)) as connection, connection:
+            connection.execute(statement)
+
+    return run
+
+
+def texts(findings: Findings, severity: str) -> list[str]:
+    return [finding.problem for finding in findings.found if finding.severity == severity]
+
+
+def test_a_sound_installation_passes_everything(served: str, tmp_path: Path) -> None:
+    findings = run_checks(configured(tmp_path, cache__peers="hive4").settings, (served,))
+    assert findings.found == []
+    assert len(findings.passed) == 7
+    assert list((tmp_path / "warehouse").glob(".hms-cache-check-*")) == []
+
+
+def test_all_findings_are_told_at_once(served: str, tmp_path: Path, execute: Execute) -> None:
+    execute("UPDATE SEQUENCE_TABLE SET NEXT_VAL = 1 WHERE SEQUENCE_NAME LIKE '%MDatabase'")
+    execute("UPDATE NOTIFICATION_SEQUENCE SET NEXT_EVENT_ID = 77")
+    execute("UPDATE NOTIFICATION_LOG SET EVENT_ID = EVENT_ID + 5 WHERE EVENT_ID = 2")
+    (tmp_path / "a-file").write_text("")
+    settings = configured(
+        tmp_path, warehouse__directory=str(tmp_path / "a-file" / "below"), transactions__timeout_s=60
+    ).settings
+    findings = run_checks(settings, (served, "127.0.0.1:1"))
+    errors, warnings = texts(findings, "error"), texts(findings, "warning")
+    assert any("ends with event 7, but the next one would be 77" in text for text in errors)
+    assert any("has 2 events between 1 and 7" in text for text in errors)
+    assert any("a-file/below cannot be written" in text for text in errors)
+    assert any("127.0.0.1:1 does not answer" in text for text in errors)
+    assert any("cache.peers is none" in text for text in errors)
+    assert any("the sequence of MDatabase would hand out 1" in text for text in warnings)
+    assert any("metastore.txn.timeout is 300 s at the peer" in text and "60 s here" in text for text in warnings)
+    assert len(findings.found) == 7
+    assert all(finding.remedy for finding in findings.found)
+
+
+def test_events_that_nobody_deletes_are_told(served: str, tmp_path: Path, execute: Execute) -> None:
+    execute("UPDATE NOTIFICATION_LOG SET EVENT_TIME = 1000000000")
+    findings = run_checks(configured(tmp_path).settings)
+    assert texts(findings, "warning") == ["events are kept for more than twice events.retention_s"]
+
+
+def test_a_schema_that_was_changed_is_told(tmp_path: Path, execute: Execute) -> None:
+    settings = configured(tmp_path).settings
+    create_schema(settings)
+    execute("ALTER TABLE TBLS DROP COLUMN OWNER_TYPE")
+    (warning,) = texts(run_checks(settings), "warning")
+    assert "calls itself 4.0.0 but has 1 differences" in warning
+    assert "TBLS.OWNER_TYPE" in warning
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("sqlite:///{directory}/hms.db", "has no metastore schema"),
+        ("mysql://u:hush@127.0.0.1:1/hive", "does not answer"),
+        ("sqlite:///{directory}/no/such/directory/hms.db", "does not answer"),
+    ],
+)
+def test_a_database_that_cannot_be_used_does_not_hide_the_rest(tmp_path: Path, url: str, problem: str) -> None:
+    settings = configured(tmp_path, database__url=url.format(directory=tmp_path)).settings
+    findings = run_checks(settings)
+    (error,) = texts(findings, "error")
+    assert problem in error
+    assert "hush" not in error
+    assert findings.passed == ["the warehouse can be written"]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param("mariadb", marks=pytest.mark.mariadb), pytest.param("postgresql", marks=pytest.mark.postgresql)],
+)
+def test_the_servers_are_checked_as_well(tmp_path: Path, database_servers: ServerLookup, kind: str) -> None:
+    server = database_servers(kind)
+    url = server.initialized_database()
+    assert run_checks(configured(tmp_path, database__url=url).settings).found == []
+    server.give_back(url)
+    url = url.rpartition("/")[0] + "/no_such_database"
+    (error,) = texts(run_checks(configured(tmp_path, database__url=url).settings), "error")
+    assert "no_such_database" in error
