@@ -66,9 +66,12 @@ class Service:
                 require_schema(database, self._settings)
                 ensure_first_rows(database, self._settings)
             stores = build_database_stores(self._settings, database)
+            stores.auxiliary.roles.ensure_default_roles()
             raw = self._cached(stores, database, starting)
             Housekeeping(self._settings, stores).start(starting)
-            uri = self._listen(Stores(raw, stores.transactions, stores.log, self._site), database, starting)
+            uri = self._listen(
+                Stores(raw, stores.transactions, stores.log, self._site, stores.auxiliary), database, starting
+            )
             if self._settings.admin.enabled:
                 self.management_address = start_management(self._admin_sources(uri, database), starting)
             self._started = starting.pop_all()

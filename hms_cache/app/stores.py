@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hms_cache.app.options import message_format, store_settings, txn_options, warehouse_settings
 from hms_cache.config import Settings
 from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.store.auxiliary import AuxiliaryStores
 from hms_cache.store.context import StoreContext
 from hms_cache.store.database import Database
 from hms_cache.store.notification_log import EventCleaner, NotificationLog
@@ -23,6 +24,7 @@ class DatabaseStores:
     transactions: TxnStore
     log: NotificationLog
     event_cleaner: EventCleaner
+    auxiliary: AuxiliaryStores
 
 
 def build_database_stores(settings: Settings, database: Database) -> DatabaseStores:
@@ -46,4 +48,5 @@ def build_database_stores(settings: Settings, database: Database) -> DatabaseSto
         transactions=TxnStore(database, messages, options, features=database.features),
         log=NotificationLog(database, max_response=settings.events.max_response),
         event_cleaner=EventCleaner(database, database.clock),
+        auxiliary=AuxiliaryStores(context),
     )

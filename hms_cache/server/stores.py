@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from hms_cache.store.auxiliary import AuxiliaryStores
 from hms_cache.store.contract.raw_store import RawStore
 
 
@@ -16,3 +17,4 @@ class Stores:
     transactions: Any
     notifications: Any
     site: Any
+    auxiliary: AuxiliaryStores

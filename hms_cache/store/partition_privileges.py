@@ -52,7 +52,7 @@ def read_partition_privileges(
     if str(kept).upper() != "TRUE":
         return None
     groups = list(grantee.groups)
-    roles = _roles_of(connection, grantee)
+    roles = roles_of(connection, grantee)
     grants: dict[tuple[int, str, str], list[tuple[Any, ...]]] = {}
     for batch in batches(part_ids, IDS_IN_A_STATEMENT):
         for part_id, kind, principal, *grant in connection.execute(_GRANTS, {"part_ids": list(batch)}):
@@ -72,7 +72,7 @@ def read_partition_privileges(
     ]
 
 
-def _roles_of(connection: Connection, grantee: Grantee) -> list[str]:
+def roles_of(connection: Connection, grantee: Grantee) -> list[str]:
     """The roles of the user and of the groups, roles of roles included; every user has `public`."""
     parents: dict[str, set[str]] = {}
     pending = {"public"} if grantee.user else set()

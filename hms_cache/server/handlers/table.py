@@ -10,6 +10,7 @@ from hms_cache.server.handlers import (
     notifications,
     partition_changes,
     partitions,
+    privileges,
     service,
     statistics,
     tables,
@@ -27,6 +28,7 @@ _MODULES: tuple[HandlerTable, ...] = (
     functions.handlers,
     notifications.handlers,
     transactions.handlers,
+    privileges.handlers,
 )
 
 

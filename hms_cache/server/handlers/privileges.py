@@ -1,0 +1,140 @@
+"""Privileges and roles of SQL-standard authorization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    GetPrincipalsInRoleResponse,
+    GetRoleGrantsForPrincipalResponse,
+    GrantRevokePrivilegeResponse,
+    GrantRevokeRoleResponse,
+    GrantRevokeType,
+    HiveObjectPrivilege,
+    MetaException,
+    PrincipalPrivilegeSet,
+    PrivilegeBag,
+    Role,
+)
+
+handlers = HandlerTable()
+
+
+@handlers.write("create_role", audit=lambda a: "create_role")
+def create_role(call: Call, arguments: Any) -> bool:
+    call.stores.auxiliary.roles.create_role(arguments.role.roleName, arguments.role.ownerName)
+    return True
+
+
+@handlers.write("drop_role", audit=lambda a: "drop_role")
+def drop_role(call: Call, arguments: Any) -> bool:
+    call.stores.auxiliary.roles.drop_role(arguments.role_name)
+    return True
+
+
+@handlers.read("get_role_names")
+def get_role_names(call: Call, arguments: Any) -> list[str]:
+    return call.stores.auxiliary.roles.get_role_names()
+
+
+@handlers.write("grant_role", audit=lambda a: "add_role_member")
+def grant_role(call: Call, arguments: Any) -> bool:
+    call.stores.auxiliary.roles.grant_role(
+        arguments.role_name,
+        arguments.principal_name,
+        arguments.principal_type,
+        arguments.grantor,
+        arguments.grantorType,
+        grant_option=bool(arguments.grant_option),
+    )
+    return True
+
+
+@handlers.write("revoke_role", audit=lambda a: "remove_role_member")
+def revoke_role(call: Call, arguments: Any) -> bool:
+    roles = call.stores.auxiliary.roles
+    roles.revoke_role(arguments.role_name, arguments.principal_name, arguments.principal_type)
+    return True
+
+
+@handlers.write("grant_revoke_role")
+def grant_revoke_role(call: Call, arguments: Any) -> GrantRevokeRoleResponse:
+    request, roles = arguments.request, call.stores.auxiliary.roles
+    option = bool(request.grantOption)
+    who = request.roleName, request.principalName, request.principalType
+    if request.requestType == GrantRevokeType.GRANT:
+        roles.grant_role(*who, request.grantor, request.grantorType, grant_option=option)
+    elif request.requestType == GrantRevokeType.REVOKE:
+        roles.revoke_role(*who, grant_option=option)
+    else:
+        raise MetaException(f"Unknown request type {request.requestType}")
+    return GrantRevokeRoleResponse(success=True)
+
+
+@handlers.read("list_roles", audit=lambda a: "list_roles")
+def list_roles(call: Call, arguments: Any) -> list[Role]:
+    return call.stores.auxiliary.roles.list_roles(arguments.principal_name, arguments.principal_type)
+
+
+@handlers.read("get_principals_in_role")
+def get_principals_in_role(call: Call, arguments: Any) -> GetPrincipalsInRoleResponse:
+    return GetPrincipalsInRoleResponse(call.stores.auxiliary.roles.get_principals_in_role(arguments.request.roleName))
+
+
+@handlers.read("get_role_grants_for_principal")
+def get_role_grants_for_principal(call: Call, arguments: Any) -> GetRoleGrantsForPrincipalResponse:
+    request, roles = arguments.request, call.stores.auxiliary.roles
+    return GetRoleGrantsForPrincipalResponse(
+        roles.get_role_grants_of_principal(request.principal_name, request.principal_type)
+    )
+
+
+@handlers.read("get_privilege_set")
+def get_privilege_set(call: Call, arguments: Any) -> PrincipalPrivilegeSet:
+    return call.stores.auxiliary.privileges.get_privilege_set(
+        arguments.hiveObject, arguments.user_name, arguments.group_names or []
+    )
+
+
+@handlers.read("list_privileges")
+def list_privileges(call: Call, arguments: Any) -> list[HiveObjectPrivilege]:
+    return call.stores.auxiliary.privileges.list_privileges(
+        arguments.principal_name, arguments.principal_type, arguments.hiveObject
+    )
+
+
+@handlers.write("grant_privileges", audit=lambda a: "grant_privileges")
+def grant_privileges(call: Call, arguments: Any) -> bool:
+    call.stores.auxiliary.privileges.grant_privileges(_grants(arguments.privileges))
+    return True
+
+
+@handlers.write("revoke_privileges", audit=lambda a: "revoke_privileges")
+def revoke_privileges(call: Call, arguments: Any) -> bool:
+    call.stores.auxiliary.privileges.revoke_privileges(_grants(arguments.privileges))
+    return True
+
+
+@handlers.write("grant_revoke_privileges")
+def grant_revoke_privileges(call: Call, arguments: Any) -> GrantRevokePrivilegeResponse:
+    request, privileges = arguments.request, call.stores.auxiliary.privileges
+    if request.requestType == GrantRevokeType.GRANT:
+        privileges.grant_privileges(_grants(request.privileges))
+    elif request.requestType == GrantRevokeType.REVOKE:
+        privileges.revoke_privileges(_grants(request.privileges), grant_option=bool(request.revokeGrantOption))
+    else:
+        raise MetaException(f"Unknown request type {request.requestType}")
+    return GrantRevokePrivilegeResponse(success=True)
+
+
+@handlers.write("refresh_privileges")
+def refresh_privileges(call: Call, arguments: Any) -> GrantRevokePrivilegeResponse:
+    call.stores.auxiliary.privileges.refresh_privileges(
+        arguments.objToRefresh, arguments.authorizer, _grants(arguments.grantRequest.privileges)
+    )
+    return GrantRevokePrivilegeResponse(success=True)
+
+
+def _grants(bag: PrivilegeBag | None) -> list[HiveObjectPrivilege]:
+    return list(bag.privileges or ()) if bag is not None else []

@@ -1,0 +1,15 @@
+"""The stores of what is neither catalog nor transaction: uncached, read from the database at every call."""
+
+from __future__ import annotations
+
+from hms_cache.store.context import StoreContext
+from hms_cache.store.privileges import Privileges
+from hms_cache.store.roles import Roles
+
+
+class AuxiliaryStores:
+    """Each part is a class of its own module. Shared by threads."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self.privileges = Privileges(context)
+        self.roles = Roles(context)
