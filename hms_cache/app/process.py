@@ -17,10 +17,16 @@ from hms_cache.errors import ConfigurationError
 _log = logging.getLogger(__name__)
 
 
-def run(load: Callable[[], Configuration]) -> None:
+def print_ready(uri: str) -> None:
+    """Tells on standard output that clients may come."""
+    sys.stdout.write(f"ready {uri}\n")
+    sys.stdout.flush()
+
+
+def run(load: Callable[[], Configuration], announce: Callable[[str], None] = print_ready) -> None:
     """Serve until SIGTERM or SIGINT, then drain and return. SIGHUP loads the configuration again.
 
-    Prints ``ready thrift://HOST:PORT`` to standard output when clients may come. Raises ``ConfigurationError`` or
+    ``announce`` is given the URI when clients may come. Raises ``ConfigurationError`` or
     ``StartupError`` before that, with nothing left running.
     """
     configuration = load()
@@ -44,8 +50,7 @@ def run(load: Callable[[], Configuration]) -> None:
     service = Service(configuration)
     uri = service.start()
     try:
-        sys.stdout.write(f"ready {uri}\n")
-        sys.stdout.flush()
+        announce(uri)
         while not stopping.is_set():
             woken.wait()
             woken.clear()

@@ -150,7 +150,7 @@ class Service:
             position_source=position_source(database, cache.check) if cache is not None else None,
         )
         try:
-            host, port = loop.run(server.start(settings.host, settings.port))
+            host, port = loop.run(server.start(settings.host, settings.port, reuse_port=settings.workers > 1))
         except OSError as error:
             raise StartupError(
                 f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}",

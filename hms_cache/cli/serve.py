@@ -12,6 +12,7 @@ from hms_cache.cli.options import configuration_options, load_configuration
 @click.command()
 @click.option("--host", "server__host", metavar="HOST", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option("--port", "server__port", metavar="PORT", type=int, help="Port; 0 picks a free one.  [default: 9083]")
+@click.option("--workers", "server__workers", metavar="N", type=int, help="Processes on the port.  [default: 1]")
 @configuration_options
 def serve(**options: Any) -> None:
     """Run the metastore until SIGTERM or Ctrl-C.
@@ -19,6 +20,11 @@ def serve(**options: Any) -> None:
     Without options: SQLite in the working directory (the schema is created), loopback, Hive's port 9083. Prints
     `ready thrift://HOST:PORT` when clients may come.
     """
-    from hms_cache.app.process import run
+    if load_configuration(**options).settings.server.workers > 1:
+        from hms_cache.app.worker_processes import run_workers
 
-    run(lambda: load_configuration(**options))
+        run_workers(lambda port: load_configuration(**options if port is None else options | {"server__port": port}))
+    else:
+        from hms_cache.app.process import run
+
+        run(lambda: load_configuration(**options))

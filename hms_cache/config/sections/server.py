@@ -31,6 +31,14 @@ class ServerSettings(Section):
         " thrift://host:port.",
         site_keys=("metastore.thrift.uris", "hive.metastore.uris"),
     )
+    workers: int = setting(
+        1,
+        "Processes that serve the port, each a whole server with its own cache and memory budget.",
+        reason="One process answers tens of thousands of hot calls a second; more of them use more processors and hold"
+        " the catalog in memory once each.",
+        ge=1,
+        le=64,
+    )
     threads: int = setting(
         16,
         "Threads that run the calls which need the database.",

@@ -1,0 +1,153 @@
+"""``server.workers`` processes on one port: each a whole server, and so a full member of the set of servers.
+
+The kernel spreads connections over the processes (SO_REUSEPORT). They share nothing but the database: what one of them
+writes, the others learn from the notification log as they do from servers on other machines. The parent starts them,
+passes signals on, replaces one that ends, and serves nobody itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+
+from hms_cache.app.process import run
+from hms_cache.config import Configuration
+from hms_cache.errors import StartupError
+
+_log = logging.getLogger(__name__)
+
+LoadWithPort = Callable[[int | None], Configuration]
+"""Loads the configuration; with a number given, that is the port."""
+
+_RESTART_PAUSE_S = 1.0
+"""Between the end of a worker and its successor: a worker that cannot live shall not burn the machine."""
+
+_START_TIMEOUT_S = 120.0
+
+_PR_SET_PDEATHSIG = 1
+
+
+class _Workers:
+    """The children by process id. Only the parent's main thread touches it."""
+
+    def __init__(self, load: LoadWithPort, port: int) -> None:
+        self._load = load
+        self._port = port
+        self.running: dict[int, int] = {}
+        """Process id to the end of the pipe that tells of its readiness."""
+
+    def start(self) -> int:
+        """Forks one; its process id. No thread runs in the parent, so a fork is safe."""
+        reading, writing = os.pipe()
+        process = os.fork()
+        if process == 0:
+            os.close(reading)
+            self._serve(writing)
+        os.close(writing)
+        self.running[process] = reading
+        return process
+
+    def _serve(self, writing: int) -> None:
+        """In the child, for its whole life."""
+        status = 1
+        try:
+            _end_with_parent()
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
+            run(lambda: self._load(self._port), announce=lambda uri: _tell(writing, uri))
+            status = 0
+        except Exception:
+            _log.exception("a worker failed")
+        finally:
+            os._exit(status)
+
+    def wait_until_ready(self, process: int) -> str | None:
+        """The URI that the worker serves, None when it ended before or took too long."""
+        reading = self.running[process]
+        ready, _, _ = select.select([reading], [], [], _START_TIMEOUT_S)
+        return os.read(reading, 4096).decode() or None if ready else None
+
+    def signal(self, number: int) -> None:
+        """Passes a signal on to all."""
+        for process in self.running:
+            os.kill(process, number)
+
+    def forget(self, process: int) -> bool:
+        """Whether it was one of ours; it is no more."""
+        reading = self.running.pop(process, None)
+        if reading is None:
+            return False
+        os.close(reading)
+        return True
+
+
+def _end_with_parent() -> None:
+    """Has the kernel send SIGTERM when the parent is gone, however it went: nobody would watch over this process."""
+    with suppress(OSError, AttributeError):  # not Linux: the parent's own signals have to do
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _tell(writing: int, uri: str) -> None:
+    os.write(writing, uri.encode())
+    os.close(writing)
+
+
+def run_workers(load: LoadWithPort) -> None:
+    """Serves with `server.workers` processes until SIGTERM or SIGINT, which drains them all; SIGHUP reloads them all.
+
+    Prints one ``ready thrift://HOST:PORT`` when all of them listen. Raises ``ConfigurationError`` or ``StartupError``.
+    """
+    settings = load(None).settings.server
+    holder = _hold_port(settings.host, settings.port)
+    workers = _Workers(load, holder.getsockname()[1])
+    stopping: list[int] = []
+
+    def on_stop(number: int, _frame: FrameType | None) -> None:
+        stopping.append(number)
+        workers.signal(signal.SIGTERM)
+
+    def on_reload(number: int, _frame: FrameType | None) -> None:
+        workers.signal(number)
+
+    # The first one makes what is missing (an embedded database's schema); the others find it.
+    for _ in range(settings.workers):
+        uri = workers.wait_until_ready(workers.start())
+        if uri is None:
+            workers.signal(signal.SIGKILL)
+            raise StartupError("a worker did not start", remedy="Its own message stands above.")
+    signal.signal(signal.SIGTERM, on_stop)
+    signal.signal(signal.SIGINT, on_stop)
+    signal.signal(signal.SIGHUP, on_reload)
+    sys.stdout.write(f"ready {uri}\n")
+    sys.stdout.flush()
+    while workers.running:
+        process, status = os.wait()
+        if workers.forget(process) and not stopping:
+            _log.error("worker %d ended with status %d; another one takes its place", process, status)
+            time.sleep(_RESTART_PAUSE_S)
+            workers.start()
+    holder.close()
+
+
+def _hold_port(host: str, port: int) -> socket.socket:
+    """Reserves the port for all workers: bound with SO_REUSEPORT and never listened on. Raises StartupError."""
+    holder = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        holder.bind((host, port))
+    except OSError as error:
+        holder.close()
+        raise StartupError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}",
+            remedy="Is another metastore running there? Choose another port: --port 0 picks a free one.",
+        ) from error
+    return holder
