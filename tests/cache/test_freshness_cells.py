@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -14,7 +12,7 @@ from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.notifications.poller_status import PollerStatus
-from hms_cache.store.database import Database
+from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, table
 from tests.manual_clock import ManualClock
 
@@ -59,27 +57,13 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
-@pytest.fixture
-def servers(sqlite_database: Database, tmp_path: Path, clock: ManualClock) -> Iterator[Callable[..., Server]]:
-    """Makes servers on one database and one clock; closed, and their caches checked, at the end."""
-    url = sqlite_database.url.render_as_string(hide_password=False)
-    with contextlib.ExitStack() as stack:
-
-        def make(options: CacheOptions | None = None) -> Server:
-            server = Server(url, tmp_path / "warehouse", options or CacheOptions(), clock)
-            stack.callback(server.close)
-            return server
-
-        yield make
-
-
 @pytest.mark.parametrize("situation", SITUATIONS)
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("status", PollerStatus)
 def test_what_a_read_does(
-    status: PollerStatus, setting: str, situation: str, servers: Callable[..., Server], clock: ManualClock
+    status: PollerStatus, setting: str, situation: str, servers: MakeServer, clock: ManualClock
 ) -> None:
-    server, elsewhere = servers(CacheOptions(max_staleness_s=SETTINGS[setting])), servers()
+    server, elsewhere = servers(CacheOptions(max_staleness_s=SETTINGS[setting]), clock), servers(clock=clock)
     create_database(server.store, "d")
     server.store.create_table(table("d", "t", version="old"))
     assert server.store.get_table(CATALOG, "d", "t").parameters["version"] == "old"
@@ -106,10 +90,10 @@ def test_what_a_read_does(
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("status", PollerStatus)
 def test_what_the_event_loop_may_send(
-    status: PollerStatus, setting: str, servers: Callable[..., Server], clock: ManualClock
+    status: PollerStatus, setting: str, servers: MakeServer, clock: ManualClock
 ) -> None:
     """`accept` and `is_recent`, the ways of requests that are answered from their bytes."""
-    server = servers(CacheOptions(max_staleness_s=SETTINGS[setting]))
+    server = servers(CacheOptions(max_staleness_s=SETTINGS[setting]), clock)
     create_database(server.store, "d")
     server.store.get_database(CATALOG, "d")
     BRINGS[status](server)

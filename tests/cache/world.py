@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hms_cache.cache import invariants
 from hms_cache.cache.assembly import Cache, CacheOptions, build_cache
+from hms_cache.cache.loader import Wanted
 from hms_cache.cache.reasons import Reason
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.notifications.message_builder import MessageBuilder
@@ -21,9 +22,12 @@ from hms_cache.store.database import Database
 from hms_cache.store.notification_log import NotificationLog
 from hms_cache.store.object_store import ObjectStore
 from hms_cache.store.settings import StoreSettings
+from hms_cache.store.txn.committed_writes import read_committed_writes
+from hms_cache.store.txn.txn_store import TxnStore
 from hms_cache.store.warehouse import Warehouse, WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import encode_struct
+from tests.txn.client import TxnClient
 
 CATALOG = "hive"
 
@@ -48,12 +52,14 @@ class Server:
             self.clock,
         )
         self.objects = ObjectStore(context)
+        self.transactions = TxnClient(TxnStore(self.database, MessageBuilder(MessageFormat.JSON)), self.database)
         self.log = NotificationLog(self.database)
         self.cache: Cache = build_cache(
             self.objects,
             self.clock,
             self.options,
             self._follow,
+            resolve_commits=lambda txn_ids: read_committed_writes(self.database, txn_ids),
             observe=lambda kind, reason: self.reads.append((kind, reason)),
         )
         self.database.commit_listeners.append(self.cache.own_writes)
@@ -75,6 +81,29 @@ class Server:
             invariants.check(self.cache.shared)
         finally:
             self.database.close()
+
+    def during_loads(self, action: Callable[[], object]) -> None:
+        """Does this in each load from now on, after its snapshot was closed and before anything is installed."""
+        loader, go_on = self.cache.loader, self.cache.loader.bring_up_to
+
+        def act_first(fence: int) -> bool:
+            action()
+            return go_on(fence)
+
+        loader.bring_up_to = act_first  # type: ignore[method-assign]
+
+    def loaded(self) -> list[Wanted]:
+        """What is asked of the loader from now on, as a list that grows."""
+        asked: list[Wanted] = []
+        loader, go_on = self.cache.loader, self.cache.loader.load
+
+        def load(wanted: Iterable[Wanted]) -> bool:
+            wanted = tuple(wanted)
+            asked.extend(wanted)
+            return go_on(wanted)
+
+        loader.load = load  # type: ignore[method-assign]
+        return asked
 
     def reasons(self) -> list[Reason]:
         """Why the reads since the last call were answered as they were."""

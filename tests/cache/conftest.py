@@ -1,0 +1,30 @@
+"""Fixtures of the cache tests."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hms_cache.cache.assembly import CacheOptions
+from hms_cache.clock import Clock, SystemClock
+from hms_cache.store.database import Database
+from tests.cache.world import Server
+
+MakeServer = Callable[..., Server]
+
+
+@pytest.fixture
+def servers(sqlite_database: Database, tmp_path: Path) -> Iterator[MakeServer]:
+    """Makes servers on one database: `servers(options, clock)`. Closed, and their caches checked, at the end."""
+    url = sqlite_database.url.render_as_string(hide_password=False)
+    with contextlib.ExitStack() as stack:
+
+        def make(options: CacheOptions | None = None, clock: Clock | None = None) -> Server:
+            server = Server(url, tmp_path / "warehouse", options or CacheOptions(), clock or SystemClock())
+            stack.callback(server.close)
+            return server
+
+        yield make

@@ -1,0 +1,339 @@
+"""Loads: fences, what is kept of them, who shares them, and what absence is answered from (P1, P3, P4, P6)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from hms_cache.cache.assembly import CacheOptions
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.loader import Wanted
+from hms_cache.cache.reasons import Reason
+from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
+from tests.cache.conftest import MakeServer
+from tests.cache.world import CATALOG, Server, changed_table, create_database, partition, table
+from tests.databases import count_statements
+
+LIMIT_S = 20
+T = TableName(CATALOG, "d", "t")
+KEYS = (("p", "string"),)
+INF = float("inf")
+
+
+def version_of(store: RawStore, name: str = "t") -> str:
+    return store.get_table(CATALOG, "d", name).parameters["version"]
+
+
+def write(store: RawStore, version: str, name: str = "t") -> None:
+    store.alter_table(CATALOG, "d", name, changed_table(store, "d", name, version=version))
+
+
+def names_of(store: RawStore) -> list[str]:
+    return store.get_partition_names(CATALOG, "d", "t", AllPartitions())
+
+
+@pytest.fixture
+def pair(servers: MakeServer) -> tuple[Server, Server]:
+    """Two servers with `max_staleness` 0; tables d.t, with partitions 1 and 2, and d.u."""
+    here, elsewhere = servers(), servers()
+    create_database(here.store, "d")
+    for name in ("t", "u"):
+        here.store.create_table(table("d", name, KEYS, version="old"))
+    here.store.add_partitions(CATALOG, "d", "t", [partition(table("d", "t"), (value,)) for value in "12"])
+    return here, elsewhere
+
+
+def once(action: Callable[[], object]) -> Callable[[], object]:
+    """The action at its first call only."""
+    left = [action]
+    return lambda: left.pop()() if left else None
+
+
+def test_an_event_between_fence_and_position_discards_the_load(pair: tuple[Server, Server]) -> None:
+    here, elsewhere = pair
+    here.during_loads(once(lambda: (write(elsewhere.objects, "new"), here.poller.step())))
+    here.reasons()
+    assert version_of(here.store) == "new"
+    assert here.reasons() == [Reason.INCOMPLETE]
+    assert here.cache.loader.discarded == 1
+    assert Facet.TABLE not in getattr(here.cache.shared.entry(T), "facets", {})
+    assert [version_of(here.store), here.reasons()] == ["new", [Reason.MISS]]
+
+
+def test_an_event_about_something_else_does_not(pair: tuple[Server, Server]) -> None:
+    here, elsewhere = pair
+    here.during_loads(once(lambda: (write(elsewhere.objects, "new", "u"), here.poller.step())))
+    here.reasons()
+    assert version_of(here.store) == "old"
+    assert here.reasons() == [Reason.MISS]
+    assert here.cache.loader.discarded == 0
+    assert [version_of(here.store), here.reasons()] == ["old", [Reason.HIT]]
+
+
+def test_a_change_that_the_snapshot_does_not_show_and_nobody_applied_is_found_by_the_next_read(
+    pair: tuple[Server, Server],
+) -> None:
+    """The load is exactly true at its fence; the position stays there, and the next check asks."""
+    here, elsewhere = pair
+    here.during_loads(once(lambda: write(elsewhere.objects, "new")))
+    assert version_of(here.store) == "old", "true when the snapshot was opened, after the request arrived"
+    assert version_of(here.store) == "new"
+
+
+def test_a_load_brings_the_position_up_to_its_fence(servers: MakeServer) -> None:
+    here, elsewhere = servers(CacheOptions(max_staleness_s=INF)), servers()
+    create_database(elsewhere.objects, "d")
+    for name in ("t", "u"):
+        elsewhere.objects.create_table(table("d", name, version="old"))
+    assert version_of(here.store, "u") == "old"
+    write(elsewhere.objects, "new", "u")
+    write(elsewhere.objects, "newer", "t")
+    position = here.cache.shared.position
+    assert version_of(here.store, "t") == "newer"
+    assert here.cache.shared.position == position + 2
+    assert version_of(here.store, "u") == "new", "P3: t was shown as it is after u was changed"
+
+
+def test_a_load_whose_fence_cannot_be_reached_is_not_kept_and_later_reads_see_no_less(servers: MakeServer) -> None:
+    here, elsewhere = servers(CacheOptions(max_staleness_s=INF)), servers()
+    create_database(here.store, "d")
+    for name in ("t", "u"):
+        here.store.create_table(table("d", name, version="old"))
+    assert version_of(here.store, "u") == "old"
+    here.poller.pause()
+    write(elsewhere.objects, "new", "u")
+    write(elsewhere.objects, "newer", "t")
+    assert version_of(here.store, "t") == "newer"
+    assert here.cache.shared.entry(T) is None
+    assert version_of(here.store, "u") == "new", "P3"
+    here.poller.resume()
+    assert [version_of(here.store, name) for name in ("t", "u")] == ["newer", "new"]
+
+
+@pytest.mark.parametrize("how", ["reset", "flush", "refresh"])
+def test_a_load_that_is_overtaken_by_a_command_is_not_kept(how: str, pair: tuple[Server, Server]) -> None:
+    here, _ = pair
+    shared = here.cache.shared
+    commands = {
+        "reset": lambda: shared.reset("for the test", shared.position),
+        "flush": shared.forget_all,
+        "refresh": lambda: shared.forget(T),
+    }
+    here.during_loads(once(commands[how]))
+    assert version_of(here.store) == "old"
+    assert shared.entry(T) is None
+    assert version_of(here.store) == "old"
+    assert shared.entry(T) is not None
+
+
+def test_a_partition_that_changed_during_a_load_is_missing_from_it(pair: tuple[Server, Server]) -> None:
+    here, elsewhere = pair
+    version_of(here.store)
+    asked = here.loaded()
+
+    def change() -> None:
+        elsewhere.objects.drop_partitions(CATALOG, "d", "t", ByNames(("p=2",)), delete_data=True)
+        elsewhere.objects.add_partitions(CATALOG, "d", "t", [partition(table("d", "t"), ("3",))])
+        here.poller.step()
+
+    here.during_loads(once(change))
+    assert names_of(here.store) == ["p=1", "p=3"]
+    assert asked == [Wanted(T, Facet.PARTITIONS), Wanted(T, Facet.PARTITIONS, (("2",), ("3",)))]
+
+
+def test_a_change_touches_only_its_partitions(pair: tuple[Server, Server]) -> None:
+    here, elsewhere = pair
+    names_of(here.store)
+    asked = here.loaded()
+    changed = elsewhere.objects.get_partition(CATALOG, "d", "t", ["1"])
+    changed.parameters = {"k": "v"}
+    elsewhere.objects.alter_partitions(CATALOG, "d", "t", [changed])
+    here.reasons()
+    found = here.store.get_partitions(CATALOG, "d", "t", AllPartitions()).partitions
+    assert [one.parameters.get("k") for one in found] == ["v", None]
+    assert asked == [Wanted(T, Facet.PARTITIONS, (("1",),))]
+    assert here.reasons() == [Reason.MISS]
+    with count_statements(here.database) as seen:
+        here.store.get_partitions(CATALOG, "d", "t", AllPartitions())
+    assert seen.count == 1, "the position check"
+
+
+@pytest.mark.parametrize(("max_staleness_s", "statements"), [(0.0, 1), (INF, 0)], ids=["0", "inf"])
+def test_a_read_from_memory_sends_the_position_check_or_nothing(
+    max_staleness_s: float, statements: int, servers: MakeServer
+) -> None:
+    here = servers(CacheOptions(max_staleness_s=max_staleness_s))
+    create_database(here.store, "d")
+    here.store.create_table(table("d", "t", version="old"))
+    for _ in range(2):
+        version_of(here.store)
+    with count_statements(here.database) as seen:
+        version_of(here.store)
+    assert seen.count == statements
+
+
+# One load for all who ask at once
+
+
+def in_threads(count: int, ask: Callable[[], object], answers: list[object]) -> list[threading.Thread]:
+    threads = [threading.Thread(target=lambda: answers.append(ask()), daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+class Latch:
+    """Holds the first load between its snapshot and its installation until it is opened."""
+
+    def __init__(self, server: Server) -> None:
+        self.reached, self._opened = threading.Event(), threading.Event()
+        server.during_loads(once(self._hold))
+
+    def _hold(self) -> None:
+        self.reached.set()
+        assert self._opened.wait(LIMIT_S)
+
+    def wait(self) -> None:
+        assert self.reached.wait(LIMIT_S)
+
+    def open(self) -> None:
+        self._opened.set()
+
+
+def join(threads: list[threading.Thread]) -> None:
+    for thread in threads:
+        thread.join(LIMIT_S)
+        assert not thread.is_alive()
+
+
+def wait_for_asked(server: Server, asked: list[Wanted], count: int) -> None:
+    pause = threading.Event()
+    for _ in range(2000):
+        if len(asked) >= count:
+            return
+        pause.wait(0.005)
+    pytest.fail(f"{len(asked)} of {count} came to the loader")
+
+
+def test_what_many_ask_at_once_is_read_once(pair: tuple[Server, Server]) -> None:
+    here, _ = pair
+    asked, latch, answers = here.loaded(), Latch(here), []
+    loads = here.cache.loader.loads
+    threads = in_threads(8, lambda: version_of(here.store), answers)
+    latch.wait()
+    wait_for_asked(here, asked, 8)
+    latch.open()
+    join(threads)
+    assert answers == ["old"] * 8
+    assert here.cache.loader.loads == loads + 1
+
+
+def test_one_who_comes_after_a_write_is_not_answered_from_a_load_before_it(pair: tuple[Server, Server]) -> None:
+    here, _ = pair
+    asked, latch, answers = here.loaded(), Latch(here), []
+    first = in_threads(1, lambda: version_of(here.store), answers)
+    latch.wait()
+    write(here.objects, "new")
+    late: list[object] = []
+    second = in_threads(1, lambda: version_of(here.store), late)
+    wait_for_asked(here, asked, 2)
+    latch.open()
+    join(first + second)
+    assert late == ["new"], "P4"
+    assert version_of(here.store) == "new"
+
+
+@pytest.mark.parametrize("max_staleness_s", [0.0, 0.5, INF], ids=["0", "500ms", "inf"])
+def test_an_own_write_is_seen_whatever_a_load_installs_after_it(max_staleness_s: float, servers: MakeServer) -> None:
+    here = servers(CacheOptions(max_staleness_s=max_staleness_s))
+    create_database(here.store, "d")
+    here.store.create_table(table("d", "t", version="old"))
+    here.during_loads(once(lambda: write(here.objects, "new")))
+    version_of(here.store)
+    assert version_of(here.store) == "new"
+
+
+def test_a_load_that_fails_fails_for_nobody_but_those_who_shared_the_read(pair: tuple[Server, Server]) -> None:
+    here, _ = pair
+
+    def fail() -> None:
+        raise ValueError("a defect of the cache")
+
+    here.during_loads(once(fail))
+    here.reasons()
+    assert version_of(here.store) == "old", "P9: the store answers"
+    assert here.reasons() == [Reason.INCOMPLETE]
+    assert version_of(here.store) == "old"
+    assert here.reasons() == [Reason.MISS]
+    assert here.cache.loader._running == {} and here.cache.shared.loads == set()
+
+
+# Absence (P6)
+
+
+def test_absence_is_answered_from_complete_names_and_ends_with_a_creation_elsewhere(
+    pair: tuple[Server, Server],
+) -> None:
+    here, elsewhere = pair
+    for reason in (Reason.MISS, Reason.HIT):
+        here.reasons()
+        with pytest.raises(NoSuchObjectException, match=r"d\.nowhere table not found"):
+            here.store.get_table(CATALOG, "d", "nowhere")
+        assert here.reasons() == [reason]
+    elsewhere.objects.create_table(table("d", "nowhere", version="first"))
+    assert version_of(here.store, "nowhere") == "first"
+    elsewhere.objects.drop_table(CATALOG, "d", "nowhere", delete_data=True)
+    with pytest.raises(NoSuchObjectException):
+        version_of(here.store, "nowhere")
+
+
+def test_a_name_that_could_not_be_looked_up_is_not_absent(pair: tuple[Server, Server]) -> None:
+    here, elsewhere = pair
+    here.store.get_table_names(CATALOG, "d")
+    elsewhere.objects.create_table(table("d", "fresh", version="first"))
+    here.poller.step()  # the names are gone now
+    here.during_loads(once(lambda: (_ for _ in ()).throw(ValueError("a defect of the cache"))))
+    assert version_of(here.store, "fresh") == "first"
+
+
+def test_an_outage_is_no_absence(pair: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch) -> None:
+    here, _ = pair
+
+    def away() -> object:
+        raise DatabaseUnavailable("away")
+
+    monkeypatch.setattr(here.objects, "snapshot", away)
+    with pytest.raises(DatabaseUnavailable):
+        version_of(here.store)
+
+
+def test_databases_that_are_absent_are_told_from_complete_names(servers: MakeServer) -> None:
+    here, elsewhere = servers(), servers()
+    for reason in (Reason.MISS, Reason.HIT):
+        here.reasons()
+        with pytest.raises(NoSuchObjectException):
+            here.store.get_database(CATALOG, "d")
+        assert here.reasons() == [reason]
+    create_database(elsewhere.objects, "d")
+    assert here.store.get_database(CATALOG, "d").name == "d"
+    elsewhere.objects.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+    with pytest.raises(NoSuchObjectException):
+        here.store.get_database(CATALOG, "d")
+
+
+def test_a_table_in_a_database_that_was_not_there_is_found_when_both_are(servers: MakeServer) -> None:
+    here, elsewhere = servers(), servers()
+    with pytest.raises(NoSuchObjectException):
+        version_of(here.store)
+    assert here.cache.shared.entry(DatabaseName(CATALOG, "d")) is not None
+    create_database(elsewhere.objects, "d")
+    with pytest.raises(NoSuchObjectException):
+        version_of(here.store)
+    elsewhere.objects.create_table(table("d", "t", version="first"))
+    assert version_of(here.store) == "first"
