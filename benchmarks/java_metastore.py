@@ -30,6 +30,8 @@ _LIBRARIES = (
     "commons-collections:commons-collections:3.2.2",
     "com.google.code.gson:gson:2.10.1",
     "commons-io:commons-io:2.15.1",
+    "org.apache.httpcomponents:httpclient:4.5.13",
+    "org.apache.commons:commons-compress:1.24.0",
     "com.mysql:mysql-connector-j:8.0.31",
 )
 _OPENS = [
@@ -176,7 +178,8 @@ class JavaMetastore:
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
-                raise RuntimeError(f"the Java metastore ended: see {self._directory / 'java.log'}")
+                tail = (self._directory / "java.log").read_text(errors="replace")[-3000:]
+                raise RuntimeError(f"the Java metastore ended: {tail}")
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
                 self.address = f"127.0.0.1:{port}"
                 return self.address
