@@ -5,6 +5,7 @@ from __future__ import annotations
 from hms_cache.store.context import StoreContext
 from hms_cache.store.privileges import Privileges
 from hms_cache.store.roles import Roles
+from hms_cache.store.tokens import Tokens
 
 
 class AuxiliaryStores:
@@ -13,3 +14,4 @@ class AuxiliaryStores:
     def __init__(self, context: StoreContext) -> None:
         self.privileges = Privileges(context)
         self.roles = Roles(context)
+        self.tokens = Tokens(context)

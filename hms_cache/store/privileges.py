@@ -1,7 +1,7 @@
 """Privileges: granting, revoking, listing. Facts: `ObjectStore`, `HMSHandler` (Hive 3.1, 4.0.1).
 
 They are read from the database each time and have no events. Lists are ordered by level (`LEVELS`), then object, then
-principal, privilege and grantor. Hive's methods declare no exception but MetaException, so that is what is raised.
+principal, privilege and grantor.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,
+    InvalidObjectException,
     MetaException,
+    NoSuchObjectException,
     PrincipalPrivilegeSet,
     PrincipalType,
     PrivilegeGrantInfo,
@@ -114,8 +116,9 @@ class Privileges:
     def grant_privileges(self, grants: Sequence[HiveObjectPrivilege]) -> None:
         """Grant all of them or none.
 
-        :raises MetaException: one is granted already by the same grantor, or the object or receiving role is missing
-            (where Hive's server passes over a missing table or partition without a word).
+        :raises InvalidObjectException: one is granted already by the same grantor.
+        :raises NoSuchObjectException: the receiving role or the object is missing (Hive's server passes over a missing
+            table or partition without a word).
         """
         run_write(self._database, lambda transaction: self._grant(transaction, grants))
 
@@ -124,7 +127,8 @@ class Privileges:
 
         The grantor does not matter; of several grants the oldest goes.
 
-        :raises MetaException: one is not granted, or without the grant option.
+        :raises InvalidObjectException: one is not granted.
+        :raises MetaException: one is granted without the grant option.
         """
         run_write(self._database, lambda transaction: self._revoke(transaction, grants, grant_option))
 
@@ -147,7 +151,7 @@ class Privileges:
         def refresh(transaction: WriteTransaction) -> None:
             target = find_target(transaction.connection, reference, lock=True)
             if target is None:
-                raise MetaException(f"{_text(reference)} does not exist")
+                raise NoSuchObjectException(f"{_text(reference)} does not exist")
             by_authorizer = level.table.c.AUTHORIZER == authorizer
             old = _read(transaction.connection, level, lambda level: [*_on(target)(level), by_authorizer])
             wanted = {_identity(grant): grant for grant in grants}
@@ -164,7 +168,7 @@ class Privileges:
             if kind == "ROLE":
                 is_role = select(ROLES.c.ROLE_ID).where(ROLES.c.ROLE_NAME == grant.principalName)
                 if connection.execute(is_role.with_for_update()).first() is None:
-                    raise MetaException(f"Role {grant.principalName} does not exist")
+                    raise NoSuchObjectException(f"Role {grant.principalName} does not exist")
             target = _required_target(connection, grant.hiveObject)
             level = target.level
             there = {
@@ -176,7 +180,7 @@ class Privileges:
             }
             for privilege in _privileges(grant):
                 if privilege in there:
-                    raise MetaException(_already_granted(privilege, grant, target))
+                    raise InvalidObjectException(_already_granted(privilege, grant, target))
                 there.add(privilege)
                 values = {
                     level.id_column.name: transaction.id(level.model),
@@ -214,7 +218,7 @@ class Privileges:
                     ).first()
                 )
                 if not found:
-                    raise MetaException(_not_granted(privilege, grant, target))
+                    raise InvalidObjectException(_not_granted(privilege, grant, target))
                 is_it = level.id_column == found[0]
                 if not grant_option:
                     connection.execute(delete(level.table).where(is_it))
@@ -229,9 +233,9 @@ class Privileges:
 def _required_target(connection: Connection, reference: HiveObjectRef) -> Target:
     target = find_target(connection, reference, lock=True)
     if target is None:
-        raise MetaException(f"{_text(reference)} does not exist")
+        raise NoSuchObjectException(f"{_text(reference)} does not exist")
     if target.level.has_columns and target.column is None:
-        raise MetaException("Column name cannot be null.")
+        raise InvalidObjectException("Column name cannot be null.")
     return target
 
 

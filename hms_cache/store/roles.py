@@ -1,7 +1,7 @@
 """Roles of SQL-standard authorization, and who has them. Facts: `HMSHandler`, `ObjectStore` (Hive 3.1, 4.0.1).
 
 Every user has the role `public` without a grant, and it cannot be created, granted, revoked or dropped; `admin` exists
-from the start and cannot be dropped. Hive's methods declare no exception but MetaException, so that is what is raised.
+from the start and cannot be dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from hms_cache.store.privilege_levels import LEVELS
 from hms_cache.store.schema import GLOBAL_PRIVS, ROLE_MAP, ROLES
 from hms_cache.store.transactions import WriteTransaction, run_read, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    InvalidObjectException,
     MetaException,
+    NoSuchObjectException,
     PrincipalType,
     Role,
     RolePrincipalGrant,
@@ -63,13 +65,14 @@ class Roles:
             run_write(self._database, ensure, ids={"MRole": 2, "MGlobalPrivilege": 1})
 
     def create_role(self, name: str, owner: str | None) -> None:
-        """:raises MetaException: it exists, or is `public`."""
+        """:raises InvalidObjectException: it exists.
+        :raises MetaException: it is `public`."""
         if name == PUBLIC:
             raise MetaException("public role implicitly exists. It can't be created.")
 
         def create(transaction: WriteTransaction) -> None:
             if _role_id(transaction.connection, name) is not None:
-                raise MetaException(f"Role {name} already exists.")
+                raise InvalidObjectException(f"Role {name} already exists.")
             self._insert(transaction, name, owner)
 
         run_write(self._database, create, ids={"MRole": 1})
@@ -119,7 +122,9 @@ class Roles:
     ) -> None:
         """Give the role to a principal.
 
-        :raises MetaException: no such role (given or receiving), the principal has it, or the roles would form a cycle.
+        :raises NoSuchObjectException: no such role (given or receiving).
+        :raises InvalidObjectException: the principal has it.
+        :raises MetaException: it is `public`, or the roles would form a cycle.
         """
         if name == PUBLIC:
             raise MetaException("No user can be added to public. Since all users implicitly belong to public role.")
@@ -136,9 +141,9 @@ class Roles:
                     " (no cycles allowed)"
                 )
             if _grant_id(connection, role_id, principal, kind) is not None:
-                raise MetaException(f"Principal {principal} already has the role {name}")
+                raise InvalidObjectException(f"Principal {principal} already has the role {name}")
             if kind == "ROLE" and _role_id(connection, principal) is None:
-                raise MetaException(f"Role {principal} does not exist")
+                raise NoSuchObjectException(f"Role {principal} does not exist")
             try:
                 connection.execute(
                     insert(ROLE_MAP).values(
@@ -154,7 +159,7 @@ class Roles:
                 )
             except IntegrityError as error:
                 # The key leaves the principal's type out: a user and a role of one name share it.
-                raise MetaException(f"Principal {principal} already has the role {name}") from error
+                raise InvalidObjectException(f"Principal {principal} already has the role {name}") from error
 
         run_write(self._database, grant, ids={"MRoleMap": 1})
 
@@ -163,7 +168,8 @@ class Roles:
 
         A role that the principal does not have is taken without an error, as in Hive.
 
-        :raises MetaException: no such role, or the principal does not have the grant option.
+        :raises NoSuchObjectException: no such role.
+        :raises MetaException: it is `public`, or the principal does not have the grant option.
         """
         if name == PUBLIC:
             raise MetaException("public role can't be revoked.")
@@ -247,7 +253,7 @@ def _role_id(connection: Connection, name: str) -> int | None:
 def _required_role_id(connection: Connection, name: str) -> int:
     role_id = _role_id(connection, name)
     if role_id is None:
-        raise MetaException(f"{name} role can not be found.")
+        raise NoSuchObjectException(f"{name} role can not be found.")
     return role_id
 
 

@@ -1,7 +1,13 @@
-"""Privileges and roles of SQL-standard authorization."""
+"""Privileges and roles of SQL-standard authorization.
+
+The methods that change them declare no exception but MetaException: the others reach the client in its text, as
+Hive 4.0.1 words it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
@@ -12,7 +18,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GrantRevokeRoleResponse,
     GrantRevokeType,
     HiveObjectPrivilege,
+    InvalidObjectException,
     MetaException,
+    NoSuchObjectException,
     PrincipalPrivilegeSet,
     PrivilegeBag,
     Role,
@@ -21,16 +29,27 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 handlers = HandlerTable()
 
 
+@contextmanager
+def _told_as_hive_does() -> Iterator[None]:
+    try:
+        yield
+    except (InvalidObjectException, NoSuchObjectException) as error:
+        name = f"org.apache.hadoop.hive.metastore.api.{type(error).__name__}"
+        raise MetaException(f"Got exception: {name} {error.message}") from error
+
+
 @handlers.write("create_role", audit=lambda a: "create_role")
 def create_role(call: Call, arguments: Any) -> bool:
-    call.stores.auxiliary.roles.create_role(arguments.role.roleName, arguments.role.ownerName)
-    return True
+    with _told_as_hive_does():
+        call.stores.auxiliary.roles.create_role(arguments.role.roleName, arguments.role.ownerName)
+        return True
 
 
 @handlers.write("drop_role", audit=lambda a: "drop_role")
 def drop_role(call: Call, arguments: Any) -> bool:
-    call.stores.auxiliary.roles.drop_role(arguments.role_name)
-    return True
+    with _told_as_hive_does():
+        call.stores.auxiliary.roles.drop_role(arguments.role_name)
+        return True
 
 
 @handlers.read("get_role_names")
@@ -40,36 +59,39 @@ def get_role_names(call: Call, arguments: Any) -> list[str]:
 
 @handlers.write("grant_role", audit=lambda a: "add_role_member")
 def grant_role(call: Call, arguments: Any) -> bool:
-    call.stores.auxiliary.roles.grant_role(
-        arguments.role_name,
-        arguments.principal_name,
-        arguments.principal_type,
-        arguments.grantor,
-        arguments.grantorType,
-        grant_option=bool(arguments.grant_option),
-    )
-    return True
+    with _told_as_hive_does():
+        call.stores.auxiliary.roles.grant_role(
+            arguments.role_name,
+            arguments.principal_name,
+            arguments.principal_type,
+            arguments.grantor,
+            arguments.grantorType,
+            grant_option=bool(arguments.grant_option),
+        )
+        return True
 
 
 @handlers.write("revoke_role", audit=lambda a: "remove_role_member")
 def revoke_role(call: Call, arguments: Any) -> bool:
-    roles = call.stores.auxiliary.roles
-    roles.revoke_role(arguments.role_name, arguments.principal_name, arguments.principal_type)
-    return True
+    with _told_as_hive_does():
+        roles = call.stores.auxiliary.roles
+        roles.revoke_role(arguments.role_name, arguments.principal_name, arguments.principal_type)
+        return True
 
 
 @handlers.write("grant_revoke_role")
 def grant_revoke_role(call: Call, arguments: Any) -> GrantRevokeRoleResponse:
-    request, roles = arguments.request, call.stores.auxiliary.roles
-    option = bool(request.grantOption)
-    who = request.roleName, request.principalName, request.principalType
-    if request.requestType == GrantRevokeType.GRANT:
-        roles.grant_role(*who, request.grantor, request.grantorType, grant_option=option)
-    elif request.requestType == GrantRevokeType.REVOKE:
-        roles.revoke_role(*who, grant_option=option)
-    else:
-        raise MetaException(f"Unknown request type {request.requestType}")
-    return GrantRevokeRoleResponse(success=True)
+    with _told_as_hive_does():
+        request, roles = arguments.request, call.stores.auxiliary.roles
+        option = bool(request.grantOption)
+        who = request.roleName, request.principalName, request.principalType
+        if request.requestType == GrantRevokeType.GRANT:
+            roles.grant_role(*who, request.grantor, request.grantorType, grant_option=option)
+        elif request.requestType == GrantRevokeType.REVOKE:
+            roles.revoke_role(*who, grant_option=option)
+        else:
+            raise MetaException(f"Unknown request type {request.requestType}")
+        return GrantRevokeRoleResponse(success=True)
 
 
 @handlers.read("list_roles", audit=lambda a: "list_roles")
@@ -106,34 +128,38 @@ def list_privileges(call: Call, arguments: Any) -> list[HiveObjectPrivilege]:
 
 @handlers.write("grant_privileges", audit=lambda a: "grant_privileges")
 def grant_privileges(call: Call, arguments: Any) -> bool:
-    call.stores.auxiliary.privileges.grant_privileges(_grants(arguments.privileges))
-    return True
+    with _told_as_hive_does():
+        call.stores.auxiliary.privileges.grant_privileges(_grants(arguments.privileges))
+        return True
 
 
 @handlers.write("revoke_privileges", audit=lambda a: "revoke_privileges")
 def revoke_privileges(call: Call, arguments: Any) -> bool:
-    call.stores.auxiliary.privileges.revoke_privileges(_grants(arguments.privileges))
-    return True
+    with _told_as_hive_does():
+        call.stores.auxiliary.privileges.revoke_privileges(_grants(arguments.privileges))
+        return True
 
 
 @handlers.write("grant_revoke_privileges")
 def grant_revoke_privileges(call: Call, arguments: Any) -> GrantRevokePrivilegeResponse:
-    request, privileges = arguments.request, call.stores.auxiliary.privileges
-    if request.requestType == GrantRevokeType.GRANT:
-        privileges.grant_privileges(_grants(request.privileges))
-    elif request.requestType == GrantRevokeType.REVOKE:
-        privileges.revoke_privileges(_grants(request.privileges), grant_option=bool(request.revokeGrantOption))
-    else:
-        raise MetaException(f"Unknown request type {request.requestType}")
-    return GrantRevokePrivilegeResponse(success=True)
+    with _told_as_hive_does():
+        request, privileges = arguments.request, call.stores.auxiliary.privileges
+        if request.requestType == GrantRevokeType.GRANT:
+            privileges.grant_privileges(_grants(request.privileges))
+        elif request.requestType == GrantRevokeType.REVOKE:
+            privileges.revoke_privileges(_grants(request.privileges), grant_option=bool(request.revokeGrantOption))
+        else:
+            raise MetaException(f"Unknown request type {request.requestType}")
+        return GrantRevokePrivilegeResponse(success=True)
 
 
 @handlers.write("refresh_privileges")
 def refresh_privileges(call: Call, arguments: Any) -> GrantRevokePrivilegeResponse:
-    call.stores.auxiliary.privileges.refresh_privileges(
-        arguments.objToRefresh, arguments.authorizer, _grants(arguments.grantRequest.privileges)
-    )
-    return GrantRevokePrivilegeResponse(success=True)
+    with _told_as_hive_does():
+        call.stores.auxiliary.privileges.refresh_privileges(
+            arguments.objToRefresh, arguments.authorizer, _grants(arguments.grantRequest.privileges)
+        )
+        return GrantRevokePrivilegeResponse(success=True)
 
 
 def _grants(bag: PrivilegeBag | None) -> list[HiveObjectPrivilege]:

@@ -14,6 +14,7 @@ from hms_cache.server.handlers import (
     service,
     statistics,
     tables,
+    tokens,
     transactions,
 )
 
@@ -29,6 +30,7 @@ _MODULES: tuple[HandlerTable, ...] = (
     notifications.handlers,
     transactions.handlers,
     privileges.handlers,
+    tokens.handlers,
 )
 
 

@@ -11,7 +11,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,
+    InvalidObjectException,
     MetaException,
+    NoSuchObjectException,
     PrincipalType,
     PrivilegeGrantInfo,
 )
@@ -115,10 +117,10 @@ def test_grants_on_every_level(granting: World) -> None:
 def test_refusals(granting_on_sqlite: World, reference: HiveObjectRef, place: str, missing: str) -> None:
     privileges = granting_on_sqlite.stores.privileges
     privileges.grant_privileges([grant(reference, "SELECT", option=True)])
-    with pytest.raises(MetaException) as raised:
+    with pytest.raises(InvalidObjectException) as raised:
         privileges.grant_privileges([grant(EVERYWHERE, "ALTER"), grant(reference, "SELECT", grantor="G")])
     assert raised.value.message == f"SELECT is already granted{place} by G"
-    with pytest.raises(MetaException) as raised:
+    with pytest.raises(InvalidObjectException) as raised:
         privileges.revoke_privileges([grant(reference, "SELECT,DROP")])
     assert raised.value.message == missing
     assert len(privileges.list_privileges(None, None, ANYTHING)) == 1, "all of a request or nothing"
@@ -138,9 +140,9 @@ def test_objects_that_do_not_exist(granting_on_sqlite: World) -> None:
     ):
         assert privileges.list_privileges(None, None, reference) == []
         assert privileges.get_privilege_set(reference, "u", []).userPrivileges == {"u": []}
-        with pytest.raises(MetaException, match="does not exist"):
+        with pytest.raises(NoSuchObjectException, match="does not exist"):
             privileges.grant_privileges([grant(reference, "SELECT")])
-    with pytest.raises(MetaException, match="Role nope does not exist"):
+    with pytest.raises(NoSuchObjectException, match="Role nope does not exist"):
         privileges.grant_privileges([grant(ON_TABLE, "SELECT", "nope", ROLE)])
     with pytest.raises(MetaException, match="Invalid partition key & values"):
         privileges.list_privileges(None, None, HiveObjectRef(HiveObjectType.PARTITION, "d", "t", ["a", "b"]))
@@ -213,7 +215,7 @@ def test_random_grants_equal_a_model(granting: World, seed: int) -> None:
         same = sorted(each for each in model if each[:3] == entry[:3])
         if choose.random() < 0.6:
             if entry in model:
-                with pytest.raises(MetaException):
+                with pytest.raises(InvalidObjectException):
                     privileges.grant_privileges([wanted])
             else:
                 privileges.grant_privileges([wanted])
@@ -228,7 +230,7 @@ def test_random_grants_equal_a_model(granting: World, seed: int) -> None:
             assert len(left) == len(same) - 1
             model -= {each for each in same if each[3] not in left}
         else:
-            with pytest.raises(MetaException):
+            with pytest.raises(InvalidObjectException):
                 privileges.revoke_privileges([wanted])
     for index, reference in enumerate(OBJECTS):
         found = {

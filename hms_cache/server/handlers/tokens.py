@@ -1,0 +1,58 @@
+"""Delegation tokens and master keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+
+handlers = HandlerTable()
+
+
+@handlers.write("add_token", audit=lambda a: f"add_token: {a.token_identifier}")
+def add_token(call: Call, arguments: Any) -> bool:
+    return call.stores.auxiliary.tokens.add_token(arguments.token_identifier, arguments.delegation_token)
+
+
+@handlers.write("remove_token", audit=lambda a: f"remove_token: {a.token_identifier}")
+def remove_token(call: Call, arguments: Any) -> bool:
+    return call.stores.auxiliary.tokens.remove_token(arguments.token_identifier)
+
+
+@handlers.read("get_token", audit=lambda a: f"get_token for: {a.token_identifier}")
+def get_token(call: Call, arguments: Any) -> str:
+    return call.stores.auxiliary.tokens.get_token(arguments.token_identifier)
+
+
+@handlers.read("get_all_token_identifiers")
+def get_all_token_identifiers(call: Call, arguments: Any) -> list[str]:
+    return call.stores.auxiliary.tokens.get_all_token_identifiers()
+
+
+@handlers.write("add_master_key", audit=lambda a: "add_master_key")
+def add_master_key(call: Call, arguments: Any) -> int:
+    return call.stores.auxiliary.tokens.add_master_key(arguments.key)
+
+
+@handlers.write("update_master_key", audit=lambda a: "update_master_key")
+def update_master_key(call: Call, arguments: Any) -> None:
+    call.stores.auxiliary.tokens.update_master_key(arguments.seq_number, arguments.key)
+
+
+@handlers.write("remove_master_key", audit=lambda a: "remove_master_key")
+def remove_master_key(call: Call, arguments: Any) -> bool:
+    return call.stores.auxiliary.tokens.remove_master_key(arguments.key_seq)
+
+
+@handlers.read("get_master_keys", audit=lambda a: "get_master_keys")
+def get_master_keys(call: Call, arguments: Any) -> list[str]:
+    return call.stores.auxiliary.tokens.get_master_keys()
+
+
+@handlers.local(
+    "get_delegation_token", "renew_delegation_token", "cancel_delegation_token", audit=lambda a: "delegation_token"
+)
+def refuse_delegation_token(call: Call, arguments: Any) -> None:
+    """Hive's server has a token manager only when it authenticates with Kerberos, which this one does not."""
+    raise MetaException("Delegation Token can be issued only with kerberos authentication")
