@@ -367,6 +367,10 @@ class SharedCache:
             if isinstance(load.key, TableName):
                 self._index(load.key, entry)
             self._evict(keep=entry)
+            if self.weight > self.budget_bytes:
+                self._remove_facet(entry, facet)
+                self._remember_too_large(load.key, facet)
+                return False
             return True
 
     def _index(self, table: TableName, entry: Entry) -> None:

@@ -1,0 +1,280 @@
+"""Budget, eviction, refill, and a cache whose own code fails (P9, P11)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_cache.cache import invariants
+from hms_cache.cache.answers import Answer
+from hms_cache.cache.assembly import CacheOptions
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.reasons import Reason
+from hms_cache.cache.refill import RECENT_S
+from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
+from tests.cache.conftest import MakeServer
+from tests.cache.world import CATALOG, Server, changed_table, create_database, partition, table
+from tests.manual_clock import ManualClock
+
+T = TableName(CATALOG, "d", "t0")
+KEYS = (("p", "string"),)
+
+
+def fill(server: Server, tables: int, partitions: int = 0) -> None:
+    create_database(server.store, "d")
+    for number in range(tables):
+        server.store.create_table(table("d", f"t{number}", KEYS, version="old"))
+        values = [(str(value),) for value in range(partitions)]
+        server.store.add_partitions(
+            CATALOG, "d", f"t{number}", [partition(table("d", f"t{number}"), v) for v in values]
+        )
+
+
+def read(server: Server, *numbers: int) -> list[Reason]:
+    server.reads.clear()
+    for number in numbers:
+        server.store.get_table(CATALOG, "d", f"t{number}")
+    return server.reasons()
+
+
+def test_the_budget_is_kept_and_the_table_that_was_read_least_recently_goes(servers: MakeServer) -> None:
+    plenty = servers()
+    fill(plenty, 12)
+    read(plenty, *range(4))
+    here = servers(CacheOptions(budget_bytes=plenty.cache.shared.weight))
+    shared = here.cache.shared
+    for number in range(12):
+        read(here, number)
+        assert shared.weight <= shared.budget_bytes
+    assert shared.evictions > 0
+    held = sorted(int(name.table[1:]) for name in shared.tables)
+    assert held == list(range(12 - len(held), 12))
+    oldest = held[0]
+    assert read(here, oldest) == [Reason.HIT]
+    assert read(here, 0) == [Reason.MISS]
+    assert TableName(CATALOG, "d", f"t{oldest}") in shared.tables, "it was read since"
+    assert TableName(CATALOG, "d", f"t{held[1]}") not in shared.tables
+    here.reads.clear()
+    assert len(here.store.get_table_names(CATALOG, "d")) == 12
+    invariants.check(shared)
+
+
+def test_names_that_nobody_has_do_not_pile_up(servers: MakeServer) -> None:
+    """Absence is remembered, too: whoever asks for thousands of databases must not fill the memory."""
+    here = servers(CacheOptions(budget_bytes=50_000))
+    for number in range(500):
+        with pytest.raises(NoSuchObjectException):
+            here.store.get_table(CATALOG, f"nowhere{number}", "t")
+        assert here.cache.shared.weight <= 50_000
+    assert len(here.cache.shared.databases) < 500
+    assert DatabaseName(CATALOG, "nowhere499") in here.cache.shared.databases
+
+
+def test_what_is_larger_than_the_budget_is_read_once_and_then_left_to_the_store(servers: MakeServer) -> None:
+    elsewhere = servers()
+    fill(elsewhere, 1, partitions=40)
+    elsewhere.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())
+    partitions = elsewhere.cache.shared.tables[T].weights[Facet.PARTITIONS]
+    here = servers(CacheOptions(budget_bytes=elsewhere.cache.shared.weight - partitions // 2))
+    expected = here.objects.get_partition_names(CATALOG, "d", "t0", AllPartitions())
+    for _ in range(3):
+        assert here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions()) == expected
+    loads = here.cache.loader.loads
+    here.reads.clear()
+    assert here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions()) == expected
+    assert here.cache.loader.loads == loads, "its size is remembered"
+    assert here.reasons() == [Reason.INCOMPLETE]
+    elsewhere.objects.alter_table(CATALOG, "d", "t0", changed_table(elsewhere.objects, "d", "t0", version="new"))
+    here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())
+    assert here.cache.loader.loads > loads, "it may be smaller now"
+    assert read(here, 0)[-1] in (Reason.HIT, Reason.MISS), "the table itself fits"
+
+
+def test_partitions_that_change_again_and_again_do_not_grow_the_account(servers: MakeServer) -> None:
+    here, elsewhere = servers(), servers()
+    fill(here, 1, partitions=10)
+    here.store.get_partitions(CATALOG, "d", "t0", AllPartitions())
+    before = here.cache.shared.weight
+    for number in range(20):
+        changed = elsewhere.objects.get_partition(CATALOG, "d", "t0", ["3"])
+        changed.parameters = {"k": str(number)}
+        elsewhere.objects.alter_partitions(CATALOG, "d", "t0", [changed])
+        here.store.get_partitions(CATALOG, "d", "t0", AllPartitions())
+    assert here.cache.shared.weight < before * 1.2
+
+
+def test_statistics_asked_in_many_ways_stay_within_the_budget(servers: MakeServer) -> None:
+    here = servers(CacheOptions(budget_bytes=40_000))
+    fill(here, 1)
+    for number in range(100):
+        here.store.get_table_column_statistics(CATALOG, "d", "t0", ["a", f"missing{number}"])
+        assert here.cache.shared.weight <= 40_000
+
+
+def test_answers_are_held_once_and_within_their_own_budget(servers: MakeServer) -> None:
+    here = servers(CacheOptions(budget_bytes=100_000))
+    fill(here, 1)
+    shared = here.cache.shared
+    reading = here.cache.reading
+
+    def keep(key: bytes, size: int) -> None:
+        reading.provenance.begin()
+        here.store.get_table(CATALOG, "d", "t0")
+        reading.keep_answer(key, "get_table", lambda sequence: sequence, size)
+
+    for _ in range(50):
+        keep(b"the same request", 100)
+    assert len(shared.answers) == 1
+    assert shared.tables[T].answers == {b"the same request"}
+    for number in range(200):
+        keep(b"request %d" % number, 1000)
+    assert shared.answers.size_bytes <= shared.answers.budget_bytes
+    assert len(shared.tables[T].answers) == len(shared.answers)
+    found = shared.answers.find(b"request 199")
+    assert isinstance(found, Answer) and found.current
+    here.store.alter_table(CATALOG, "d", "t0", changed_table(here.objects, "d", "t0", version="new"))
+    here.poller.step()
+    assert not found.current and len(shared.answers) == 0
+    invariants.check(shared)
+
+
+# Refill
+
+
+def test_what_was_read_recently_is_filled_again_after_an_event(servers: MakeServer) -> None:
+    clock = ManualClock()
+    here, elsewhere = servers(clock=clock), servers()
+    fill(here, 4, partitions=2)
+    read(here, 0, 1, 2)
+    here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())
+    clock.advance(RECENT_S + 1)
+    read(here, 0, 2)
+    for number in range(3):
+        elsewhere.objects.alter_table(
+            CATALOG, "d", f"t{number}", changed_table(elsewhere.objects, "d", f"t{number}", version="new")
+        )
+    here.poller.step()
+    assert not here.cache.shared.tables
+    while here.cache.refill.step():
+        pass
+    assert sorted(name.table for name in here.cache.shared.tables) == ["t0", "t2"], "t1 was not read lately"
+    assert read(here, 0, 2) == [Reason.HIT, Reason.HIT]
+    assert here.store.get_table(CATALOG, "d", "t0").parameters["version"] == "new"
+    assert here.cache.refill.step() == 0
+
+
+def test_a_refill_asks_only_for_the_partitions_that_changed(servers: MakeServer) -> None:
+    here, elsewhere = servers(), servers()
+    fill(here, 1, partitions=5)
+    here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())
+    read(here, 0)
+    elsewhere.objects.add_partitions(CATALOG, "d", "t0", [partition(table("d", "t0"), ("9",))])
+    here.poller.step()
+    asked = here.loaded()
+    assert here.cache.refill.step() == 1
+    assert [(one.facet, one.detail) for one in asked] == [(Facet.PARTITIONS, (("9",),))]
+    here.reads.clear()
+    assert len(here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())) == 6
+    assert here.reasons() == [Reason.HIT]
+
+
+def test_a_refill_while_the_database_is_away_fails_nothing(
+    servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, elsewhere = servers(), servers()
+    fill(here, 1)
+    read(here, 0)
+    elsewhere.objects.alter_table(CATALOG, "d", "t0", changed_table(elsewhere.objects, "d", "t0", version="new"))
+    here.poller.step()
+
+    def away() -> Any:
+        raise DatabaseUnavailable("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(here.objects, "snapshot", away)
+        assert here.cache.refill.step() == 0
+    assert read(here, 0) == [Reason.MISS]
+
+
+# A cache that is broken
+
+
+class Unreadable(dict[Any, Any]):
+    """In the place of an entry's facets: everything that looks at them fails."""
+
+    def __contains__(self, key: object) -> bool:
+        raise RuntimeError("a defect of the cache")
+
+    def get(self, key: object, default: Any = None) -> Any:
+        raise RuntimeError("a defect of the cache")
+
+
+def test_a_defect_in_what_is_held_costs_a_read_of_the_database_and_no_more(servers: MakeServer) -> None:
+    here = servers()
+    fill(here, 2, partitions=2)
+    read(here, 0, 1)
+    entry = here.cache.shared.tables[T]
+    sound, entry.facets = entry.facets, Unreadable(entry.facets)
+    here.reads.clear()
+    assert here.store.get_table(CATALOG, "d", "t0").tableName == "t0"
+    assert here.reasons() == [Reason.BROKEN]
+    entry.facets = sound
+    assert read(here, 1) == [Reason.HIT]
+
+
+@pytest.mark.parametrize("part", ["freshness.ensure", "loader.load", "shared.touch", "shared.install"])
+def test_whatever_part_of_the_cache_fails_the_store_answers(
+    part: str, servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = servers()
+    fill(here, 1, partitions=2)
+    if part == "shared.touch":
+        read(here, 0)
+
+    def fail(*_: object, **__: object) -> Any:
+        raise RuntimeError("a defect of the cache")
+
+    owner, _, name = part.partition(".")
+    with monkeypatch.context() as patch:
+        patch.setattr(getattr(here.cache, owner), name, fail)
+        assert here.store.get_table(CATALOG, "d", "t0").tableName == "t0"
+        assert here.store.get_database(CATALOG, "d").name == "d"
+        assert len(here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())) == 2
+        assert here.store.get_table_names(CATALOG, "d") == ["t0"]
+        with pytest.raises(NoSuchObjectException):
+            here.store.get_table(CATALOG, "d", "nowhere")
+    assert read(here, 0, 0)[-1] is Reason.HIT
+
+
+def test_a_write_is_made_and_seen_whatever_the_cache_does(servers: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = servers()
+    fill(here, 1)
+    read(here, 0)
+
+    def fail(*_: object, **__: object) -> Any:
+        raise RuntimeError("a defect of the cache")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(here.cache.shared, "apply", fail)
+        patch.setattr(here.cache.own_writes, "committed", fail)
+        here.store.alter_table(CATALOG, "d", "t0", changed_table(here.objects, "d", "t0", version="new"))
+        assert here.store.get_table(CATALOG, "d", "t0").parameters["version"] == "new"
+    assert here.store.get_table(CATALOG, "d", "t0").parameters["version"] == "new"
+    assert here.objects.get_table(CATALOG, "d", "t0").parameters["version"] == "new"
+
+
+@pytest.mark.parametrize("budget", [0, 1, 5_000])
+def test_without_room_for_anything_every_read_is_answered(budget: int, servers: MakeServer, tmp_path: Path) -> None:
+    here = servers(CacheOptions(budget_bytes=budget))
+    fill(here, 2, partitions=2)
+    for _ in range(2):
+        assert [one.tableName for one in here.store.get_tables(CATALOG, "d", ["t0", "t1"])] == ["t0", "t1"]
+        assert here.store.get_table(CATALOG, "d", "t1").tableName == "t1"
+        assert here.store.get_database_names(CATALOG) == here.objects.get_database_names(CATALOG)
+        assert len(here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())) == 2
+        assert here.cache.shared.weight <= budget

@@ -1,0 +1,194 @@
+"""What is kept out of the cache, by whom, and how that changes (seed: Impala's flags and their precedence)."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+
+import pytest
+
+from hms_cache.cache.assembly import CacheOptions
+from hms_cache.cache.policy import CachePolicy
+from hms_cache.cache.reading import ReadModes
+from hms_cache.cache.reasons import Reason
+from hms_cache.notifications.scope import TableName
+from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.cache.conftest import MakeServer
+from tests.cache.world import CATALOG, Server, create_database, table
+
+FLAGS: dict[str, dict[str, str]] = {
+    "unset": {},
+    "on": {"hms_cache.sync": "true"},
+    "off": {"hms_cache.sync": "false"},
+    "Impala on": {"impala.disableHmsSync": "false"},
+    "Impala off": {"impala.disableHmsSync": "TRUE"},
+    "ours wins": {"hms_cache.sync": "true", "impala.disableHmsSync": "true"},
+    "ours wins, off": {"hms_cache.sync": "False", "impala.disableHmsSync": "false"},
+}
+SAYS = {"unset": None, "on": True, "off": False, "Impala on": True, "Impala off": False} | {
+    "ours wins": True,
+    "ours wins, off": False,
+}
+
+
+def is_cached(server: Server, name: str = "t") -> bool:
+    """Whether the second of two reads comes from memory; both must be right."""
+    expected = server.objects.get_table(CATALOG, "d", name)
+    server.reads.clear()
+    for _ in range(2):
+        assert server.store.get_table(CATALOG, "d", name) == expected
+    reason = server.reasons()[-1]
+    assert reason in (Reason.HIT, Reason.EXCLUDED)
+    return reason is Reason.HIT
+
+
+def set_table(store: RawStore, parameters: dict[str, str]) -> None:
+    changed = copy.deepcopy(store.get_table(CATALOG, "d", "t"))
+    kept = {k: v for k, v in (changed.parameters or {}).items() if k not in ("hms_cache.sync", "impala.disableHmsSync")}
+    changed.parameters = {**kept, **parameters}
+    store.alter_table(CATALOG, "d", "t", changed)
+
+
+def set_database(store: RawStore, parameters: dict[str, str]) -> None:
+    changed = copy.deepcopy(store.get_database(CATALOG, "d"))
+    changed.parameters = parameters
+    store.alter_database(CATALOG, "d", changed)
+
+
+def test_the_tables_flag_wins_over_the_databases_and_every_transition_is_followed(servers: MakeServer) -> None:
+    """All pairs of flags, one after the other in an order that goes through many transitions, changed by another."""
+    here, elsewhere = servers(), servers()
+    create_database(here.store, "d")
+    here.store.create_table(table("d", "t"))
+    pairs = list(itertools.product(FLAGS, FLAGS))
+    for index in range(len(pairs)):
+        of_table, of_database = pairs[index * 19 % len(pairs)]
+        set_database(elsewhere.objects, FLAGS[of_database])
+        set_table(elsewhere.objects, FLAGS[of_table])
+        expected = SAYS[of_table]
+        if expected is None:
+            expected = SAYS[of_database]
+        assert is_cached(here) is (expected is not False), f"table {of_table}, database {of_database}"
+
+
+@pytest.mark.parametrize("by_database", [False, True], ids=["table", "database"])
+def test_what_was_switched_off_is_loaded_anew_when_it_is_switched_on(by_database: bool, servers: MakeServer) -> None:
+    """Impala needs an INVALIDATE METADATA after this, since it skips the events meanwhile; nothing is skipped here."""
+    here, elsewhere = servers(), servers()
+    create_database(here.store, "d")
+    here.store.create_table(table("d", "t"))
+    change = set_database if by_database else set_table
+    assert is_cached(here)
+    change(elsewhere.objects, FLAGS["off"])
+    assert not is_cached(here)
+    set_table(elsewhere.objects, {"changed": "meanwhile", **({} if by_database else FLAGS["off"])})
+    assert not is_cached(here)
+    change(elsewhere.objects, FLAGS["on"] | ({} if by_database else {"changed": "meanwhile"}))
+    assert is_cached(here)
+    assert here.store.get_table(CATALOG, "d", "t").parameters["changed"] == "meanwhile"
+
+
+def test_a_database_that_is_made_again_starts_without_its_old_flags(servers: MakeServer) -> None:
+    here, elsewhere = servers(), servers()
+    create_database(here.store, "d", **FLAGS["off"])
+    here.store.create_table(table("d", "t"))
+    assert not is_cached(here)
+    elsewhere.objects.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+    create_database(elsewhere.objects, "d")
+    elsewhere.objects.create_table(table("d", "t"))
+    assert is_cached(here)
+
+
+def test_a_flag_that_a_snapshot_shows_counts_although_the_held_database_is_older(servers: MakeServer) -> None:
+    """The database's properties must be those of the table's snapshot, not those that are held."""
+    here, elsewhere = servers(CacheOptions(max_staleness_s=float("inf"))), servers()
+    create_database(here.store, "d")
+    here.store.create_table(table("d", "t"))
+    here.store.get_database(CATALOG, "d")
+    set_database(elsewhere.objects, FLAGS["off"])
+    assert not is_cached(here)
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "name", "cached"),
+    [
+        (("*",), (), ("hive", "d", "t"), True),
+        (("d.*",), (), ("hive", "d", "t"), True),
+        (("d.*",), (), ("hive", "dd", "t"), False),
+        (("D.T",), (), ("hive", "d", "t"), True),
+        (("hive.d.*",), (), ("hive", "d", "t"), True),
+        (("hive.d.*",), (), ("other", "d", "t"), False),
+        (("*",), ("tmp_*.*",), ("hive", "tmp_1", "t"), False),
+        (("*",), ("*.tmp_?",), ("hive", "d", "tmp_1"), False),
+        (("*",), ("*.tmp_?",), ("hive", "d", "tmp_10"), True),
+        (("d.*",), ("d.t",), ("hive", "d", "t"), False),
+        ((), (), ("hive", "d", "t"), False),
+    ],
+)
+def test_patterns(include: tuple[str, ...], exclude: tuple[str, ...], name: tuple[str, str, str], cached: bool) -> None:
+    assert CachePolicy(include, exclude).names_table(TableName(*name)) is cached
+
+
+def test_excluded_tables_are_read_from_the_database(servers: MakeServer) -> None:
+    here = servers(CacheOptions(exclude=("d.t",)))
+    create_database(here.store, "d")
+    for name in ("t", "u"):
+        here.store.create_table(table("d", name))
+    assert not is_cached(here)
+    assert is_cached(here, "u")
+    here.reads.clear()
+    assert [one.tableName for one in here.store.get_tables(CATALOG, "d", ["t", "u"])] == ["t", "u"]
+    assert here.reasons() == [Reason.EXCLUDED]
+
+
+@pytest.mark.parametrize(
+    ("peers", "functions", "statistics", "constraints"),
+    [("none", True, True, True), ("hive4", False, True, True), ("hive3", False, False, False)],
+)
+def test_what_other_writers_do_not_log_is_not_cached(
+    peers: str, functions: bool, statistics: bool, constraints: bool, servers: MakeServer
+) -> None:
+    here = servers(CacheOptions(peers=peers))
+    create_database(here.store, "d")
+    here.store.create_table(table("d", "t"))
+    for ask, cached in (
+        (lambda: here.store.get_function_names(CATALOG, "d"), functions),
+        (lambda: here.store.get_table_column_statistics(CATALOG, "d", "t", ["a"]), statistics),
+        (lambda: here.store.get_table_constraints(CATALOG, "d", "t"), constraints),
+        (lambda: here.store.get_table(CATALOG, "d", "t"), True),
+    ):
+        ask()
+        here.reads.clear()
+        ask()
+        assert here.reasons() == [Reason.HIT if cached else Reason.EXCLUDED]
+
+
+def test_materialized_views_are_not_cached(servers: MakeServer) -> None:
+    """A rename of a table that a view reads changes the view's struct, and no event names the view."""
+    here, elsewhere = servers(), servers()
+    create_database(here.store, "d")
+    here.store.create_table(table("d", "base"))
+    view = table("d", "t")
+    view.tableType, view.viewOriginalText, view.viewExpandedText = "MATERIALIZED_VIEW", "SELECT 1", "SELECT 1"
+    view.creationMetadata = ttypes.CreationMetadata(
+        catName=CATALOG, dbName="d", tblName="t", tablesUsed=["d.base"], validTxnList=None
+    )
+    here.store.create_table(view)
+    assert not is_cached(here)
+    assert here.store.get_table(CATALOG, "d", "t").creationMetadata.tablesUsed == {f"{CATALOG}.d.base"}
+    renamed = copy.deepcopy(here.objects.get_table(CATALOG, "d", "base"))
+    renamed.tableName = "renamed"
+    elsewhere.objects.alter_table(CATALOG, "d", "base", renamed)
+    assert not is_cached(here)
+    assert here.store.get_table(CATALOG, "d", "t").creationMetadata.tablesUsed == {f"{CATALOG}.d.renamed"}
+
+
+def test_switched_off_nothing_is_held(servers: MakeServer) -> None:
+    here = servers(CacheOptions(modes=ReadModes(enabled=False)))
+    create_database(here.store, "d")
+    here.store.create_table(table("d", "t"))
+    here.reads.clear()
+    here.store.get_table(CATALOG, "d", "t")
+    assert here.reasons() == [Reason.DISABLED]
+    assert not here.cache.shared.tables and not here.cache.shared.databases
