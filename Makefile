@@ -3,9 +3,11 @@
 PYTHON      ?= python3
 VENV        := .venv
 BIN         := $(VENV)/bin
-PYTEST_ARGS ?=
+# Two processes, each with database servers of its own; a file's tests stay together, so that what they share is made once.
+PYTEST_ARGS ?= -n 2 --dist loadfile
 # What `make soak` runs: "long" takes minutes to an hour, "short" a few minutes in all.
 SOAK        ?= long
+BENCH       ?= compare
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint soak bench generate clean test-packages
@@ -45,8 +47,8 @@ test: test-packages lint  ## everything but the soaks; installs what the tests n
 soak: test-packages $(VENV)/.installed-test  ## the long tests: SOAK=long (default) or SOAK=short
 	HMS_CACHE_SOAK=$(SOAK) $(BIN)/pytest -m soak --timeout=7200 $(PYTEST_ARGS)
 
-bench: $(VENV)/.installed-test  ## load a catalog into a metastore and measure its calls
-	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+bench: test-packages $(VENV)/.installed-test  ## measure ours beside Hive's own metastore; BENCH="measure --help" for more
+	$(BIN)/python -m benchmarks $(BENCH)
 
 generate: $(VENV)/.installed-test  ## write what is generated: thrift_gen/, docs/configuration.md, docs/metrics.md, conf/hms-cache.toml
 	$(BIN)/python tools/generate_thrift.py
