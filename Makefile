@@ -7,6 +7,7 @@ BIN         := $(VENV)/bin
 PYTEST_ARGS ?= -n 2 --dist loadfile
 # What `make soak` runs: "long" takes minutes to an hour, "short" a few minutes in all.
 SOAK        ?= long
+SOAK_ARGS   ?=
 BENCH       ?= compare
 
 .DEFAULT_GOAL := help
@@ -45,7 +46,7 @@ test: test-packages lint  ## everything but the soaks; installs what the tests n
 	$(BIN)/pytest -m "not soak" $(PYTEST_ARGS)
 
 soak: test-packages $(VENV)/.installed-test  ## the long tests: SOAK=long (default) or SOAK=short
-	HMS_CACHE_SOAK=$(SOAK) $(BIN)/pytest -m soak --timeout=7200 $(PYTEST_ARGS)
+	HMS_CACHE_SOAK=$(SOAK) $(BIN)/pytest -m soak --timeout=7200 $(SOAK_ARGS)
 
 bench: test-packages $(VENV)/.installed-test  ## measure ours beside Hive's own metastore; BENCH="measure --help" for more
 	$(BIN)/python -m benchmarks $(BENCH)
