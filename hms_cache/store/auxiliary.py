@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from hms_cache.store.context import StoreContext
+from hms_cache.store.data_connectors import DataConnectors
+from hms_cache.store.named_types import DatabaseIdentity, NamedTypes
 from hms_cache.store.privileges import Privileges
 from hms_cache.store.roles import Roles
+from hms_cache.store.runtime_statistics import RuntimeStatistics
+from hms_cache.store.stored_procedures import StoredProcedures
 from hms_cache.store.tokens import Tokens
 
 
@@ -15,3 +19,8 @@ class AuxiliaryStores:
         self.privileges = Privileges(context)
         self.roles = Roles(context)
         self.tokens = Tokens(context)
+        self.data_connectors = DataConnectors(context)
+        self.procedures = StoredProcedures(context)
+        self.runtime_statistics = RuntimeStatistics(context)
+        self.types = NamedTypes(context)
+        self.identity = DatabaseIdentity(context)

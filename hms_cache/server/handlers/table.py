@@ -5,12 +5,15 @@ from __future__ import annotations
 from hms_cache.server.calls import Handler, HandlerTable
 from hms_cache.server.handlers import (
     constraints,
+    data_connectors,
     databases,
     functions,
     notifications,
     partition_changes,
     partitions,
     privileges,
+    procedures,
+    reports,
     service,
     statistics,
     tables,
@@ -31,6 +34,9 @@ _MODULES: tuple[HandlerTable, ...] = (
     transactions.handlers,
     privileges.handlers,
     tokens.handlers,
+    data_connectors.handlers,
+    procedures.handlers,
+    reports.handlers,
 )
 
 

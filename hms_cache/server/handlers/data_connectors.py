@@ -1,0 +1,51 @@
+"""Data connectors, in the positional spelling of 4.0.0 and the request spelling since."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.thrift_gen.hive_metastore.ttypes import DataConnector
+
+handlers = HandlerTable()
+
+
+@handlers.write("create_dataconnector", audit=lambda a: f"create_dataconnector: {a.connector.name}")
+def create_dataconnector(call: Call, arguments: Any) -> None:
+    call.stores.auxiliary.data_connectors.create(arguments.connector)
+
+
+@handlers.write("create_dataconnector_req", audit=lambda a: f"create_dataconnector: {a.connectorReq.connector.name}")
+def create_dataconnector_req(call: Call, arguments: Any) -> None:
+    call.stores.auxiliary.data_connectors.create(arguments.connectorReq.connector)
+
+
+@handlers.read("get_dataconnector_req", audit=lambda a: f"get_dataconnector: {a.request.connectorName}")
+def get_dataconnector_req(call: Call, arguments: Any) -> DataConnector:
+    return call.stores.auxiliary.data_connectors.get(arguments.request.connectorName)
+
+
+@handlers.read("get_dataconnectors")
+def get_dataconnectors(call: Call, arguments: Any) -> list[str]:
+    return call.stores.auxiliary.data_connectors.get_names()
+
+
+@handlers.write("alter_dataconnector", audit=lambda a: f"alter_dataconnector: {a.name}")
+def alter_dataconnector(call: Call, arguments: Any) -> None:
+    call.stores.auxiliary.data_connectors.alter(arguments.name, arguments.connector)
+
+
+@handlers.write("alter_dataconnector_req", audit=lambda a: f"alter_dataconnector: {a.alterReq.connectorName}")
+def alter_dataconnector_req(call: Call, arguments: Any) -> None:
+    call.stores.auxiliary.data_connectors.alter(arguments.alterReq.connectorName, arguments.alterReq.newConnector)
+
+
+@handlers.write("drop_dataconnector", audit=lambda a: f"drop_dataconnector: {a.name}")
+def drop_dataconnector(call: Call, arguments: Any) -> None:
+    call.stores.auxiliary.data_connectors.drop(arguments.name, if_exists=bool(arguments.ifNotExists))
+
+
+@handlers.write("drop_dataconnector_req", audit=lambda a: f"drop_dataconnector: {a.dropDcReq.connectorName}")
+def drop_dataconnector_req(call: Call, arguments: Any) -> None:
+    request = arguments.dropDcReq
+    call.stores.auxiliary.data_connectors.drop(request.connectorName, if_exists=bool(request.ifNotExists))

@@ -1,0 +1,109 @@
+"""What queries report (runtime statistics, replication metrics, changed rows), named types, the database's UUID, and
+file metadata, which no database but HBase ever kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CacheFileMetadataResult,
+    ClearFileMetadataResult,
+    GetFileMetadataByExprResult,
+    GetFileMetadataResult,
+    MetaException,
+    PutFileMetadataResult,
+    ReplicationMetricList,
+    RuntimeStat,
+    Type,
+)
+
+handlers = HandlerTable()
+
+
+@handlers.read("get_metastore_db_uuid")
+def get_metastore_db_uuid(call: Call, arguments: Any) -> str:
+    return call.stores.auxiliary.identity.get()
+
+
+@handlers.write("add_runtime_stats", audit=lambda a: "store_runtime_stats")
+def add_runtime_stats(call: Call, arguments: Any) -> None:
+    call.stores.auxiliary.runtime_statistics.add(arguments.stat)
+
+
+@handlers.read("get_runtime_stats")
+def get_runtime_stats(call: Call, arguments: Any) -> list[RuntimeStat]:
+    request = arguments.rqst
+    return call.stores.auxiliary.runtime_statistics.get(request.maxWeight, request.maxCreateTime)
+
+
+@handlers.write("add_replication_metrics", audit=lambda a: "add_replication_metrics")
+def add_replication_metrics(call: Call, arguments: Any) -> None:
+    metrics = arguments.replicationMetricList.replicationMetricList or ()
+    call.stores.auxiliary.runtime_statistics.add_replication_metrics(metrics)
+
+
+@handlers.read("get_replication_metrics")
+def get_replication_metrics(call: Call, arguments: Any) -> ReplicationMetricList:
+    request = arguments.rqst
+    statistics = call.stores.auxiliary.runtime_statistics
+    return ReplicationMetricList(statistics.get_replication_metrics(request.policy, request.scheduledExecutionId))
+
+
+@handlers.write("update_transaction_statistics", audit=lambda a: f"update_transaction_statistics: {a.req.tableId}")
+def update_transaction_statistics(call: Call, arguments: Any) -> None:
+    request = arguments.req
+    call.stores.auxiliary.runtime_statistics.add_changed_rows(
+        request.tableId, request.insertCount or 0, request.updatedCount or 0, request.deletedCount or 0
+    )
+
+
+@handlers.write("create_type", audit=lambda a: f"create_type: {a.type.name}")
+def create_type(call: Call, arguments: Any) -> bool:
+    call.stores.auxiliary.types.create(arguments.type)
+    return True
+
+
+@handlers.read("get_type")
+def get_type(call: Call, arguments: Any) -> Type:
+    return call.stores.auxiliary.types.get(arguments.name)
+
+
+@handlers.write("drop_type", audit=lambda a: f"drop_type: {a.type}")
+def drop_type(call: Call, arguments: Any) -> bool:
+    call.stores.auxiliary.types.drop(arguments.type)
+    return True
+
+
+@handlers.local("get_type_all")
+def get_type_all(call: Call, arguments: Any) -> None:
+    """Hive's answer, from 2.3 to 4.1."""
+    raise MetaException("Not yet implemented")
+
+
+@handlers.local("get_file_metadata")
+def get_file_metadata(call: Call, arguments: Any) -> GetFileMetadataResult:
+    """Says that it is not supported, as Hive does over every relational database."""
+    return GetFileMetadataResult(metadata={}, isSupported=False)
+
+
+@handlers.local("get_file_metadata_by_expr")
+def get_file_metadata_by_expr(call: Call, arguments: Any) -> GetFileMetadataByExprResult:
+    return GetFileMetadataByExprResult(metadata={}, isSupported=False)
+
+
+@handlers.local("cache_file_metadata")
+def cache_file_metadata(call: Call, arguments: Any) -> CacheFileMetadataResult:
+    return CacheFileMetadataResult(isSupported=False)
+
+
+@handlers.local("put_file_metadata")
+def put_file_metadata(call: Call, arguments: Any) -> PutFileMetadataResult:
+    """Nothing is kept, which the reads say with `isSupported`: the struct has no field for it."""
+    return PutFileMetadataResult()
+
+
+@handlers.local("clear_file_metadata")
+def clear_file_metadata(call: Call, arguments: Any) -> ClearFileMetadataResult:
+    """There never is any."""
+    return ClearFileMetadataResult()

@@ -1,0 +1,91 @@
+"""Runtime statistics, replication metrics, named types, the database's UUID."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from sqlalchemy import insert, select
+
+from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, TBLS
+from hms_cache.store.transactions import run_write
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, ReplicationMetrics, RuntimeStat, Type
+from tests.store.auxiliary.conftest import World
+
+
+def test_runtime_statistics(world: World) -> None:
+    statistics = world.stores.runtime_statistics
+    for created_s, weight in ((10, 5), (30, 7), (20, 1)):
+        statistics.add(RuntimeStat(created_s, weight, bytes([created_s])))
+    everything = [RuntimeStat(30, 7, b"\x1e"), RuntimeStat(20, 1, b"\x14"), RuntimeStat(10, 5, b"\x0a")]
+    assert statistics.get(-1, 0) == everything
+    assert statistics.get(8, 0) == everything[:2]
+    assert statistics.get(7, 0) == everything[:1]
+    assert statistics.get(-1, 30) == everything[1:]
+    assert statistics.remove_before(20) == 2
+    statistics.add(RuntimeStat(None, 1, b""))
+    assert [each.createTime for each in statistics.get(-1, 0)] == [int(world.clock.epoch_s()), 30]
+
+
+def test_replication_metrics(world: World) -> None:
+    statistics = world.stores.runtime_statistics
+    first = ReplicationMetrics(1, "p", 5, "m", "q", "json-0.2")
+    statistics.add_replication_metrics([first, ReplicationMetrics(2, "p", 6, None, "r", "gzip(json-2.0)")])
+    statistics.add_replication_metrics([ReplicationMetrics(1, "ignored", 9, "", "s", None)])
+    first.progress = "s"
+    assert statistics.get_replication_metrics("p", None)[1] == first
+    assert [each.scheduledExecutionId for each in statistics.get_replication_metrics("p", None)] == [2, 1]
+    assert statistics.get_replication_metrics(None, 1) == [first]
+    assert statistics.get_replication_metrics(None, None) == []
+    statistics.add_replication_metrics(
+        [ReplicationMetrics(3, "q", 7, "m" * 4001), ReplicationMetrics(4, "q", 7, "", "p" * 10001)]
+    )
+    assert [each.progress for each in statistics.get_replication_metrics("q", None)] == [
+        "RM_Progress limit exceeded to 10001",
+        "RM_Metadata limit exceeded to 4001",
+    ]
+
+
+def test_changed_rows_of_a_view_s_sources(world: World) -> None:
+    world.create_table("t")
+    with world.database.loading() as connection:
+        table_id = connection.execute(select(TBLS.c.TBL_ID)).scalar_one()
+
+    def use(transaction: object) -> None:
+        connection = transaction.connection  # type: ignore[attr-defined]
+        connection.execute(
+            insert(MV_CREATION_METADATA).values(
+                MV_CREATION_METADATA_ID=1, CAT_NAME="hive", DB_NAME="d", TBL_NAME="v", MATERIALIZATION_TIME=0
+            )
+        )
+        connection.execute(insert(MV_TABLES_USED).values(MV_CREATION_METADATA_ID=1, TBL_ID=table_id))
+
+    run_write(world.database, use)
+    for _ in range(2):
+        world.stores.runtime_statistics.add_changed_rows(table_id, 1, 2, 3)
+    world.stores.runtime_statistics.add_changed_rows(table_id + 1, 1, 1, 1)
+    used = MV_TABLES_USED.c
+    with world.database.loading() as connection:
+        rows = connection.execute(select(used.INSERTED_COUNT, used.UPDATED_COUNT, used.DELETED_COUNT)).all()
+    assert [tuple(row) for row in rows] == [(2, 4, 6)]
+
+
+def test_named_types(world: World) -> None:
+    types = world.stores.types
+    person = Type("person", None, None, [FieldSchema("name", "string", "c"), FieldSchema("age", "int")])
+    types.create(person)
+    assert types.get("person") == person
+    with pytest.raises(ttypes.AlreadyExistsException, match="Type person already exists"):
+        types.create(person)
+    with pytest.raises(ttypes.InvalidObjectException, match="Invalid type name"):
+        types.create(Type(""))
+    types.drop("person")
+    types.drop("person")
+    with pytest.raises(ttypes.NoSuchObjectException, match='Type "person" not found'):
+        types.get("person")
+
+
+def test_the_uuid_is_made_once(world: World) -> None:
+    found = world.stores.identity.get()
+    assert str(uuid.UUID(found)) == found == world.stores.identity.get()
