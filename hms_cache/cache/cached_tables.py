@@ -14,6 +14,8 @@ from hms_cache.notifications.scope import DatabaseName
 from hms_cache.store.contract.snapshots import SnapshotStore
 from hms_cache.store.contract.tables import ExpectedParameter, TableStore
 from hms_cache.store.names import matching_names
+from hms_cache.store.statistics_validity import parse_write_ids
+from hms_cache.store.tables import judge_statistics
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
     EnvironmentContext,
@@ -241,9 +243,15 @@ class CachedTables(TableStore):
 
 
 def _for_request(entry: Entry, valid_write_ids: str | None) -> Table | Bypass:
-    """The table as the store would answer it to this request."""
-    table = frozen_table(entry)
-    if entry.is_transactional and valid_write_ids is not None and "COLUMN_STATS_ACCURATE" in (table.parameters or {}):
-        # Whether its statistics fit the caller's snapshot is judged by the transaction tables.
-        return Bypass(Reason.UNSUPPORTED_FIELD)
-    return copy.copy(table)
+    """The table as the store would answer it to this request.
+
+    A covered list decides alone whether the statistics fit: every write id valid in it is valid in the entry's tag,
+    so none of them is aborted, and the transaction tables have nothing to add.
+    """
+    table = copy.copy(frozen_table(entry))
+    if entry.is_transactional and valid_write_ids is not None:
+        if parse_write_ids(valid_write_ids).is_no_list:
+            return Bypass(Reason.UNSUPPORTED_FIELD)
+        table.parameters = dict(table.parameters or {})
+        judge_statistics(table, valid_write_ids)
+    return table

@@ -1,0 +1,79 @@
+"""One connection to one metastore, and what can go wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport, TTransportException
+
+from hms_cache.errors import ConfigurationError, HmsCacheError
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
+
+DEFAULT_PORT = 9083
+"""The port that Hive's metastore listens on if nothing else is said."""
+
+
+class MetastoreUnavailableError(HmsCacheError):
+    """No metastore of the list could be reached, or none of them answered a read. The same call may succeed later."""
+
+    retriable = True
+
+
+class OutcomeUnknownError(HmsCacheError):
+    """The connection broke after a write was sent: it may have happened or not. It is not sent again by the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a metastore listens."""
+
+    host: str
+    port: int = DEFAULT_PORT
+
+    @classmethod
+    def parse(cls, uri: str) -> Address:
+        """`thrift://host:port`, the port 9083 if left out. Raises ConfigurationError."""
+        try:
+            parts = urlsplit(uri.strip())
+            host, port = parts.hostname, parts.port
+        except ValueError as error:
+            raise ConfigurationError(f"not the URI of a metastore: {uri!r} ({error})") from error
+        if parts.scheme != "thrift" or not host:
+            raise ConfigurationError(f"not the URI of a metastore: {uri!r}; it looks like thrift://host:9083")
+        return cls(host, port or DEFAULT_PORT)
+
+    def __str__(self) -> str:
+        return f"thrift://{self.host}:{self.port}"
+
+
+class Connection:
+    """An open connection: strict binary protocol, no framing, as Hive's clients speak it. For one thread at a time."""
+
+    def __init__(self, address: Address, *, connect_timeout_s: float, call_timeout_s: float) -> None:
+        """Connects. Raises TTransportException when nobody answers within `connect_timeout_s`."""
+        self.address = address
+        socket = TSocket(address.host, address.port)
+        socket.setTimeout(connect_timeout_s * 1000)
+        self._transport = TBufferedTransport(socket)
+        self._transport.open()
+        socket.setTimeout(call_timeout_s * 1000)
+        self._client = ThriftHiveMetastore.Client(TBinaryProtocolAccelerated(self._transport))
+
+    def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
+        """One call. Raises what the method declares, TApplicationException, or a failure of the connection.
+
+        Failures of the connection (see `CONNECTION_FAILURES`) leave it unusable.
+        """
+        return getattr(self._client, method)(*arguments)
+
+    def close(self) -> None:
+        """Closes the socket; never raises."""
+        self._transport.close()
+
+
+CONNECTION_FAILURES = (TTransportException, OSError, EOFError)
+"""What the transport raises when the other side is gone or silent."""
