@@ -1,0 +1,341 @@
+"""Reads with a write-id list (P2, P5): what the tag covers, whom the list names, which table id is asked for."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from hms_cache.cache.assembly import CacheOptions
+from hms_cache.cache.reading import ReadModes
+from hms_cache.cache.reasons import Reason
+from hms_cache.cache.write_id_tags import REMEMBERED_TRANSACTIONS, TransactionTracker
+from hms_cache.notifications import events as ev
+from hms_cache.notifications.events import EventHeader, TransactionWriteId
+from hms_cache.notifications.scope import TableName
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from tests.cache.conftest import MakeServer
+from tests.cache.world import CATALOG, Server, changed_table, create_database, table
+from tests.databases import count_statements
+
+TRUST = CacheOptions(max_staleness_s=float("inf"), modes=ReadModes(trust_write_ids=True))
+INF = CacheOptions(max_staleness_s=float("inf"))
+
+
+def make(server: Server, name: str = "t", **parameters: str) -> int:
+    """A transactional table d.`name`; its id."""
+    if "d" not in server.objects.get_database_names(CATALOG):
+        create_database(server.objects, "d")
+    kind = {"transactional": "true", "transactional_properties": "insert_only"}
+    server.objects.create_table(table("d", name, version="old", **kind, **parameters))
+    return int(server.objects.get_table(CATALOG, "d", name).id)
+
+
+def list_of(server: Server, name: str = "t") -> str:
+    """What a session that begins now may see."""
+    return server.transactions.valid(f"d.{name}")[0].to_text()
+
+
+def read(server: Server, valid: str | None, table_id: int | None = None, name: str = "t") -> tuple[Table, Reason]:
+    server.reads.clear()
+    found = server.store.get_table(CATALOG, "d", name, valid_write_ids=valid, table_id=table_id)
+    return found, server.reasons()[-1]
+
+
+def write(server: Server, version: str, name: str = "t") -> int:
+    """A transaction that changes the table and commits; its write id."""
+    client = server.transactions
+    txn_id = client.open()
+    write_id = client.allocate([txn_id], name)[txn_id]
+    server.objects.alter_table(CATALOG, "d", name, changed_table(server.objects, "d", name, version=version))
+    client.commit(txn_id)
+    return write_id
+
+
+@pytest.fixture
+def here(servers: MakeServer) -> Server:
+    server = servers()
+    make(server)
+    write(server, "old")
+    return server
+
+
+def test_a_list_that_the_tag_covers_is_answered_from_memory(here: Server) -> None:
+    valid = list_of(here)
+    assert read(here, valid)[1] is Reason.MISS
+    found, reason = read(here, valid)
+    assert (found.parameters["version"], reason) == ("old", Reason.HIT)
+    write(here, "new")
+    assert read(here, valid)[0].parameters["version"] == "new", "an older list is covered by a newer tag"
+    assert read(here, list_of(here))[1] is Reason.HIT
+
+
+def test_the_tag_follows_allocation_commit_and_abort(here: Server) -> None:
+    read(here, list_of(here))
+    client = here.transactions
+    first, second = client.open(), client.open()
+    ids = client.allocate([first, second])
+    both_open = list_of(here)
+    assert read(here, both_open)[1] is Reason.HIT, "an allocation changes no table"
+    client.abort(first)
+    assert read(here, list_of(here))[1] is Reason.HIT
+    client.commit(second)
+    committed = list_of(here)
+    assert ValidWriteIdList.parse(committed).is_valid(ids[second])
+    assert read(here, committed)[1] is Reason.HIT, "nothing but the tag changed"
+    entry = here.cache.shared.tables[TableName(CATALOG, "d", "t")]
+    assert not entry.tag.is_valid(ids[first])
+
+
+def test_a_list_that_the_tag_does_not_cover_goes_to_the_database(servers: MakeServer) -> None:
+    """P5: the entry was loaded while the transaction was open, and its commit was not applied."""
+    here, elsewhere = servers(TRUST), servers()
+    make(elsewhere)
+    client = elsewhere.transactions
+    txn_id = client.open()
+    client.allocate([txn_id])
+    read(here, None)
+    table_id = int(here.objects.get_table(CATALOG, "d", "t").id)
+    assert read(here, list_of(elsewhere), table_id)[1] is Reason.HIT
+    elsewhere.objects.alter_table(CATALOG, "d", "t", changed_table(elsewhere.objects, "d", "t", version="new"))
+    client.commit(txn_id)
+    found, reason = read(here, list_of(elsewhere), table_id)
+    assert (found.parameters["version"], reason) == ("new", Reason.STALE_WRITE_IDS)
+    here.poller.step()
+    assert read(here, list_of(elsewhere), table_id)[1] is Reason.MISS
+    assert read(here, list_of(elsewhere), table_id)[1] is Reason.HIT
+
+
+def test_in_trust_mode_a_covered_list_with_the_right_id_needs_no_statement(servers: MakeServer) -> None:
+    here = servers(CacheOptions(modes=ReadModes(trust_write_ids=True)))
+    table_id = make(here)
+    write(here, "old")
+    valid = list_of(here)
+    read(here, valid, table_id)
+    with count_statements(here.database) as seen:
+        assert read(here, valid, table_id)[1] is Reason.HIT
+    assert seen.count == 0
+    # Hive's own getTable sends no id: such a request is checked.
+    with count_statements(here.database) as seen:
+        assert read(here, valid)[1] is Reason.HIT
+    assert seen.count == 1
+
+
+def test_in_check_mode_every_list_is_checked_too(servers: MakeServer) -> None:
+    here = servers()
+    table_id = make(here)
+    valid = list_of(here)
+    read(here, valid, table_id)
+    with count_statements(here.database) as seen:
+        assert read(here, valid, table_id)[1] is Reason.HIT
+    assert seen.count == 1
+
+
+def test_trust_ends_where_the_poller_does_not_follow(servers: MakeServer) -> None:
+    """P7: another history may use the same write ids."""
+    here = servers(CacheOptions(modes=ReadModes(trust_write_ids=True)))
+    table_id = make(here)
+    valid = list_of(here)
+    for _ in range(2):
+        read(here, valid, table_id)
+    for command in (here.poller.pause, lambda: here.poller.resync("test"), lambda: here.poller.fail("test")):
+        command()
+        assert read(here, valid, table_id)[1] is Reason.BEHIND_EVENTS
+
+
+def test_another_table_under_the_same_name_is_not_taken_for_it(servers: MakeServer) -> None:
+    """HIVE-28551: write ids begin again after a drop and a creation; only the id tells."""
+    here, elsewhere = servers(TRUST), servers()
+    first = make(elsewhere)
+    write(elsewhere, "old")
+    valid = list_of(elsewhere)
+    for _ in range(2):
+        assert read(here, valid, first)[0].id == first
+    elsewhere.objects.drop_table(CATALOG, "d", "t", delete_data=True)
+    second = make(elsewhere)
+    write(elsewhere, "another")
+    assert list_of(elsewhere) == valid, "the lists cannot be told apart"
+    assert read(here, valid, second)[1] is Reason.WRONG_TABLE_ID
+    assert read(here, valid, second)[0].id == second
+
+
+def test_a_list_of_another_table_covers_nothing(here: Server) -> None:
+    make(here, "u")
+    valid = list_of(here, "u")
+    read(here, list_of(here))
+    assert read(here, valid)[1] is Reason.STALE_WRITE_IDS
+
+
+@pytest.mark.parametrize(
+    ("valid", "reason"),
+    [("d.plain:0:9223372036854775807::", Reason.HIT), ("d.plain:3:9223372036854775807::", Reason.STALE_WRITE_IDS)],
+    ids=["of no write id", "of some"],
+)
+def test_lists_for_tables_that_are_not_transactional(valid: str, reason: Reason, here: Server) -> None:
+    here.objects.create_table(table("d", "plain", version="old"))
+    read(here, None, name="plain")
+    assert read(here, valid, name="plain")[1] is reason
+
+
+@pytest.mark.parametrize("text", ["", "null", "nonsense", "d.t:x:y:z"])
+def test_what_is_no_list_counts_as_none(text: str, here: Server) -> None:
+    read(here, None)
+    assert read(here, text)[1] is Reason.HIT
+
+
+@pytest.mark.parametrize("mode", ["check", "store", "reject"])
+def test_transactional_tables_without_a_list(mode: str, servers: MakeServer) -> None:
+    here = servers(CacheOptions(modes=ReadModes(without_write_ids=mode)))
+    make(here)
+    here.objects.create_table(table("d", "plain", version="old"))
+    valid = list_of(here)
+    for _ in range(2):
+        read(here, valid)
+        read(here, None, name="plain")
+    assert read(here, valid)[1] is Reason.HIT
+    assert read(here, None, name="plain")[1] is Reason.HIT
+    if mode == "reject":
+        with pytest.raises(MetaException, match="without a ValidWriteIdList"):
+            read(here, None)
+    else:
+        assert read(here, None)[1] is {"check": Reason.HIT, "store": Reason.EXCLUDED}[mode]
+
+
+def test_a_commit_of_a_transaction_that_was_open_before_the_server_is_resolved_by_the_database(
+    servers: MakeServer,
+) -> None:
+    elsewhere = servers()
+    make(elsewhere)
+    make(elsewhere, "u")
+    client = elsewhere.transactions
+    txn_id = client.open()
+    write_id = client.allocate([txn_id])[txn_id]
+    here = servers()
+    read(here, None)
+    read(here, None, name="u")
+    client.commit(txn_id)
+    here.poller.step()
+    assert TableName(CATALOG, "d", "t") not in here.cache.shared.tables
+    assert TableName(CATALOG, "d", "u") in here.cache.shared.tables, "it wrote nothing there"
+    assert read(here, list_of(here))[1] is Reason.MISS
+    assert here.cache.shared.tables[TableName(CATALOG, "d", "t")].tag.is_valid(write_id)
+    assert read(here, list_of(here))[1] is Reason.HIT
+
+
+def test_a_commit_that_nobody_can_resolve_voids_all_tags(servers: MakeServer) -> None:
+    elsewhere = servers()
+    for name in ("t", "u"):
+        make(elsewhere, name)
+    elsewhere.objects.create_table(table("d", "plain", version="old"))
+    txn_id = elsewhere.transactions.open()  # it writes nothing: no row of TXN_TO_WRITE_ID tells of it
+    here = servers()
+    for name in ("t", "u", "plain"):
+        read(here, None, name=name)
+    elsewhere.transactions.commit(txn_id)
+    here.poller.step()
+    assert [name.table for name in here.cache.shared.tables] == ["plain"]
+
+
+def test_a_database_that_cannot_be_asked_leaves_a_commit_unknown(
+    servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = servers()
+    make(elsewhere)
+    elsewhere.objects.create_table(table("d", "plain", version="old"))
+    txn_id = elsewhere.transactions.open()
+    elsewhere.transactions.allocate([txn_id])
+    here = servers()
+    for name in ("t", "plain"):
+        read(here, None, name=name)
+
+    def away(_: object) -> object:
+        raise ConnectionError("away")
+
+    monkeypatch.setattr(here.cache.shared, "_resolve_commits", away)
+    elsewhere.transactions.commit(txn_id)
+    here.poller.step()
+    assert [name.table for name in here.cache.shared.tables] == ["plain"]
+    assert here.cache.shared.failed_events == 0
+
+
+def test_a_commit_raises_no_tag_of_a_table_that_bears_the_name_by_then(servers: MakeServer) -> None:
+    """Transaction 1 wrote under id 1 to `t`, which was renamed; write id 1 of the new `t` is of transaction 2."""
+    here, elsewhere = servers(INF), servers()
+    make(elsewhere)
+    client = elsewhere.transactions
+    first, second = client.open(), client.open()
+    here.poller.step()
+    client.allocate([first])
+    renamed = copy.deepcopy(elsewhere.objects.get_table(CATALOG, "d", "t"))
+    renamed.tableName = "was_t"
+    elsewhere.objects.alter_table(CATALOG, "d", "t", renamed)
+    make(elsewhere)
+    assert client.allocate([second]) == {second: 1}
+    here.poller.step()
+    read(here, None)
+    read(here, None, name="was_t")
+    client.commit(first)
+    here.poller.step()
+    entry = here.cache.shared.tables.get(TableName(CATALOG, "d", "t"))
+    assert entry is None or not entry.tag.is_valid(1), "transaction 2 is open"
+    read(here, None)
+    assert not here.cache.shared.tables[TableName(CATALOG, "d", "t")].tag.is_valid(1)
+    read(here, None, name="was_t")
+    assert here.cache.shared.tables[TableName(CATALOG, "d", "was_t")].tag.is_valid(1)
+    client.commit(second)
+    here.poller.step()
+    read(here, None)
+    assert here.cache.shared.tables[TableName(CATALOG, "d", "t")].tag.is_valid(1)
+
+
+def test_a_commit_that_sets_a_parameter_is_seen_although_it_names_no_table(servers: MakeServer) -> None:
+    here, elsewhere = servers(), servers()
+    make(elsewhere, **{"_meta.offset": "1"})
+    client = elsewhere.transactions
+    for opened_before in (True, False):
+        if opened_before:
+            txn_id = client.open()
+            here.poller.step()
+        else:
+            txn_id = client.open()
+        assert read(here, None)[0].parameters["_meta.offset"] == ("1" if opened_before else "2")
+        value = "2" if opened_before else "3"
+        table_id = elsewhere.objects.get_table(CATALOG, "d", "t").id
+        client.commit(txn_id, keyValue=_key_value(table_id, "_meta.offset", value))
+        assert read(here, None)[0].parameters["_meta.offset"] == value
+
+
+def _key_value(table_id: int, key: str, value: str) -> object:
+    from hms_cache.thrift_gen.hive_metastore.ttypes import CommitTxnKeyValue
+
+    return CommitTxnKeyValue(tableId=table_id, key=key, value=value)
+
+
+# The tracker alone
+
+
+def _header(event_id: int) -> EventHeader:
+    return EventHeader(event_id, 0, "", CATALOG, "d", "t")
+
+
+def test_the_tracker_remembers_a_bounded_number_of_transactions() -> None:
+    tracker = TransactionTracker()
+    tracker.apply(ev.TransactionsOpened(_header(1), range(1, REMEMBERED_TRANSACTIONS + 11)), {})
+    allocated = ev.WriteIdsAllocated(_header(2), (TransactionWriteId(5, 1), TransactionWriteId(20, 2)))
+    tracker.apply(allocated, {})
+    commits = [ev.TransactionCommitted(_header(3), txn_id) for txn_id in (5, 20)]
+    assert tracker.unresolved_commits(commits) == [5], "the oldest ones were forgotten"
+    assert tracker.apply(commits[0], {}).void_all
+    assert set(tracker.apply(commits[1], {}).raised) == {TableName(CATALOG, "d", "t")}
+    assert not tracker._by_table
+
+
+def test_a_transaction_with_several_write_ids_raises_all_of_them() -> None:
+    tracker = TransactionTracker()
+    tracker.apply(ev.TransactionsOpened(_header(1), [1]), {})
+    for write_id in (4, 6):
+        tracker.apply(ev.WriteIdsAllocated(_header(2), (TransactionWriteId(1, write_id),)), {})
+    raised = tracker.apply(ev.TransactionCommitted(_header(3), 1), {}).raised[TableName(CATALOG, "d", "t")]
+    tag = raised(ValidWriteIdList.parse("d.t:6:4:4,5,6:"))
+    assert tag.to_text() == "d.t:6:5:5:"
