@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store.bulk_writes import insert_rows
 from hms_cache.store.context import StoreContext
+from hms_cache.store.database import features_of
 from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.parameters import (
     DO_NOT_UPDATE_STATS,
@@ -244,6 +245,7 @@ def insert_partitions(
     """Inserts rows for the partitions, by name, and returns their new ids. Privileges are inherited where they are kept
     per partition. A name that another transaction has inserted meanwhile makes this one run again."""
     connection = transaction.connection
+    features = features_of(connection)
     with_sd = {name: partition for name, partition in partitions.items() if partition.sd is not None}
     own_columns = None if row.cd_id is None or row.table.sd is None else columns_key(row.table.sd.cols)
     sd_ids = insert_storage_descriptors(
@@ -261,15 +263,18 @@ def insert_partitions(
             connection,
             PARTITIONS,
             [
-                {
-                    "PART_ID": part_ids[name],
-                    "CREATE_TIME": partition.createTime or 0,
-                    "LAST_ACCESS_TIME": partition.lastAccessTime or 0,
-                    "PART_NAME": name,
-                    "SD_ID": sd_id_of.get(name),
-                    "TBL_ID": row.table_id,
-                    "WRITE_ID": partition.writeId or 0,
-                }
+                features.writable(
+                    PARTITIONS,
+                    {
+                        "PART_ID": part_ids[name],
+                        "CREATE_TIME": partition.createTime or 0,
+                        "LAST_ACCESS_TIME": partition.lastAccessTime or 0,
+                        "PART_NAME": name,
+                        "SD_ID": sd_id_of.get(name),
+                        "TBL_ID": row.table_id,
+                        "WRITE_ID": partition.writeId or 0,
+                    },
+                )
                 for name, partition in partitions.items()
             ],
         )

@@ -23,6 +23,7 @@ from hms_cache.store.bulk_writes import (
 from hms_cache.store.column_types import are_columns_included
 from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.partitions import ByNames
+from hms_cache.store.database import features_of
 from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.parameters import (
     DDL_TIME,
@@ -286,16 +287,20 @@ def _settle_write_id(table: Table, old: Partition, new: Partition, valid_write_i
 
 def _store(transaction: WriteTransaction, row: TableRow, changes: Sequence[tuple[_Stored, Partition]]) -> None:
     connection = transaction.connection
+    features = features_of(connection)
     upsert_rows(
         connection,
         PARTITIONS,
         [
-            {
-                "PART_ID": old.part_id,
-                "CREATE_TIME": new.createTime,
-                "LAST_ACCESS_TIME": new.lastAccessTime,
-                "WRITE_ID": new.writeId,
-            }
+            features.writable(
+                PARTITIONS,
+                {
+                    "PART_ID": old.part_id,
+                    "CREATE_TIME": new.createTime,
+                    "LAST_ACCESS_TIME": new.lastAccessTime,
+                    "WRITE_ID": new.writeId,
+                },
+            )
             for old, new in changes
             if (new.createTime, new.lastAccessTime, new.writeId)
             != (old.partition.createTime, old.partition.lastAccessTime, old.partition.writeId)
@@ -332,7 +337,10 @@ def _store_name(transaction: WriteTransaction, part_id: int, name: str, partitio
         raise RetryableConflict("a partition of the new name was added by another transaction") from error
     delete_ids(connection, PARTITION_KEY_VALS.c.PART_ID, [part_id])
     insert_partition_values(connection, {name: part_id}, {name: partition})
-    connection.execute(update(PART_COL_STATS).where(PART_COL_STATS.c.PART_ID == part_id).values(PARTITION_NAME=name))
+    if features_of(connection).has(PART_COL_STATS.c.PARTITION_NAME):
+        connection.execute(
+            update(PART_COL_STATS).where(PART_COL_STATS.c.PART_ID == part_id).values(PARTITION_NAME=name)
+        )
 
 
 def _move(

@@ -9,18 +9,19 @@ their own are `values`, `parameters`, the `StorageDescriptor` and the `Partition
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, literal, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, literal, literal_column, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Integer
 
 from hms_cache.store.bulk_writes import in_ids
+from hms_cache.store.database import features_of
 from hms_cache.store.partition_names import values_of_name
 from hms_cache.store.partition_selection import (
     MOST_LISTED,
@@ -130,17 +131,22 @@ class _Statements:
     scope: DescriptorScope
 
 
-@lru_cache(maxsize=len(_CONDITIONS))
-def _statements(reach: _Reach) -> _Statements:
+@lru_cache(maxsize=2 * len(_CONDITIONS))
+def _statements(reach: _Reach, has_write_ids: bool) -> _Statements:
+    """Databases of before Hive 4 keep no write ids with partitions."""
     condition = _CONDITIONS[reach]
+    columns = [
+        column if has_write_ids or column is not PARTITIONS.c.WRITE_ID else literal_column("0").label("WRITE_ID")
+        for column in _NARROW_COLUMNS
+    ]
     with_descriptors = PARTITIONS.outerjoin(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID)
     parameters = PARTITION_PARAMS.c
     text = parameters.PARAM_KEY + literal(_KEY_END) + parameters.PARAM_VALUE
     with_parameters = PARTITIONS.join(PARTITION_PARAMS, parameters.PART_ID == PARTITIONS.c.PART_ID)
     present = and_(condition, parameters.PARAM_VALUE.is_not(None))
     return _Statements(
-        narrow=select(*_NARROW_COLUMNS).select_from(with_descriptors).where(condition),
-        wide=select(*_NARROW_COLUMNS, *DESCRIPTOR_COLUMNS)
+        narrow=select(*columns).select_from(with_descriptors).where(condition),
+        wide=select(*columns, *DESCRIPTOR_COLUMNS)
         .select_from(with_descriptors.outerjoin(SERDES, SERDES.c.SERDE_ID == SDS.c.SERDE_ID))
         .where(condition),
         grouped_parameters=select(
@@ -168,13 +174,14 @@ class _Reading:
     wanted: frozenset[int] | None
 
 
-def _plan(table: PartitionedTable, part_ids: Sequence[int] | None) -> _Reading:
+def _plan(connection: Connection, table: PartitionedTable, part_ids: Sequence[int] | None) -> _Reading:
+    has_write_ids = features_of(connection).has(PARTITIONS.c.WRITE_ID)
     if part_ids is None:
-        return _Reading(_statements("table"), {"table_id": table.table_id}, None)
+        return _Reading(_statements("table", has_write_ids), {"table_id": table.table_id}, None)
     if len(part_ids) > MOST_LISTED:
         span = {"table_id": table.table_id, "lowest_id": min(part_ids), "highest_id": max(part_ids)}
-        return _Reading(_statements("range"), span, frozenset(part_ids))
-    return _Reading(_statements("ids"), {"part_ids": list(part_ids)}, None)
+        return _Reading(_statements("range", has_write_ids), span, frozenset(part_ids))
+    return _Reading(_statements("ids", has_write_ids), {"part_ids": list(part_ids)}, None)
 
 
 def read_partition_rows(connection: Connection, table: PartitionedTable, selected: SelectedPartitions) -> PartitionRows:
@@ -186,8 +193,34 @@ def read_partition_rows(connection: Connection, table: PartitionedTable, selecte
     part_ids = selected.part_ids
     if part_ids is not None and not part_ids:
         return PartitionRows(table, [], [], [], [], [], [], [], [], [], [], [])
-    reading = _plan(table, part_ids)
+    reading = _plan(connection, table, part_ids)
     few = part_ids is not None and len(part_ids) <= _FEW
+    return _read_rows(connection, table, reading, few, lambda: empty_values(connection, table))
+
+
+def read_partition_page(
+    connection: Connection,
+    table: PartitionedTable,
+    lowest_id: int,
+    highest_id: int,
+    empty: Callable[[], dict[int, dict[int, str]]],
+) -> PartitionRows:
+    """The table's partitions with ids in this range, both ends included, as `read_partition_rows` reads them.
+
+    `empty`: the table's values that are stored empty, asked where a name may hide one.
+    """
+    span = {"table_id": table.table_id, "lowest_id": lowest_id, "highest_id": highest_id}
+    statements = _statements("range", features_of(connection).has(PARTITIONS.c.WRITE_ID))
+    return _read_rows(connection, table, _Reading(statements, span, None), False, empty)
+
+
+def _read_rows(
+    connection: Connection,
+    table: PartitionedTable,
+    reading: _Reading,
+    few: bool,
+    empty: Callable[[], dict[int, dict[int, str]]],
+) -> PartitionRows:
     statement = reading.statements.wide if few else reading.statements.narrow
     rows: Sequence[Row[Any]] = connection.execute(statement, reading.parameters).all()
     if reading.wanted is not None:
@@ -213,8 +246,8 @@ def read_partition_rows(connection: Connection, table: PartitionedTable, selecte
         parameters=[parameters.get(part_id) or {} for part_id in ids],
     )
     if has_default_value(names):
-        empty = empty_values(connection, table)
-        found.empty_values = {row: empty[part_id] for row, part_id in enumerate(ids) if part_id in empty}
+        values = empty()
+        found.empty_values = {row: values[part_id] for row, part_id in enumerate(ids) if part_id in values}
     return found
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, bindparam, select
 
 from hms_cache.store.context import StoreContext
+from hms_cache.store.database import features_of
 from hms_cache.store.parameters import COLUMN_STATS_ACCURATE
 from hms_cache.store.partition_selection import (
     MOST_LISTED,
@@ -40,7 +41,7 @@ class StatisticsReader:
         """`bit_vectors`, `histograms`: read these, whatever the settings say of answers."""
         settings = context.settings
         self._connection = connection
-        self._features = context.database.features_with(connection)
+        self._features = features_of(connection)
         self._bit_vectors = settings.statistics_sketches if bit_vectors is None else bit_vectors
         self._histograms = settings.statistics_histograms if histograms is None else histograms
 
@@ -106,7 +107,7 @@ def _column(statistics: ColumnStatisticsObj) -> str:
 
 
 _CLAIMS = (
-    select(PARTITIONS.c.PART_NAME, PARTITIONS.c.WRITE_ID, PARTITION_PARAMS.c.PARAM_VALUE)
+    select(PARTITIONS.c.PART_NAME, PARTITION_PARAMS.c.PARAM_VALUE, PARTITIONS.c.WRITE_ID)
     .select_from(
         PARTITIONS.outerjoin(
             PARTITION_PARAMS,
@@ -125,6 +126,9 @@ def partitions_with_valid_statistics(
     connection: Connection, table: PartitionedTable, names: Sequence[str], valid_write_ids: str
 ) -> set[str]:
     """Those of the named partitions whose statistics may be used by a reader with this snapshot."""
+    if not features_of(connection).has(PARTITIONS.c.WRITE_ID):
+        # Before Hive 4 statistics are of no transaction, and are valid for everybody.
+        return set(names)
     wanted = set(names)
     statement = _CLAIMS
     runs: list[dict[str, Any]] = [{"table_id": table.table_id}]
@@ -134,7 +138,7 @@ def partitions_with_valid_statistics(
         runs = [{"table_id": table.table_id, "names": some} for some in batches]
     valid = set()
     for run in runs:
-        for name, write_id, claim in comparable_rows(connection, statement, run):
+        for name, claim, write_id in comparable_rows(connection, statement, run):
             parameters = {} if claim is None else {COLUMN_STATS_ACCURATE: claim}
             if name in wanted and are_statistics_valid(parameters, write_id, valid_write_ids):
                 valid.add(name)

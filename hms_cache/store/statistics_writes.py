@@ -25,6 +25,7 @@ from hms_cache.store.bulk_writes import (
 )
 from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.partitions import ByNames
+from hms_cache.store.database import features_of
 from hms_cache.store.parameters import (
     accurate_columns,
     add_columns_to_accuracy,
@@ -111,7 +112,7 @@ def write_table_statistics(
     own = prepared(statistics, table, context.now_s())
     columns = [one.colName for one in own.statsObj]
     _check_columns(table, columns)
-    connection, features = transaction.connection, context.database.features_with(transaction.connection)
+    connection, features = transaction.connection, features_of(transaction.connection)
     identity = {
         "TBL_ID": row.table_id,
         "CAT_NAME": table.catName,
@@ -132,15 +133,22 @@ def write_table_statistics(
     before = dict(table.parameters or {})
     after = _parameters_after(table, before, columns, table.writeId, writer)
     change_parameters(connection, TABLE_PARAMS, "TBL_ID", [ParameterChange(row.table_id, before, after)])
-    if is_transactional(table) and features.has_write_ids_of_tables:
-        table.writeId = writer.event_write_id
-        connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(WRITE_ID=table.writeId))
+    if is_transactional(table):
+        _store_table_write_id(transaction, row, writer)
     table.parameters = after
     transaction.append_event(
         context.messages.build_update_table_column_statistics(
             table, own, write_id=writer.event_write_id, parameters=after
         )
     )
+
+
+def _store_table_write_id(transaction: WriteTransaction, row: TableRow, writer: StatisticsWrite) -> None:
+    row.table.writeId = writer.event_write_id
+    if features_of(transaction.connection).has(TBLS.c.WRITE_ID):
+        transaction.connection.execute(
+            update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(WRITE_ID=row.table.writeId)
+        )
 
 
 def _parameters_after(
@@ -169,7 +177,7 @@ def delete_table_statistics(
     """Deletes statistics of these columns, of all for an empty list; returns how many there were."""
     statement = delete(TAB_COL_STATS).where(
         TAB_COL_STATS.c.TBL_ID == table_id,
-        of_engine(TAB_COL_STATS, context.database.features_with(transaction.connection), engine),
+        of_engine(TAB_COL_STATS, features_of(transaction.connection), engine),
     )
     if columns:
         statement = statement.where(TAB_COL_STATS.c.COLUMN_NAME.in_(list(columns)))
@@ -290,7 +298,7 @@ def _write_partitions(
     by_name: Mapping[str, ColumnStatistics],
     writer: StatisticsWrite,
 ) -> None:
-    table, features = row.table, context.database.features_with(transaction.connection)
+    table, features = row.table, features_of(transaction.connection)
     new_rows: list[dict[str, Any]] = []
     parameter_changes: list[ParameterChange] = []
     written: dict[tuple[int, str, str], None] = {}
@@ -331,11 +339,13 @@ def _write_partitions(
         ],
     )
     change_parameters(transaction.connection, PARTITION_PARAMS, "PART_ID", parameter_changes)
-    if is_transactional(table) and features.has_write_ids_of_tables:
+    if is_transactional(table):
         _store_write_ids(transaction, rows, writer.event_write_id)
 
 
 def _store_write_ids(transaction: WriteTransaction, rows: PartitionRows, write_id: int) -> None:
+    if not features_of(transaction.connection).has(PARTITIONS.c.WRITE_ID):
+        return
     upsert_rows(
         transaction.connection,
         PARTITIONS,
@@ -358,7 +368,7 @@ def _delete_written(
     written: Mapping[tuple[int, str, str], None],
 ) -> None:
     """Deletes the rows that are written anew."""
-    features = context.database.features_with(transaction.connection)
+    features = features_of(transaction.connection)
     statistics = PART_COL_STATS.c
     engine = features.column(statistics.ENGINE, "hive")
     statement = select(statistics.CS_ID, statistics.PART_ID, engine, statistics.COLUMN_NAME).where(
@@ -385,7 +395,7 @@ def delete_partition_statistics(
     statistics = PART_COL_STATS.c
     statement = select(statistics.CS_ID, statistics.PART_ID, statistics.COLUMN_NAME).where(
         in_ids(statistics.PART_ID),
-        of_engine(PART_COL_STATS, context.database.features_with(transaction.connection), engine),
+        of_engine(PART_COL_STATS, features_of(transaction.connection), engine),
     )
     had: set[int] = set()
     doomed: list[int] = []

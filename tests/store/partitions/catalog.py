@@ -12,7 +12,7 @@ from hms_cache.clock import SystemClock
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
 from hms_cache.store.context import StoreContext
-from hms_cache.store.database import Database
+from hms_cache.store.database import Database, features_of
 from hms_cache.store.partitions import Partitions
 from hms_cache.store.schema import DBS, NOTIFICATION_LOG, PARTITION_KEYS, TABLE_PARAMS, TBLS
 from hms_cache.store.settings import StoreSettings
@@ -58,7 +58,8 @@ class PartitionCatalog:
     def _create_database(self, transaction: WriteTransaction) -> None:
         self.database_id = transaction.id("MDatabase")
         row = {"DB_ID": self.database_id, "NAME": "d", "CTLG_NAME": "hive", "TYPE": "NATIVE"}
-        transaction.connection.execute(insert(DBS).values({**row, "DB_LOCATION_URI": f"file:{self.root}/d.db"}))
+        row = features_of(transaction.connection).writable(DBS, {**row, "DB_LOCATION_URI": f"file:{self.root}/d.db"})
+        transaction.connection.execute(insert(DBS).values(row))
 
     def create_table(
         self,

@@ -234,7 +234,7 @@ def test_a_failed_addition_takes_its_directories_back(catalog: PartitionCatalog)
 def test_refused_partitions(sqlite_catalog: PartitionCatalog, bad: object, error: type[Exception], text: str) -> None:
     sqlite_catalog.create_table()
     with pytest.raises(error, match=text):
-        sqlite_catalog.partitions.add_partitions(*T, [bad])  # type: ignore[list-item]
+        sqlite_catalog.partitions.add_partitions(*T, [bad])
 
 
 def test_unknown_table(catalog: PartitionCatalog) -> None:

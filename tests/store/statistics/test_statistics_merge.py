@@ -199,7 +199,7 @@ def test_new_statistics_take_the_old_ones_in() -> None:
 
 
 counts = st.integers(0, 1 << 40)
-bounds = {
+bounds: dict[StatisticsKind, st.SearchStrategy[Any]] = {
     StatisticsKind.LONG: st.integers(-(1 << 62), 1 << 62),
     StatisticsKind.DATE: st.integers(-10000, 100000),
     StatisticsKind.TIMESTAMP: st.integers(-(1 << 40), 1 << 40),
