@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.loader import Wanted
-from hms_cache.cache.partition_selection import SelectionError, select_names
+from hms_cache.cache.partition_selection import Selected, SelectionError, select_partitions
 from hms_cache.cache.partition_set import PartitionSet, Values
 from hms_cache.cache.reading import Bypass, Need, Reading, RequestVersion, frozen_table, key_of
 from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.expressions import PartitionKey
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.partitions import (
+    AllPartitions,
     Grantee,
     PartitionAnswer,
     PartitionProjection,
@@ -21,6 +24,8 @@ from hms_cache.store.contract.partitions import (
     PartitionStore,
 )
 from hms_cache.store.contract.snapshots import SnapshotStore
+from hms_cache.store.partition_orders import parse_order, sort_by_values, sort_key
+from hms_cache.store.partition_projections import project_partitions
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
     MetaException,
@@ -107,18 +112,14 @@ class CachedPartitions(PartitionStore):
                 table_id=table_id,
             )
 
-        def answer(entry: Entry, held: PartitionSet) -> PartitionAnswer | Bypass:
-            if projection is not None:
-                return Bypass(Reason.UNSUPPORTED_FIELD)
+        def answer(entry: Entry, held: PartitionSet) -> Callable[[], PartitionAnswer] | Bypass:
             refused = _needs_store(entry, grantee, valid_write_ids)
             if refused is not None:
                 return refused
-            selected = select_names(held, selection, max_parts)
-            found = [held.find_name(name) for name in selected.names]
-            return PartitionAnswer([one for one in found if one is not None], selected.has_unknown)
+            return partial(_partition_answer, select_partitions(held, selection, max_parts), projection)
 
         version = RequestVersion(valid_write_ids, table_id)
-        return self._from_set("partitions", key_of(catalog, database, table), version, selection, answer, ask)
+        return self._from_set("partitions", key_of(catalog, database, table), version, answer, ask)
 
     def get_partition_names(
         self,
@@ -144,13 +145,17 @@ class CachedPartitions(PartitionStore):
                 table_id=table_id,
             )
 
-        def answer(entry: Entry, held: PartitionSet) -> list[str] | Bypass:
-            if order is not None:
+        def answer(entry: Entry, held: PartitionSet) -> Callable[[], list[str]] | Bypass:
+            try:
+                ordered_by = parse_order(order, len(held.keys))
+            except MetaException:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            return list(select_names(held, selection, max_parts).names)
+            if not ordered_by:
+                return select_partitions(held, selection, max_parts).partitions.encoded_names
+            return partial(_ordered_names, select_partitions(held, selection, -1), held.keys, ordered_by, max_parts)
 
         version = RequestVersion(valid_write_ids, table_id)
-        return self._from_set("partition_names", key_of(catalog, database, table), version, selection, answer, ask)
+        return self._from_set("partition_names", key_of(catalog, database, table), version, answer, ask)
 
     def get_partition_count(
         self,
@@ -172,8 +177,7 @@ class CachedPartitions(PartitionStore):
             "partition_count",
             key_of(catalog, database, table),
             version,
-            selection,
-            lambda entry, held: len(select_names(held, selection, -1).names),
+            lambda entry, held: partial(len, select_partitions(held, selection, -1).partitions),
             ask,
         )
 
@@ -205,20 +209,30 @@ class CachedPartitions(PartitionStore):
                 table_id=table_id,
             )
 
-        return self._reading.pass_through("partition_values", ask)
+        def answer(entry: Entry, held: PartitionSet) -> Callable[[], list[PartitionValuesRow]] | Bypass:
+            positions = _key_positions(held.keys, keys)
+            if positions is None:
+                return Bypass(Reason.UNSUPPORTED_FIELD)
+            selected = select_partitions(held, selection or AllPartitions(), -1)
+            return partial(_value_rows, selected, held.keys, positions, distinct, ascending, max_parts)
+
+        version = RequestVersion(valid_write_ids, table_id)
+        return self._from_set("partition_values", key_of(catalog, database, table), version, answer, ask)
 
     def _from_set(
         self,
         kind: str,
         key: TableName,
         version: RequestVersion,
-        selection: PartitionSelection,
-        answer: Callable[[Entry, PartitionSet], T | Bypass],
+        answer: Callable[[Entry, PartitionSet], Callable[[], T] | Bypass],
         ask: Callable[[], T],
     ) -> T:
-        """An answer from the complete set, which a first question loads; named ones alone need only themselves."""
+        """An answer from the complete set, which a first question loads.
 
-        def look(cache: SharedCache) -> T | Need | Bypass:
+        `answer` runs under the cache's lock and selects; what it returns makes the answer of the selection afterwards.
+        """
+
+        def look(cache: SharedCache) -> Callable[[], T] | Need | Bypass:
             entry = self._reading.table_entry(cache, key, version)
             if not isinstance(entry, Entry):
                 return entry
@@ -237,7 +251,12 @@ class CachedPartitions(PartitionStore):
                 # The store says what is wrong with the selection.
                 return Bypass(Reason.UNSUPPORTED_FIELD)
 
-        return self._reading.answer(kind, look, ask, facet=Facet.PARTITIONS, table=key, version=version)
+        def ask_store() -> Callable[[], T]:
+            answered = ask()
+            return lambda: answered
+
+        make = self._reading.answer(kind, look, ask_store, facet=Facet.PARTITIONS, table=key, version=version)
+        return make()
 
     # Writes: the store's, unchanged (P9)
 
@@ -348,3 +367,46 @@ def _needs_store(entry: Entry, grantee: Grantee | None, valid_write_ids: str | N
     if entry.is_transactional and valid_write_ids is not None:
         return Bypass(Reason.UNSUPPORTED_FIELD)
     return None
+
+
+def _partition_answer(selected: Selected, projection: PartitionProjection | None) -> PartitionAnswer:
+    partitions = selected.partitions
+    if projection is not None:
+        return PartitionAnswer(project_partitions(partitions.structs(), projection), selected.has_unknown)
+    return PartitionAnswer(partitions.encoded_structs(), selected.has_unknown)
+
+
+def _ordered_names(
+    selected: Selected, keys: Sequence[PartitionKey], ordered_by: Sequence[tuple[int, bool]], max_parts: int
+) -> list[str]:
+    """Names ordered by typed values; `max_parts` counts after that."""
+    partitions = selected.partitions
+    names = sort_by_values(partitions.names(), partitions.values(), keys, ordered_by)
+    return names[:max_parts] if max_parts >= 0 else names
+
+
+def _value_rows(
+    selected: Selected,
+    keys: Sequence[PartitionKey],
+    positions: Sequence[int],
+    distinct: bool,
+    ascending: bool,
+    max_parts: int,
+) -> list[PartitionValuesRow]:
+    """The values at these positions, ordered as the store orders them; 0 is no limit here, as in Hive."""
+    if distinct:
+        rows = selected.partitions.distinct_values(positions)
+    else:
+        rows = [tuple(row[position] for position in positions) for row in selected.partitions.values()]
+    rows.sort(
+        key=lambda row: [sort_key(keys[position], text) for position, text in zip(positions, row, strict=True)],
+        reverse=not ascending,
+    )
+    return [PartitionValuesRow(row=list(row)) for row in (rows[:max_parts] if max_parts > 0 else rows)]
+
+
+def _key_positions(keys: Sequence[PartitionKey], names: Sequence[str]) -> list[int] | None:
+    """Positions of the named keys; None when one is none of them: the store has the text for it."""
+    numbers = {name.lower(): position for position, (name, _) in reversed(list(enumerate(keys)))}
+    positions = [numbers.get(name.lower()) for name in names]
+    return None if None in positions else [position for position in positions if position is not None]

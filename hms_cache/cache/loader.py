@@ -20,7 +20,7 @@ from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.shared_cache import Load, SharedCache
 from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of
 from hms_cache.notifications.scope import DatabaseName, TableName
-from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.contract.snapshots import SnapshotStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
@@ -165,7 +165,7 @@ class Loader:
                 return self._read_statistics(one)
             case _:
                 value = self._read_plain(one)
-                return [] if value is None else [_Loaded(one, one.facet, value, weight_of(value))]
+                return [] if value is None else [_Loaded(one, one.facet, value, OVERHEAD_BYTES + weight_of(value))]
 
     def _read_plain(self, one: Wanted) -> Any:
         key = one.key
@@ -231,9 +231,8 @@ class Loader:
             return self._read(Wanted(key.in_database, Facet.TABLE_NAMES), fence)
         keys = [(field.name, field.type) for field in table.partitionKeys or ()]
         if not one.detail:
-            partitions = self._store.get_partitions(*key, AllPartitions()).partitions
-            whole = PartitionSet(keys, partitions, complete=True)
-            return [_Loaded(one, Facet.PARTITIONS, whole, weight_of(partitions))]
+            whole = PartitionSet.from_pages(keys, self._store.read_partition_pages(*key), complete=True)
+            return [_Loaded(one, Facet.PARTITIONS, whole, weight_of(whole))]
         asked: tuple[Values, ...] = one.detail
         shape = PartitionSet(keys, (), complete=False)
         try:
@@ -247,7 +246,7 @@ class Loader:
             if not isinstance(held, PartitionSet):
                 held = entry.facets[Facet.PARTITIONS] = shape
             held.fill(asked, value)
-            return entry.weights.get(Facet.PARTITIONS, 0) + weight_of(value)
+            return weight_of(held)
 
         return [_Loaded(one, Facet.PARTITIONS, found, 0, merge=merge)]
 

@@ -7,6 +7,8 @@ from typing import Any
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
+from hms_cache.cache.partition_set import PartitionSet
+
 PYTHON_FACTOR = 6
 """Bytes of Python objects per encoded byte of a struct: 5 to 7 on tables and partitions of 10 to 100 columns."""
 
@@ -22,7 +24,9 @@ def encoded_length(struct: Any) -> int:
 
 
 def weight_of(value: Any) -> int:
-    """Bytes charged for a struct, a text, a list, tuple or dict of such."""
+    """Bytes charged for a struct, a text, a list, tuple or dict of such; partitions are weighed exactly."""
+    if isinstance(value, PartitionSet):
+        return OVERHEAD_BYTES + value.memory_bytes()
     if value is None or isinstance(value, bool | int | float):
         return 32
     if isinstance(value, str | bytes):

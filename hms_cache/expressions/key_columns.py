@@ -111,6 +111,14 @@ class KeyColumn:
         codes = np.fromiter(map(code_of.__getitem__, texts), _code_type(len(distinct)), len(texts))
         return cls(codes, TextDictionary.from_sorted(distinct))
 
+    @classmethod
+    def from_codes(cls, codes: npt.NDArray[Any], texts: Sequence[str]) -> KeyColumn:
+        """From each row's index in `texts`, which are distinct, in any order, and all used."""
+        order = sorted(range(len(texts)), key=texts.__getitem__)
+        moved = np.empty(len(texts), _code_type(len(texts)))
+        moved[order] = np.arange(len(texts), dtype=moved.dtype)
+        return cls(moved[codes], TextDictionary.from_sorted([texts[index] for index in order]))
+
     def reading(self, kind: KeyKind, lenient: bool) -> TypedReading:
         """The dictionary's texts as values of `kind` (not a text kind)."""
         reading = self._readings.get((kind, lenient))

@@ -22,6 +22,8 @@ from hms_cache.store.databases import Databases
 from hms_cache.store.functions import Functions
 from hms_cache.store.insert_events import InsertEvents
 from hms_cache.store.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.store.partition_pages import read_partition_pages
+from hms_cache.store.partition_reads import PartitionRows
 from hms_cache.store.partitions import Partitions
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE
 from hms_cache.store.statistics import Statistics
@@ -83,6 +85,9 @@ class ObjectStore(SnapshotStore):
     def snapshot(self) -> Iterator[Snapshot]:
         with self._context.database.snapshot() as connection:
             yield Snapshot(_last_event_id(connection))
+
+    def read_partition_pages(self, catalog: str, database: str, table: str) -> Iterator[PartitionRows]:
+        return read_partition_pages(self._context, catalog, database, table)
 
     def get_write_id_tag(self, catalog: str, database: str, table: str) -> str | None:
         if normalize_identifier(catalog) != DEFAULT_CATALOG:

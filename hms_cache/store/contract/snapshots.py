@@ -5,9 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hms_cache.store.contract.raw_store import RawStore
+
+if TYPE_CHECKING:
+    from hms_cache.store.partition_reads import PartitionRows
 
 
 class Snapshot(NamedTuple):
@@ -26,6 +29,14 @@ class SnapshotStore(RawStore):
 
         One read-only transaction, which reads `NEXT_EVENT_ID` first. Not nestable; no write may be made within it.
         Raises DatabaseUnavailable.
+        """
+
+    @abstractmethod
+    def read_partition_pages(self, catalog: str, database: str, table: str) -> Iterator[PartitionRows]:
+        """All partitions of a table as rows, page by page in no order, to be read within one `snapshot`.
+
+        A fixed number of statements per page, and memory for one page. Raises NoSuchObjectException,
+        DatabaseUnavailable.
         """
 
     @abstractmethod

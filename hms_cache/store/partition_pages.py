@@ -1,0 +1,61 @@
+"""All partitions of a table in pages of bounded size: what a cache loads large tables from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from typing import Any, Final
+
+from sqlalchemy import Connection, Select, bindparam, select
+
+from hms_cache.store.context import StoreContext
+from hms_cache.store.partition_reads import PartitionRows, read_partition_page
+from hms_cache.store.partition_selection import PartitionedTable, empty_values, find_partitioned_table
+from hms_cache.store.schema import PARTITIONS
+from hms_cache.store.transactions import run_read
+
+PAGE_PARTITIONS: Final = 5_000
+"""Partitions in a page: some 10 MB of rows and texts, five statements."""
+
+
+@lru_cache(maxsize=1)
+def _ids() -> Select[Any]:
+    return select(PARTITIONS.c.PART_ID).where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
+
+
+def read_partition_pages(
+    context: StoreContext, catalog: str, database: str, table: str, page_partitions: int = PAGE_PARTITIONS
+) -> Iterator[PartitionRows]:
+    """All partitions as rows, by id in pages, by name within a page. Within `Database.snapshot`, or each page shows
+    another moment. Raises NoSuchObjectException, DatabaseUnavailable.
+    """
+    header = run_read(context.database, lambda connection: find_partitioned_table(connection, catalog, database, table))
+    ids = run_read(context.database, lambda connection: _sorted_ids(connection, header))
+    empty = _EmptyValues(header)
+    for start in range(0, len(ids), page_partitions):
+        lowest, highest = ids[start], ids[min(start + page_partitions, len(ids)) - 1]
+        yield run_read(context.database, partial(_read_page, header=header, span=(lowest, highest), empty=empty))
+
+
+class _EmptyValues:
+    """Values that are stored empty, read once for all pages."""
+
+    def __init__(self, table: PartitionedTable) -> None:
+        self._table = table
+        self._values: dict[int, dict[int, str]] | None = None
+
+    def read(self, connection: Connection) -> dict[int, dict[int, str]]:
+        """By partition id, by position."""
+        if self._values is None:
+            self._values = empty_values(connection, self._table)
+        return self._values
+
+
+def _read_page(
+    connection: Connection, *, header: PartitionedTable, span: tuple[int, int], empty: _EmptyValues
+) -> PartitionRows:
+    return read_partition_page(connection, header, *span, lambda: empty.read(connection))
+
+
+def _sorted_ids(connection: Connection, table: PartitionedTable) -> list[int]:
+    return sorted(connection.execute(_ids(), {"table_id": table.table_id}).scalars())
