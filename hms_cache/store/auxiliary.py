@@ -8,6 +8,7 @@ from hms_cache.store.named_types import DatabaseIdentity, NamedTypes
 from hms_cache.store.privileges import Privileges
 from hms_cache.store.roles import Roles
 from hms_cache.store.runtime_statistics import RuntimeStatistics
+from hms_cache.store.schema_registry import SchemaRegistry
 from hms_cache.store.stored_procedures import StoredProcedures
 from hms_cache.store.tokens import Tokens
 
@@ -24,3 +25,4 @@ class AuxiliaryStores:
         self.runtime_statistics = RuntimeStatistics(context)
         self.types = NamedTypes(context)
         self.identity = DatabaseIdentity(context)
+        self.schemas = SchemaRegistry(context)

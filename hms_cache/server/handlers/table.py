@@ -14,6 +14,7 @@ from hms_cache.server.handlers import (
     privileges,
     procedures,
     reports,
+    schema_registry,
     service,
     statistics,
     tables,
@@ -37,6 +38,7 @@ _MODULES: tuple[HandlerTable, ...] = (
     data_connectors.handlers,
     procedures.handlers,
     reports.handlers,
+    schema_registry.handlers,
 )
 
 
