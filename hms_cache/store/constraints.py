@@ -472,19 +472,27 @@ def _require_no_primary_key(connection: Connection, find: _Finder, wanted: Itera
 
 def _require_keys_of_parents(connection: Connection, find: _Finder, wanted: Sequence[SQLForeignKey]) -> None:
     """Each foreign key must refer to the columns, all of them, of a primary or unique key of its parent."""
-    for name, group in itertools.groupby(wanted, key=lambda key: key.fk_name):
+    for _, group in itertools.groupby(wanted, key=lambda key: key.fk_name):
         some = list(group)
         parent = _parent(find, some[0])
-        types = {c.name.lower(): c.type for c in [*(parent.table.sd.cols or ()), *(parent.table.partitionKeys or ())]}
-        asked = frozenset((key.pkcolumn_name, types[key.pkcolumn_name]) for key in some)
+        # A key of the parent is found by its names and the types that the child has.
+        child = find(*_owner(some[0]))
+        assert child is not None, "checked when the rows were made"
+        types = _types(child)
+        asked = frozenset((key.pkcolumn_name, types[key.fkcolumn_name]) for key in some)
         known = _keys_of(connection, parent.table_id, [PRIMARY_KEY, UNIQUE])
         if asked not in known:
-            possible = ", ".join(sorted(" ".join(f"{c}:{t};" for c, t in sorted(key)) for key in known))
+            possible = ", ".join(sorted("".join(f"{c}:{t};" for c, t in sorted(key)) for key in known))
             columns = "".join(f"{column}:{kind};" for column, kind in sorted(asked))
-            raise InvalidObjectException(
+            raise MetaException(
                 f"Foreign key references {columns} but no corresponding primary key or unique key exists. "
-                f"Possible keys: [{possible}] (constraint {name})"
+                f"Possible keys: [{possible}]"
             )
+
+
+def _types(row: TableRow) -> dict[str, str]:
+    columns = [*((row.table.sd.cols if row.table.sd is not None else None) or ()), *(row.table.partitionKeys or ())]
+    return {column.name.lower(): column.type for column in columns}
 
 
 def _keys_of(connection: Connection, table_id: int, kinds: Sequence[int]) -> list[frozenset[tuple[str, str]]]:

@@ -58,11 +58,10 @@ class Functions(FunctionStore):
     def get_function(self, catalog: str, database: str, function: str) -> Function:
         if database is None or function is None:
             raise MetaException("Database and function name cannot be null.")
-        catalog, database = normalize_identifier(catalog), normalize_identifier(database)
-        name = normalize_identifier(function)
-        found = run_read(self._context.database, lambda connection: _read_function(connection, catalog, database, name))
+        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(function)
+        found = run_read(self._context.database, lambda connection: _read_function(connection, *names))
         if found is None:
-            raise NoSuchObjectException(f"Function {catalog}.{database}.{name} does not exist")
+            raise NoSuchObjectException(f"Function {database}.{function} does not exist")
         return found[1]
 
     def get_function_names(self, catalog: str, database: str, pattern: str | None = None) -> list[str]:
@@ -92,9 +91,9 @@ class Functions(FunctionStore):
             connection = transaction.connection
             database_id = read_database_id(connection, new.catName, new.dbName)
             if database_id is None:
-                raise NoSuchObjectException(f"The database {new.dbName} does not exist")
+                raise NoSuchObjectException(f"database {new.catName}.{new.dbName}")
             if _read_function(connection, new.catName, new.dbName, new.functionName) is not None:
-                raise AlreadyExistsException(f"Function {new.functionName} already exists")
+                raise AlreadyExistsException(f"Function {function.functionName} already exists")
             function_id = transaction.id("MFunction")
             values = {"FUNC_ID": function_id, "DB_ID": database_id, "CREATE_TIME": new.createTime, **_values(new)}
             try:
@@ -117,10 +116,10 @@ class Functions(FunctionStore):
             connection = transaction.connection
             found = _read_function(connection, catalog, database, name)
             if found is None:
-                raise NoSuchObjectException(f"Function {catalog}.{database}.{name} does not exist")
+                raise NoSuchObjectException(f"function {name} doesn't exist")
             database_id = read_database_id(connection, new.catName, new.dbName)
             if database_id is None:
-                raise NoSuchObjectException(f"The database {new.dbName} does not exist")
+                raise NoSuchObjectException(f"database {new.catName}.{new.dbName}")
             function_id, before = found
             is_renamed = (new.dbName, new.functionName) != (before.dbName, before.functionName)
             if is_renamed and _read_function(connection, new.catName, new.dbName, new.functionName) is not None:

@@ -66,15 +66,15 @@ def _alternatives(pattern: str) -> list[str]:
 def name_pattern(pattern: str) -> re.Pattern[str]:
     """A Hive name pattern as a regular expression for whole names.
 
-    `*` stands for any text, `.` for any one character, `.*` for any text, `|` separates alternatives, case is ignored.
+    `*` stands for any text, `.` for any one character (so `.*` for a text that is not empty), `|` separates
+    alternatives, case is ignored.
     """
     texts = []
     for alternative in _alternatives(pattern):
         expression: list[str] = []
         for character in alternative:
             if character == "*":
-                # ".*" arrives from callers that think in regular expressions; after a dot the star only extends it.
-                expression.append("*" if expression and expression[-1] == "." else ".*")
+                expression.append(".*")
             elif character == ".":
                 expression.append(".")
             else:
@@ -100,6 +100,6 @@ def like_patterns(pattern: str) -> tuple[str, ...]:
     patterns = []
     for alternative in _alternatives(pattern):
         text = alternative.lower().replace(LIKE_ESCAPE, LIKE_ESCAPE * 2).replace("%", "\\%").replace("_", "\\_")
-        text = text.replace(".*", "*").replace(".", "_").replace("*", "%")
+        text = text.replace(".", "_").replace("*", "%")
         patterns.append(text)
     return tuple(patterns)

@@ -16,7 +16,7 @@ from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.store.database import features_of
 from hms_cache.store.database_rows import DatabaseRow, read_database
 from hms_cache.store.errors import RetryableConflict
-from hms_cache.store.names import normalize_identifier, table_directory_name
+from hms_cache.store.names import DEFAULT_CATALOG, normalize_identifier, table_directory_name
 from hms_cache.store.parameters import (
     CASCADE,
     DO_NOT_POPULATE_QUICK_STATS,
@@ -28,8 +28,15 @@ from hms_cache.store.parameters import (
     take_do_not_update,
     update_directory_statistics,
 )
-from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, PARTITION_KEYS, TABLE_PARAMS, TBLS
-from hms_cache.store.statistics_validity import are_statistics_valid, check_statistics_change
+from hms_cache.store.schema import (
+    MV_CREATION_METADATA,
+    MV_TABLES_USED,
+    NEXT_WRITE_ID,
+    PARTITION_KEYS,
+    TABLE_PARAMS,
+    TBLS,
+)
+from hms_cache.store.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
 from hms_cache.store.storage_descriptor_writes import update_storage_descriptor, write_parameters
 from hms_cache.store.table_change_checks import check_change, check_new_table
 from hms_cache.store.table_change_columns import (
@@ -47,11 +54,13 @@ from hms_cache.store.table_creation import (
     table_id_of,
     table_values,
 )
-from hms_cache.store.table_drops import lock_table
 from hms_cache.store.table_kinds import is_external, is_parameter_true, is_transactional, is_view, stored_type
+from hms_cache.store.table_locks import lock_table
 from hms_cache.store.table_rows import TableRow
+from hms_cache.store.table_transactional import FIRST_WRITE_ID_AFTER_CONVERSION, check_altered_table
 from hms_cache.store.transactions import WriteTransaction, run_write
 from hms_cache.store.txn.name_changes import ObjectName, rename_in_transaction_tables
+from hms_cache.store.txn.write_ids import seed_write_id
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
@@ -61,6 +70,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     InvalidOperationException,
     MetaException,
     PrincipalType,
+    SeedTableWriteIdsRequest,
     Table,
 )
 
@@ -192,9 +202,10 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     if is_renamed and table_id_of(connection, databases[1].database_id, new.tableName) is not None:
         raise InvalidOperationException(f"new table {new.dbName}.{new.tableName} already exists")
     if change.expected_parameter is not None:
-        _check_expected_parameter(connection, row, change.expected_parameter)
+        _check_expected_parameter(connection, row, new, change.expected_parameter)
     old = row.table
     check_change(old, new, context.settings, change.environment_context)
+    becomes_acid = check_altered_table(old, new)
     new.createTime = old.createTime
     new.id = old.id
     new.isStatsCompliant = None
@@ -202,14 +213,16 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     moved = _move(context, transaction, row, new, databases) if is_renamed else None
     if moved is None and not is_renamed:
         _update_basic_statistics(context, new, change.environment_context)
-    _judge_statistics(old, new, change)
+    _judge_statistics(connection, old, new, change)
     cd_id = replace_columns(transaction, row, new)
     _follow_up(context, connection, row, new, change, cd_id, moved)
     new.parameters = dict(sorted(new.parameters.items()))
     _write_row(transaction, row, new, databases[1].database_id, cd_id)
     drop_unused_columns(connection, row, cd_id)
     if is_renamed:
-        _rename_elsewhere(context, connection, change, old, new)
+        _rename_elsewhere(connection, change, old, new)
+    if becomes_acid and change.catalog == DEFAULT_CATALOG:
+        _begin_write_ids(connection, new)
     event_write_id = change.write_id if change.write_id is not None else -1
     transaction.append_event(context.messages.build_alter_table(old, new, write_id=event_write_id))
 
@@ -237,9 +250,13 @@ def _expected_parameter(environment_context: EnvironmentContext | None) -> Expec
     return None if key is None or value is None else ExpectedParameter(key, value)
 
 
-def _check_expected_parameter(connection: Connection, row: TableRow, expected: ExpectedParameter) -> None:
-    """The table's row is locked, so nobody of ours can change the parameter until the commit. A Java metastore that
+def _check_expected_parameter(connection: Connection, row: TableRow, new: Table, expected: ExpectedParameter) -> None:
+    """Raises MetaException unless the parameter is as expected.
+
+    The table's row is locked, so nobody of ours can change the parameter until the commit. A Java metastore that
     alters the table without that lock conflicts with the conditional update of the parameter itself (HIVE-28121)."""
+    if expected.value is not None and expected.key not in new.parameters:
+        raise MetaException(f"New value for expected key {expected.key} is not set")
     actual = (row.table.parameters or {}).get(expected.key)
     holds = actual == expected.value
     if holds and expected.value is not None:
@@ -333,7 +350,7 @@ def _update_basic_statistics(context: StoreContext, new: Table, environment_cont
     update_directory_statistics(new.parameters, found, environment_context)
 
 
-def _judge_statistics(old: Table, new: Table, change: TableChange) -> None:
+def _judge_statistics(connection: Connection, old: Table, new: Table, change: TableChange) -> None:
     """Keeps what a transactional table claims of its statistics true. Source: `ObjectStore.alterTable`.
 
     The write id of the table moves only with a list of valid write ids: it is that of the statistics.
@@ -354,7 +371,10 @@ def _judge_statistics(old: Table, new: Table, change: TableChange) -> None:
     if not is_transactional(old):
         set_basic_statistics_accurate(new.parameters, False)
     elif valid_write_ids is not None and change.write_id is not None:
-        if not are_statistics_valid(old.parameters, old.writeId, valid_write_ids, is_complete_writer=True):
+        aborted = aborted_write_ids(connection, (old.catName, old.dbName, old.tableName), [old.writeId])
+        if not are_statistics_valid(
+            old.parameters, old.writeId, valid_write_ids, is_complete_writer=True, aborted=aborted
+        ):
             set_basic_statistics_accurate(new.parameters, False)
         new.writeId = change.write_id
 
@@ -403,9 +423,17 @@ def _keys(table: Table) -> list[tuple[str, str, str | None]]:
     return [(key.name, key.type, key.comment) for key in table.partitionKeys or ()]
 
 
-def _rename_elsewhere(
-    context: StoreContext, connection: Connection, change: TableChange, old: Table, new: Table
-) -> None:
+def _begin_write_ids(connection: Connection, new: Table) -> None:
+    """A converted table's files count as written before all of its write ids."""
+    ids = NEXT_WRITE_ID.c
+    found = connection.execute(
+        select(ids.NWI_NEXT).where(ids.NWI_DATABASE == new.dbName, ids.NWI_TABLE == new.tableName)
+    ).first()
+    if found is None:
+        seed_write_id(connection, SeedTableWriteIdsRequest(new.dbName, new.tableName, FIRST_WRITE_ID_AFTER_CONVERSION))
+
+
+def _rename_elsewhere(connection: Connection, change: TableChange, old: Table, new: Table) -> None:
     """Tables that know this one by its name."""
     metadata = MV_CREATION_METADATA.c
     if old.creationMetadata is not None:

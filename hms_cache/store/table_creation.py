@@ -12,7 +12,7 @@ from hms_cache.store.column_types import invalid_type
 from hms_cache.store.constraints import add_constraints_of_new_table
 from hms_cache.store.context import StoreContext
 from hms_cache.store.database import features_of
-from hms_cache.store.database_rows import DatabaseRow, require_database
+from hms_cache.store.database_rows import DatabaseRow, read_database
 from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.names import DEFAULT_CATALOG, is_valid_name, normalize_identifier
 from hms_cache.store.parameters import (
@@ -33,8 +33,9 @@ from hms_cache.store.schema import (
     TBLS,
 )
 from hms_cache.store.storage_descriptor_writes import insert_storage_descriptors, write_parameters
-from hms_cache.store.table_kinds import is_external, is_view, stored_type
+from hms_cache.store.table_kinds import is_external, is_transactional, is_view, stored_type
 from hms_cache.store.table_rows import MATERIALIZED_VIEW, read_table
+from hms_cache.store.table_transactional import check_created_table
 from hms_cache.store.transactions import WriteTransaction, run_write
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -103,11 +104,13 @@ class TableCreation:
         table.partitionKeys = lower_columns(table.partitionKeys)
         table.sd.cols = lower_columns(table.sd.cols)
         _check_columns(table)
+        check_created_table(table)
         table.tableType = stored_type(table)
         table.ownerType = table.ownerType or PrincipalType.USER
         table.temporary = None
         table.colStats = None
-        table.writeId = table.writeId if table.writeId is not None and table.writeId > 0 else 0
+        # Only transactional tables have one; -1 is Hive's own "none given".
+        table.writeId = (-1 if table.writeId is None else table.writeId) if is_transactional(table) else 0
         table.sd.storedAsSubDirectories = bool(table.sd.storedAsSubDirectories)
         table.rewriteEnabled = bool(table.rewriteEnabled)
 
@@ -120,7 +123,10 @@ class TableCreation:
         constraints: SQLAllTableConstraints | None,
     ) -> None:
         connection = transaction.connection
-        database = require_database(connection, table.catName, table.dbName)
+        database = read_database(connection, table.catName, table.dbName)
+        if database is None:
+            # Hive's handler answers this type for every spelling of the call.
+            raise InvalidObjectException(f"database {table.catName}.{table.dbName}")
         if database.database.type == DatabaseType.REMOTE:
             raise MetaException(f"Create table in REMOTE database {table.dbName} is not allowed")
         if table_id_of(connection, database.database_id, table.tableName) is not None:

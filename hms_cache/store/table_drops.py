@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store.bulk_writes import delete_ids
 from hms_cache.store.context import StoreContext
+from hms_cache.store.database_rows import require_database
 from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.names import normalize_identifier
 from hms_cache.store.schema import (
@@ -32,14 +33,17 @@ from hms_cache.store.schema import (
 )
 from hms_cache.store.storage_descriptor_writes import delete_storage_descriptors
 from hms_cache.store.table_kinds import is_data_owned, is_transactional, is_trash_skipped
-from hms_cache.store.table_rows import MATERIALIZED_VIEW, TableRow, read_table, read_tables
+from hms_cache.store.table_locks import lock_table
+from hms_cache.store.table_rows import MATERIALIZED_VIEW, TableRow, read_tables
 from hms_cache.store.transactions import WriteTransaction, run_write
 from hms_cache.store.txn.name_changes import ObjectName, drop_from_transaction_tables
+from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Database,
     EnvironmentContext,
     MetaException,
     NoSuchObjectException,
+    Table,
 )
 
 _PARTITIONS_AT_ONCE = 5_000
@@ -64,35 +68,12 @@ _CHILDREN_OF_TABLE = (
     TAB_COL_STATS.c.TBL_ID,
 )
 
-_LOCK = (
-    select(TBLS.c.TBL_ID)
-    .where(
-        TBLS.c.TBL_NAME == bindparam("table"),
-        TBLS.c.DB_ID
-        == select(DBS.c.DB_ID)
-        .where(DBS.c.NAME == bindparam("database"), DBS.c.CTLG_NAME == bindparam("catalog"))
-        .scalar_subquery(),
-    )
-    .with_for_update()
-)
-
 _PARTITION_BATCH = (
     select(PARTITIONS.c.PART_ID, PARTITIONS.c.SD_ID)
     .where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
     .order_by(PARTITIONS.c.PART_ID)
     .limit(_PARTITIONS_AT_ONCE)
 )
-
-
-def lock_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow | None:
-    """Locks the table's row until the transaction ends, then reads the table; None when there is none.
-
-    Additions of partitions wait for it too: their foreign key shares a lock on the same row.
-    """
-    names = {"catalog": catalog, "database": database, "table": table}
-    if connection.execute(_LOCK, names).first() is None:
-        return None
-    return read_table(connection, catalog, database, table)
 
 
 class TableDrops:
@@ -120,6 +101,7 @@ class TableDrops:
             if found is None:
                 if if_exists:
                     return
+                require_database(transaction.connection, *names[:2])
                 raise NoSuchObjectException(f"{'.'.join(names)} table not found")
             _require_unused(transaction.connection, [found])
             if is_transactional(found.table):
@@ -127,7 +109,7 @@ class TableDrops:
             delete_tables(transaction.connection, [found])
             transaction.append_event(self._context.messages.build_drop_table(found.table))
             if delete_data:
-                _plan_deletion(self._context, transaction, found, skip_trash=skip_trash)
+                _plan_deletion(self._context, transaction, found.table, skip_trash=skip_trash)
 
         run_write(self._context.database, drop)
 
@@ -143,8 +125,8 @@ def drop_tables_of_database(
 ) -> list[TableRow]:
     """Drops all tables of a database, materialized views first, an event each; plans the deletion of their data.
 
-    Returns the tables whose data stays (external without purge). Raises MetaException when a materialized view of
-    another database uses one.
+    Returns the tables whose data stays (external without purge); a directory that such data lies in stays too. Raises
+    MetaException when a materialized view of another database uses one.
     """
     connection = transaction.connection
     rows = connection.execute(
@@ -154,6 +136,7 @@ def drop_tables_of_database(
     views = sorted(name for name, kind in rows if kind == MATERIALIZED_VIEW)
     others = sorted(name for name, kind in rows if kind != MATERIALIZED_VIEW)
     kept: list[TableRow] = []
+    owned: list[Table] = []
     for names in (views, others):
         for start in range(0, len(names), _TABLES_AT_ONCE):
             some = names[start : start + _TABLES_AT_ONCE]
@@ -165,9 +148,14 @@ def drop_tables_of_database(
                 if not delete_data:
                     continue
                 if is_data_owned(row.table):
-                    _plan_deletion(context, transaction, row, skip_trash=False)
+                    owned.append(row.table)
                 else:
                     kept.append(row)
+    stays = [
+        context.warehouse.location(row.table.sd.location) for row in kept if row.table.sd and row.table.sd.location
+    ]
+    for table in owned:
+        _plan_deletion(context, transaction, table, skip_trash=False, stays=stays)
     return kept
 
 
@@ -248,12 +236,20 @@ def _require_unused(connection: Connection, tables: Sequence[TableRow]) -> None:
         raise MetaException(f"Cannot drop table as it is used in the following materialized views [{names}]\n")
 
 
-def _plan_deletion(context: StoreContext, transaction: WriteTransaction, row: TableRow, *, skip_trash: bool) -> None:
+def _plan_deletion(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    table: Table,
+    *,
+    skip_trash: bool,
+    stays: Sequence[Location] = (),
+) -> None:
     """The table's directory goes after the commit, when the table owns its data. Partitions elsewhere keep theirs."""
-    table = row.table
     if not is_data_owned(table) or table.sd is None or not table.sd.location:
         return
     location = context.warehouse.location(table.sd.location)
+    if any(other == location or other.is_inside(location) for other in stays):
+        return
     context.warehouse.changes(transaction).delete_directory_after_commit(
         location, skip_trash=skip_trash or is_trash_skipped(table)
     )

@@ -15,6 +15,7 @@ from hms_cache.store.names import normalize_identifier, qualified
 from hms_cache.store.parameters import (
     SUPPORTED_STATISTICS,
     clear_column_statistics_accurate,
+    put_directory_statistics,
     set_basic_statistics_accurate,
 )
 from hms_cache.store.partition_additions import partitioned
@@ -26,6 +27,7 @@ from hms_cache.store.table_drops import lock_table
 from hms_cache.store.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.table_rows import TableRow
 from hms_cache.store.transactions import WriteTransaction, run_write
+from hms_cache.store.warehouse import DirectoryStatistics
 from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext, MetaException, NoSuchObjectException
 
 _ACID_MARKER = "_metadata_acid"
@@ -101,6 +103,9 @@ class TableTruncation:
         for part_id, before in zip(rows.part_ids, befores, strict=True):
             after = copy.copy(before)
             after.parameters = dict(before.parameters)
+            if not is_transactional(row.table):
+                # Hive looks at the emptied directory of a partition; what it finds is known.
+                put_directory_statistics(after.parameters, DirectoryStatistics(0, 0))
             reset_statistics(after.parameters)
             if is_written:
                 after.writeId = write_id

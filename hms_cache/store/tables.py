@@ -15,7 +15,7 @@ from hms_cache.store.name_queries import may_match
 from hms_cache.store.names import matching_names, name_pattern, normalize_identifier
 from hms_cache.store.parameters import set_basic_statistics_accurate
 from hms_cache.store.schema import DBS, TABLE_PARAMS, TBLS
-from hms_cache.store.statistics_validity import are_statistics_valid
+from hms_cache.store.statistics_validity import aborted_write_ids, are_statistics_valid
 from hms_cache.store.table_kinds import is_transactional
 from hms_cache.store.table_rows import MATERIALIZED_VIEW, TableRow, read_table, read_tables
 from hms_cache.store.transactions import run_read
@@ -59,11 +59,10 @@ class TableReads:
                 found.table.colStats = self._read_column_statistics(
                     connection, found, statistics_engine, valid_write_ids
                 )
+            judge_table(connection, found.table, valid_write_ids)
             return found.table
 
-        found = run_read(self._context.database, read)
-        judge_statistics(found, valid_write_ids)
-        return found
+        return run_read(self._context.database, read)
 
     def get_tables(
         self,
@@ -80,14 +79,14 @@ class TableReads:
         def read(connection: Connection) -> dict[str, Table]:
             found = read_tables(connection, catalog, database, wanted)
             if not found and read_database_id(connection, catalog, database) is None:
-                raise UnknownDBException(f"Could not find database {catalog}.{database}")
+                name = f"{catalog}.{database}"
+                raise UnknownDBException(f"Could not find database {name}: database {name}")
+            for row in found:
+                judge_table(connection, row.table, valid_write_ids)
             return {row.name: row.table for row in found}
 
         found = run_read(self._context.database, read)
-        tables = [found[name] for name in wanted if name in found]
-        for table in tables:
-            judge_statistics(table, valid_write_ids)
-        return tables
+        return [found[name] for name in wanted if name in found]
 
     def get_table_names(
         self, catalog: str, database: str, pattern: str | None = None, table_type: str | None = None
@@ -183,8 +182,20 @@ def require_table(connection: Connection, catalog: str, database: str, table: st
     return found
 
 
+def judge_table(connection: Connection, table: Table, valid_write_ids: str | None) -> None:
+    """`judge_statistics` with the word of the transaction tables; one statement, and only where it could matter."""
+    judge_statistics(table, valid_write_ids)
+    if table.isStatsCompliant and is_aborted(connection, table):
+        _distrust(table)
+
+
+def is_aborted(connection: Connection, table: Table) -> bool:
+    """Whether the table's statistics were left by a transaction that is aborted. At most one statement."""
+    return bool(aborted_write_ids(connection, (table.catName, table.dbName, table.tableName), [table.writeId]))
+
+
 def judge_statistics(table: Table, valid_write_ids: str | None) -> None:
-    """Sets `isStatsCompliant` of an unpartitioned transactional table for a reader with this list.
+    """Sets `isStatsCompliant` of an unpartitioned transactional table for a reader with this list, by the list alone.
 
     Statistics the reader must not trust are no longer claimed to be accurate in the returned parameters. Nothing is set
     without a list. Source: `ObjectStore.isCurrentStatsValidForTheQuery`.
@@ -193,7 +204,12 @@ def judge_statistics(table: Table, valid_write_ids: str | None) -> None:
         return
     table.isStatsCompliant = are_statistics_valid(table.parameters, table.writeId, valid_write_ids)
     if not table.isStatsCompliant:
-        set_basic_statistics_accurate(table.parameters, False)
+        _distrust(table)
+
+
+def _distrust(table: Table) -> None:
+    table.isStatsCompliant = False
+    set_basic_statistics_accurate(table.parameters, False)
 
 
 def _in_database(statement: Select[Any], catalog: str, database: str) -> Select[Any]:

@@ -95,8 +95,8 @@ class TableStore(ABC):
     ) -> None:
         """Creates the table with its constraints, privileges and directory.
 
-        Raises AlreadyExistsException, NoSuchObjectException (database), InvalidObjectException (names, columns, types),
-        MetaException (directory).
+        Raises AlreadyExistsException, InvalidObjectException (database, names, columns, types), MetaException
+        (directory, transactional properties).
         """
 
     @abstractmethod

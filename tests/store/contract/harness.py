@@ -24,6 +24,9 @@ from hms_cache.thrift_gen.hive_metastore import ttypes
 CATALOG = "hive"
 DATABASE = "d"
 
+A_BLOCK_OF_IDS = 3
+"""Statements that a write on a server needs now and then to take a new block of ids of two classes."""
+
 
 @dataclass
 class StoreUnderTest:
@@ -162,13 +165,19 @@ def columns(*pairs: tuple[str, str]) -> list[ttypes.FieldSchema]:
 
 
 def table(name: str = "t", **fields: Any) -> ttypes.Table:
-    """A Parquet table as Spark sends it; `cols`, `location` and `keys` go where they belong."""
+    """A Parquet table as Spark sends it, a transactional one in ORC; `cols`, `location`, `keys` find their places."""
     package = "org.apache.hadoop.hive.ql.io.parquet"
+    formats = (f"{package}.MapredParquetInputFormat", f"{package}.MapredParquetOutputFormat")
+    if fields.get("parameters", {}).get("transactional"):
+        formats = (
+            "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+            "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
+        )
     descriptor = ttypes.StorageDescriptor(
         cols=fields.pop("cols", None) or columns(("id", "bigint"), ("v", "string")),
         location=fields.pop("location", None),
-        inputFormat=f"{package}.MapredParquetInputFormat",
-        outputFormat=f"{package}.MapredParquetOutputFormat",
+        inputFormat=formats[0],
+        outputFormat=formats[1],
         compressed=False,
         numBuckets=-1,
         serdeInfo=ttypes.SerDeInfo(

@@ -103,18 +103,15 @@ def test_foreign_keys(catalog: StoreUnderTest) -> None:
         (foreign_key("p", "nope", ("a", "x")), ttypes.NoSuchObjectException, "Child table not found: nope"),
         (foreign_key("p", "c", ("z", "x")), ttypes.NoSuchObjectException, "Parent column not found: z"),
         (foreign_key("p", "c", ("a", "z")), ttypes.NoSuchObjectException, "Child column not found: z"),
-        (
-            foreign_key("p", "c", ("b", "x")),
-            ttypes.InvalidObjectException,
-            "no corresponding primary key or unique key",
-        ),
+        (foreign_key("p", "c", ("b", "x")), ttypes.MetaException, "no corresponding primary key or unique key"),
+        (foreign_key("p", "c", ("a", "s")), ttypes.MetaException, r"references a:string; but .* keys: \[a:int;\]"),
     ],
 )
 def test_refused_foreign_keys(
     catalog: StoreUnderTest, wanted: list[ttypes.SQLForeignKey], error: type[Exception], text: str
 ) -> None:
     catalog.create_table("p", cols=columns(("a", "int"), ("b", "int")))
-    catalog.create_table("c", cols=columns(("x", "int")))
+    catalog.create_table("c", cols=columns(("x", "int"), ("s", "string")))
     catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("a", table_name="p")))
     before = catalog.counts(), catalog.events()
     with pytest.raises(error, match=text):

@@ -79,7 +79,7 @@ def tables(draw: Any) -> ttypes.Table:
         rewriteEnabled=draw(st.booleans()),
         catName="hive",
         ownerType=draw(st.sampled_from([1, 2, 3])),
-        writeId=draw(COUNT),
+        writeId=0,
     )
 
 

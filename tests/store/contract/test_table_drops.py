@@ -46,6 +46,8 @@ def test_drop_of_a_missing_table(catalog: StoreUnderTest) -> None:
         catalog.drop("nope")
     assert raised.value.message == "hive.d.nope table not found"
     catalog.drop("nope", if_exists=True)
+    with pytest.raises(ttypes.NoSuchObjectException, match=r"database hive\.nope"):
+        catalog.store.drop_table(CATALOG, "nope", "t", delete_data=True)
     assert catalog.events() == before
 
 
@@ -203,6 +205,7 @@ class TestTruncate:
         catalog.store.truncate_table(CATALOG, DATABASE, "t", ["dt=3", "dt=1", "dt=nope"])
         after = catalog.partitions("t")
         assert [partition.parameters["numRows"] for partition in after] == ["0", "5", "0"]
+        assert [partition.parameters.get("numFiles") for partition in after] == ["0", None, "0"]
         accurate = '{"BASIC_STATS":"true"}'
         claims = [partition.parameters["COLUMN_STATS_ACCURATE"] for partition in after]
         assert claims == [accurate, ACCURATE, accurate]

@@ -81,7 +81,7 @@ def test_refused_tables_leave_nothing(catalog: StoreUnderTest) -> None:
     before = catalog.counts(), catalog.events(), catalog.files()
     cases = [
         (table("ä"), ttypes.InvalidObjectException, "ä is not a valid object name"),
-        (table(dbName="nope"), ttypes.NoSuchObjectException, "database hive.nope"),
+        (table(dbName="nope"), ttypes.InvalidObjectException, "database hive.nope"),
         (table(dbName=None), ttypes.MetaException, "Null database name is not allowed"),
         (table(cols=columns(("a", "nothing"))), ttypes.InvalidObjectException, "Invalid column type: nothing"),
         (table(keys=[("k", "x y")]), ttypes.InvalidObjectException, "Invalid partition column type: x y"),
@@ -231,8 +231,11 @@ def test_privileges_come_along(catalog: StoreUnderTest) -> None:
 
 
 def test_write_ids_are_stored(catalog: StoreUnderTest) -> None:
-    assert catalog.create_table("a", writeId=5).writeId == 5
-    assert catalog.create_table("b", writeId=-1).writeId == 0
+    """Of transactional tables only, with Hive's -1 for none."""
+    transactional = {"transactional": "true"}
+    assert catalog.create_table("a", writeId=5, parameters=transactional).writeId == 5
+    assert catalog.create_table("b", writeId=-1, parameters=transactional).writeId == -1
+    assert catalog.create_table("c", writeId=5).writeId == 0
 
 
 def test_get_tables(catalog: StoreUnderTest) -> None:
@@ -242,7 +245,7 @@ def test_get_tables(catalog: StoreUnderTest) -> None:
     assert found == [catalog.get("c"), catalog.get("a")]
     assert catalog.store.get_tables(CATALOG, "d", []) == []
     assert catalog.store.get_tables(CATALOG, "default", ["a"]) == []
-    with pytest.raises(ttypes.UnknownDBException, match=r"Could not find database hive\.nope"):
+    with pytest.raises(ttypes.UnknownDBException, match=r"Could not find database hive\.nope: database hive\.nope"):
         catalog.store.get_tables(CATALOG, "nope", ["a"])
 
 

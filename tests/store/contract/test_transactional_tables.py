@@ -1,0 +1,95 @@
+"""Contract: which tables may be transactional (`TransactionalValidationListener`)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.store.contract.harness import StoreUnderTest, external, table
+
+INSERT_ONLY = {"transactional": "true", "transactional_properties": "insert_only"}
+
+
+def parquet(**parameters: str) -> ttypes.Table:
+    """A Parquet table with these parameters."""
+    made = table()
+    made.parameters = parameters
+    return made
+
+
+def shown(found: ttypes.Table) -> dict[str, str]:
+    return {key: value for key, value in found.parameters.items() if key.lower().startswith("transactional")}
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        (table(parameters={"transactional": "TRUE"}), {"transactional": "true", "transactional_properties": "default"}),
+        (table(parameters={"TRANSACTIONAL": "true", "transactional": "true"}), None),
+        (parquet(**INSERT_ONLY), INSERT_ONLY),
+        (parquet(transactional="true", transactional_properties="Insert_Only"), INSERT_ONLY),
+        (parquet(transactional="false"), {}),
+        (parquet(transactional_properties="insert_only"), {"transactional_properties": "insert_only"}),
+    ],
+)
+def test_created(catalog: StoreUnderTest, sent: ttypes.Table, stored: dict[str, str] | None) -> None:
+    catalog.store.create_table(sent)
+    expected = {"transactional": "true", "transactional_properties": "default"} if stored is None else stored
+    assert shown(catalog.get()) == expected
+
+
+def sorted_table() -> ttypes.Table:
+    made = table(parameters={"transactional": "true"})
+    made.sd.sortCols = [ttypes.Order("id", 1)]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("sent", "text"),
+    [
+        (parquet(transactional="true"), "The table must be stored using an ACID compliant format (such as ORC): d.t"),
+        (parquet(transactional="yes"), "'transactional' property of TBLPROPERTIES may only have value 'true': d.t"),
+        (external(parameters=INSERT_ONLY), "d.t cannot be declared transactional because it's an external table"),
+        (
+            table(parameters={"transactional": "true", "transactional_properties": "x"}),
+            "Invalid transactional properties specified for d.t with the error unknown value x",
+        ),
+        (sorted_table(), "Table d.t cannot support full ACID functionality since it is sorted."),
+    ],
+)
+def test_refused(catalog: StoreUnderTest, sent: ttypes.Table, text: str) -> None:
+    with pytest.raises(ttypes.MetaException) as raised:
+        catalog.store.create_table(sent)
+    assert text in raised.value.message
+    assert catalog.files() == ["d.db"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        (INSERT_ONLY, {}, None),
+        ({"transactional": "true"}, {"transactional": "false", "k": "v"}, "cannot be unset: d.t"),
+        ({"transactional": "true"}, {"k": "v"}, "cannot be unset: d.t"),
+        ({"transactional": "true"}, {**INSERT_ONLY}, "'transactional_properties' cannot be altered"),
+        ({"transactional": "true"}, {"transactional": "TRUE", "transactional_properties": "default"}, None),
+        ({"transactional": "true"}, {"transactional": "true", "EXTERNAL": "TRUE"}, "cannot be converted to external"),
+        ({"k": "v"}, {"transactional": "true"}, "must be stored using an ACID compliant format"),
+        ({"k": "v"}, INSERT_ONLY, None),
+        ({"k": "v"}, {"transactional": "junk"}, "cannot be unset"),
+        ({"k": "v"}, {"transactional": "false"}, None),
+    ],
+)
+def test_altered(catalog: StoreUnderTest, old: dict[str, str], new: dict[str, str], text: str | None) -> None:
+    found = catalog.create_table(parameters=old)
+    wanted: Any = copy.deepcopy(found)
+    wanted.parameters = dict(new)
+    if text is None:
+        catalog.alter("t", wanted)
+        return
+    with pytest.raises(ttypes.MetaException) as raised:
+        catalog.alter("t", wanted)
+    assert text in raised.value.message
+    assert catalog.get() == found
