@@ -17,22 +17,19 @@ from hms_cache.store.partition_selection import (
     partitions_by_name,
 )
 from hms_cache.store.statistics_merge import AggregationRules, aggregate
+from hms_cache.store.statistics_of_partitions import (
+    delete_partition_statistics,
+    merge_partition_statistics,
+    write_partition_statistics,
+)
+from hms_cache.store.statistics_of_tables import delete_table_statistics, merge_table_statistics, write_table_statistics
 from hms_cache.store.statistics_reads import (
     StatisticsReader,
     partitions_with_valid_statistics,
     statistics_of_partitions,
 )
 from hms_cache.store.statistics_validity import are_statistics_valid
-from hms_cache.store.statistics_writes import (
-    StatisticsWrite,
-    delete_partition_statistics,
-    delete_table_statistics,
-    merge_partition_statistics,
-    merge_table_statistics,
-    normalized_partition_name,
-    write_partition_statistics,
-    write_table_statistics,
-)
+from hms_cache.store.statistics_writes import StatisticsWrite, normalized_partition_name
 from hms_cache.store.table_kinds import is_transactional
 from hms_cache.store.table_rows import TableRow, read_table
 from hms_cache.store.transactions import WriteTransaction, run_read, run_write
@@ -252,7 +249,7 @@ class Statistics(StatisticsStore):
             row = _require_table(transaction.connection, catalog, database, table)
             if is_transactional(row.table):
                 raise MetaException("Cannot delete stats via this API for a transactional table")
-            if not delete_table_statistics(self._context, transaction, row.table_id, doomed, engine or DEFAULT_ENGINE):
+            if not delete_table_statistics(transaction, row.table_id, doomed, engine or DEFAULT_ENGINE):
                 raise NoSuchObjectException(
                     f"Column stats doesn't exist for db={row.table.dbName} table={row.table.tableName}"
                     + (f" col={', '.join(doomed)}" if doomed else "")
@@ -285,9 +282,7 @@ class Statistics(StatisticsStore):
             for name in names:
                 if name not in part_ids:
                     raise NoSuchObjectException(f"Partition {name} for which stats deletion is requested doesn't exist")
-            had = delete_partition_statistics(
-                self._context, transaction, list(part_ids.values()), doomed, engine or DEFAULT_ENGINE
-            )
+            had = delete_partition_statistics(transaction, list(part_ids.values()), doomed, engine or DEFAULT_ENGINE)
             table_name = qualified(row.table.catName, row.table.dbName, row.table.tableName)
             for name, part_id in part_ids.items():
                 if part_id not in had:
