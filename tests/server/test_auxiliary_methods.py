@@ -1,0 +1,178 @@
+"""The rare groups of methods through a whole server: their spellings, answers and refusals on the wire."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from thrift.Thrift import TApplicationException
+
+from hms_cache.server.handlers.table import all_handlers
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from hms_cache.wire import METHODS
+from tests.server.conftest import Link, Serve, database, table
+
+USER, ROLE = ttypes.PrincipalType.USER, ttypes.PrincipalType.ROLE
+
+
+@pytest.fixture
+def link(serve: Serve) -> Link:
+    return serve().link()
+
+
+def test_roles_and_privileges(link: Link) -> None:
+    assert link.call("get_role_names") == ["admin", "public"]
+    assert link.call("create_role", role=ttypes.Role("r", 0, "o")) is True
+    with pytest.raises(ttypes.MetaException) as raised:
+        link.call("create_role", role=ttypes.Role("r", 0, "o"))
+    name = "org.apache.hadoop.hive.metastore.api.InvalidObjectException"
+    assert raised.value.message == f"Got exception: {name} Role r already exists."
+    granted = {"role_name": "r", "principal_name": "u", "principal_type": USER}
+    assert link.call("grant_role", **granted, grantor="g", grantorType=USER, grant_option=True) is True
+    assert [role.roleName for role in link.call("list_roles", principal_name="u", principal_type=USER)] == [
+        "r",
+        "public",
+    ]
+    members = link.call("get_principals_in_role", request=ttypes.GetPrincipalsInRoleRequest("r"))
+    assert [grant.principalName for grant in members.principalGrants] == ["u"]
+    request = ttypes.GetRoleGrantsForPrincipalRequest("u", USER)
+    assert len(link.call("get_role_grants_for_principal", request=request).principalGrants) == 2
+    revoke = ttypes.GrantRevokeRoleRequest(ttypes.GrantRevokeType.REVOKE, "r", "u", USER, grantOption=True)
+    assert link.call("grant_revoke_role", request=revoke).success is True
+    assert link.call("revoke_role", **granted) is True
+    regrant = ttypes.GrantRevokeRoleRequest(ttypes.GrantRevokeType.GRANT, "r", "u", USER, "g", USER, False)
+    assert link.call("grant_revoke_role", request=regrant).success is True
+
+    link.call("create_database", database=database("d"))
+    link.call("create_table", tbl=table("d", "t"))
+    reference = ttypes.HiveObjectRef(ttypes.HiveObjectType.TABLE, "d", "t")
+    info = ttypes.PrivilegeGrantInfo("SELECT", 0, "g", USER, False)
+    bag = ttypes.PrivilegeBag([ttypes.HiveObjectPrivilege(reference, "r", ROLE, info, "SQL")])
+    assert link.call("grant_privileges", privileges=bag) is True
+    found = link.call("list_privileges", principal_name=None, principal_type=None, hiveObject=ttypes.HiveObjectRef())
+    assert {(each.principalName, each.grantInfo.privilege) for each in found} >= {("r", "SELECT"), ("admin", "All")}
+    privileges = link.call("get_privilege_set", hiveObject=reference, user_name="u", group_names=[])
+    assert [each.privilege for each in privileges.rolePrivileges["r"]] == ["SELECT"]
+    assert link.call("revoke_privileges", privileges=bag) is True
+    with pytest.raises(ttypes.MetaException, match="No grant"):
+        link.call("revoke_privileges", privileges=bag)
+    grant = ttypes.GrantRevokePrivilegeRequest(ttypes.GrantRevokeType.GRANT, bag)
+    assert link.call("grant_revoke_privileges", request=grant).success is True
+    empty = ttypes.GrantRevokePrivilegeRequest(ttypes.GrantRevokeType.GRANT, ttypes.PrivilegeBag([]))
+    assert link.call("refresh_privileges", objToRefresh=reference, authorizer="SQL", grantRequest=empty).success
+    assert link.call("list_privileges", principal_name="r", principal_type=ROLE, hiveObject=reference) == []
+    assert link.call("drop_role", role_name="r") is True
+
+
+def test_tokens(link: Link) -> None:
+    assert link.call("add_token", token_identifier="i", delegation_token="t") is True
+    assert (link.call("get_token", token_identifier="i"), link.call("get_all_token_identifiers")) == ("t", ["i"])
+    assert link.call("remove_token", token_identifier="i") is True
+    number = link.call("add_master_key", key="k")
+    link.call("update_master_key", seq_number=number, key="l")
+    assert link.call("get_master_keys") == ["l"]
+    assert link.call("remove_master_key", key_seq=number) is True
+    with pytest.raises(ttypes.MetaException, match="Delegation Token can be issued only with kerberos"):
+        link.call("get_delegation_token", token_owner="o", renewer_kerberos_principal_name="r")
+
+
+def test_data_connectors_in_both_spellings(link: Link) -> None:
+    connector = ttypes.DataConnector("c", "mysql", "u", ownerName="o", parameters={})
+    link.call("create_dataconnector", connector=connector)
+    with pytest.raises(ttypes.AlreadyExistsException):
+        link.call("create_dataconnector_req", connectorReq=ttypes.CreateDataConnectorRequest(connector))
+    connector.url = "v"
+    link.call("alter_dataconnector", name="c", connector=connector)
+    request = ttypes.GetDataConnectorRequest("c")
+    assert link.call("get_dataconnector_req", request=request).url == "v"
+    connector.url = "w"
+    link.call("alter_dataconnector_req", alterReq=ttypes.AlterDataConnectorRequest("c", connector))
+    assert link.call("get_dataconnector_req", request=request).url == "w"
+    assert link.call("get_dataconnectors") == ["c"]
+    link.call("drop_dataconnector", name="c", ifNotExists=False, checkReferences=False)
+    with pytest.raises(ttypes.NoSuchObjectException):
+        link.call("drop_dataconnector_req", dropDcReq=ttypes.DropDataConnectorRequest("c", False, False))
+
+
+def test_stored_programs(link: Link) -> None:
+    link.call("create_stored_procedure", proc=ttypes.StoredProcedure("p", "default", "hive", "o", "s"))
+    request = ttypes.StoredProcedureRequest("hive", "default", "p")
+    assert link.call("get_stored_procedure", request=request).source == "s"
+    assert link.call("get_all_stored_procedures", request=ttypes.ListStoredProcedureRequest("hive")) == ["p"]
+    link.call("drop_stored_procedure", request=request)
+    with pytest.raises(ttypes.NoSuchObjectException):
+        link.call("get_stored_procedure", request=request)
+    link.call("add_package", request=ttypes.AddPackageRequest("hive", "default", "p", "o", "h", "b"))
+    with pytest.raises(ttypes.MetaException, match=r"There is no database hive\.nope"):
+        link.call("add_package", request=ttypes.AddPackageRequest("hive", "nope", "p", "o", "h", "b"))
+    found = ttypes.GetPackageRequest("hive", "default", "p")
+    assert link.call("find_package", request=found).body == "b"
+    assert link.call("get_all_packages", request=ttypes.ListPackageRequest("hive")) == ["p"]
+    link.call("drop_package", request=ttypes.DropPackageRequest("hive", "default", "p"))
+    with pytest.raises(ttypes.NoSuchObjectException):
+        link.call("find_package", request=found)
+
+
+def test_reports_types_and_identity(link: Link) -> None:
+    found = link.call("get_metastore_db_uuid")
+    assert str(uuid.UUID(found)) == found == link.call("get_metastore_db_uuid")
+    link.call("add_runtime_stats", stat=ttypes.RuntimeStat(1, 2, b"p"))
+    statistics = link.call("get_runtime_stats", rqst=ttypes.GetRuntimeStatsRequest(-1, -1))
+    assert statistics == [ttypes.RuntimeStat(1, 2, b"p")]
+    metrics = ttypes.ReplicationMetricList([ttypes.ReplicationMetrics(1, "p", 2, "m", "q", "json-0.2")])
+    link.call("add_replication_metrics", replicationMetricList=metrics)
+    assert link.call("get_replication_metrics", rqst=ttypes.GetReplicationMetricsRequest(policy="p")) == metrics
+    link.call("update_transaction_statistics", req=ttypes.UpdateTransactionalStatsRequest(1, 1, 1, 1))
+    named = ttypes.Type("n", fields=[ttypes.FieldSchema("a", "int", None)])
+    assert link.call("create_type", type=named) is True
+    assert link.call("get_type", name="n") == named
+    assert link.call("drop_type", type="n") is True
+    with pytest.raises(ttypes.NoSuchObjectException):
+        link.call("get_type", name="n")
+    with pytest.raises(ttypes.MetaException, match="Not yet implemented"):
+        link.call("get_type_all", name="n")
+
+
+def test_file_metadata_is_not_supported(link: Link) -> None:
+    assert link.call("get_file_metadata", req=ttypes.GetFileMetadataRequest([1])).isSupported is False
+    by_expression = ttypes.GetFileMetadataByExprRequest([1], b"")
+    assert link.call("get_file_metadata_by_expr", req=by_expression).isSupported is False
+    assert link.call("cache_file_metadata", req=ttypes.CacheFileMetadataRequest("d", "t")).isSupported is False
+    link.call("put_file_metadata", req=ttypes.PutFileMetadataRequest([1], [b""]))
+    link.call("clear_file_metadata", req=ttypes.ClearFileMetadataRequest([1]))
+    assert link.call("get_file_metadata", req=ttypes.GetFileMetadataRequest([1])).metadata == {}
+
+
+def test_the_schema_registry(link: Link) -> None:
+    name = ttypes.ISchemaName("hive", "default", "s")
+    policy = (ttypes.SchemaCompatibility.NONE, ttypes.SchemaValidation.ALL, True)
+    schema = ttypes.ISchema(ttypes.SchemaType.HIVE, "s", "hive", "default", *policy)
+    link.call("create_ischema", schema=schema)
+    link.call("alter_ischema", rqst=ttypes.AlterISchemaRequest(name, schema))
+    assert link.call("get_ischema", name=name) == schema
+    version = ttypes.SchemaVersion(name, 1, 2, [ttypes.FieldSchema("a", "int", None)])
+    link.call("add_schema_version", schemaVersion=version)
+    descriptor = ttypes.SchemaVersionDescriptor(name, 1)
+    link.call("add_serde", serde=ttypes.SerDeInfo("x", "lib", {}))
+    assert link.call("get_serde", rqst=ttypes.GetSerdeRequest("x")).serializationLib == "lib"
+    link.call("map_schema_version_to_serde", rqst=ttypes.MapSchemaVersionToSerdeRequest(descriptor, "x"))
+    link.call("set_schema_version_state", rqst=ttypes.SetSchemaVersionStateRequest(descriptor, 5))
+    found = link.call("get_schema_version", schemaVersion=descriptor)
+    assert (found.state, found.serDe.name) == (5, "x")
+    assert link.call("get_schema_latest_version", schemaName=name) == found
+    assert link.call("get_schema_all_versions", schemaName=name) == [found]
+    columns = ttypes.FindSchemasByColsRqst(colName="a")
+    assert link.call("get_schemas_by_cols", rqst=columns).schemaVersions == [descriptor]
+    with pytest.raises(ttypes.InvalidOperationException):
+        link.call("drop_ischema", name=name)
+    link.call("drop_schema_version", schemaVersion=descriptor)
+    link.call("drop_ischema", name=name)
+
+
+def test_a_method_without_a_handler_is_unknown(link: Link) -> None:
+    missing = sorted(METHODS.keys() - all_handlers().keys())
+    for name in missing:
+        with pytest.raises(TApplicationException) as raised:
+            link.call(name)
+        assert raised.value.type == TApplicationException.UNKNOWN_METHOD, name
+    assert link.call("get_role_names") == ["admin", "public"]
