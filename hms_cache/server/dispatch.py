@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping
 from thrift.Thrift import TApplicationException
 
 from hms_cache.cache.reading import Reading
+from hms_cache.cache.shared_cache import LARGEST_ANSWER_BYTES
 from hms_cache.server.audit import AuditLog
 from hms_cache.server.calls import Call, Handler, Kind
+from hms_cache.server.encoded_answers import encode_in_pieces
 from hms_cache.server.faults import application_exception, declared_exception, unknown_method
 from hms_cache.server.hot_path import METHODS as HOT_METHODS
 from hms_cache.server.session import Session
@@ -20,6 +22,7 @@ from hms_cache.wire import (
     encode_exception,
     encode_payload,
     encode_reply_from_payload,
+    reply_header,
     reply_template,
 )
 
@@ -93,7 +96,14 @@ class Dispatcher:
         if result is None or not message.expects_reply:
             return outcome, None
         try:
-            payload = encode_payload(message.encoding, method, result)
+            pieces = encode_in_pieces(message.encoding, method, result.success) if method.has_value else None
+            if pieces is not None and outcome == "ok":
+                size = sum(map(len, pieces))
+                if not keeps or size > LARGEST_ANSWER_BYTES:
+                    return outcome, b"".join((reply_header(message, size), *pieces))
+                payload = b"".join(pieces)
+            else:
+                payload = encode_payload(message.encoding, method, result)
             if keeps and outcome == "ok":
                 self._keep_answer(message, payload)
             return outcome, encode_reply_from_payload(message, payload)

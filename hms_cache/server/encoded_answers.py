@@ -1,0 +1,98 @@
+"""Results that hold encoded lists, put together without decoding them.
+
+A handler answers with a list that knows its encoding (`EncodedList`), as the value itself or within one of Hive's
+response structs. Everything else of the result is encoded as ever; the pieces are joined once, with the reply's header.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from thrift.protocol import fastbinary
+from thrift.Thrift import TType
+
+from hms_cache.cache.encoded_lists import EncodedList
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    GetPartitionNamesPsResponse,
+    GetPartitionsByNamesResult,
+    GetPartitionsPsWithAuthResponse,
+    GetPartitionsResponse,
+    PartitionListComposingSpec,
+    PartitionsByExprResult,
+    PartitionSpec,
+    PartitionSpecWithSharedSD,
+    PartitionsResponse,
+    PartitionsSpecByExprResult,
+)
+from hms_cache.wire import Encoding, MethodSpec
+from hms_cache.wire.codec import ENCODING_FAULTS
+from hms_cache.wire.errors import UnencodableReply
+from hms_cache.wire.splicing import STOP, field_header, list_header
+
+_CARRIERS: Final[dict[type, tuple[str, ...]]] = {
+    GetPartitionNamesPsResponse: ("names",),
+    GetPartitionsByNamesResult: ("partitions",),
+    GetPartitionsPsWithAuthResponse: ("partitions",),
+    GetPartitionsResponse: ("partitionSpec",),
+    PartitionListComposingSpec: ("partitions",),
+    PartitionSpec: ("sharedSDPartitionSpec", "partitionList"),
+    PartitionSpecWithSharedSD: ("partitions",),
+    PartitionsByExprResult: ("partitions",),
+    PartitionsResponse: ("partitions",),
+    PartitionsSpecByExprResult: ("partitionsSpec",),
+}
+"""Structs that may hold an encoded list, and in which fields."""
+
+
+def encode_in_pieces(encoding: Encoding, method: MethodSpec, value: Any) -> list[bytes] | None:
+    """The encoded result of a call that answers `value`, in pieces; None when there is nothing encoded in it.
+
+    Binary protocol only: in compact the lists are lists like all others. Raises UnencodableReply.
+    """
+    if encoding.compact or not _holds_encoded(value):
+        return None
+    pieces: list[bytes] = []
+    try:
+        _add_field(pieces, 0, value)
+    except ENCODING_FAULTS as error:
+        raise UnencodableReply(f"result of {method.name}: {error}") from error
+    pieces.append(STOP)
+    return pieces
+
+
+def _holds_encoded(value: Any) -> bool:
+    if isinstance(value, EncodedList):
+        return value.is_encoded
+    if isinstance(value, list):
+        return bool(value) and type(value[0]) in _CARRIERS and any(map(_holds_encoded, value))
+    fields = _CARRIERS.get(type(value))
+    return fields is not None and any(_holds_encoded(getattr(value, name)) for name in fields)
+
+
+def _add_field(pieces: list[bytes], field_id: int, value: Any) -> None:
+    if isinstance(value, EncodedList):
+        pieces.append(field_header(field_id, TType.LIST, compact=False))
+        pieces += value.binary_pieces()
+    elif isinstance(value, list):
+        pieces.append(field_header(field_id, TType.LIST, compact=False))
+        pieces.append(list_header(TType.STRUCT, len(value), compact=False))
+        for element in value:
+            _add_struct(pieces, element)
+    else:
+        pieces.append(field_header(field_id, TType.STRUCT, compact=False))
+        _add_struct(pieces, value)
+
+
+def _add_struct(pieces: list[bytes], struct: Any) -> None:
+    """The fields in the order of their ids, as the encoder writes them."""
+    for field in struct.thrift_spec:
+        if field is None:
+            continue
+        value = getattr(struct, field[2])
+        if value is None:
+            continue
+        if _holds_encoded(value):
+            _add_field(pieces, field[0], value)
+        else:
+            pieces.append(fastbinary.encode_binary(struct, [type(struct), (field,)])[: -len(STOP)])
+    pieces.append(STOP)
