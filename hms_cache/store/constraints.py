@@ -15,7 +15,8 @@ from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.constraints import ConstraintStore
 from hms_cache.store.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.store.schema import COLUMNS_V2, DBS, KEY_CONSTRAINTS, PARTITION_KEYS, TBLS
-from hms_cache.store.table_rows import TableRow, read_table
+from hms_cache.store.table_locks import lock_table
+from hms_cache.store.table_rows import TableRow
 from hms_cache.store.transactions import WriteTransaction, run_read, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     InvalidObjectException,
@@ -181,7 +182,7 @@ class Constraints(ConstraintStore):
         name = normalize_identifier(constraint)
 
         def drop(transaction: WriteTransaction) -> None:
-            found = read_table(transaction.connection, catalog, database, table)
+            found = lock_table(transaction.connection, catalog, database, table)
             count = 0
             if found is not None:
                 count = transaction.connection.execute(
@@ -331,7 +332,7 @@ def _add(context: StoreContext, transaction: WriteTransaction, constraints: SQLA
     def find(catalog: str, database: str, table: str) -> TableRow | None:
         key = (catalog, database, table)
         if key not in tables:
-            tables[key] = read_table(connection, *key)
+            tables[key] = lock_table(connection, *key)
         return tables[key]
 
     for kind, group in itertools.groupby(_all_of(constraints), key=type):

@@ -10,7 +10,7 @@ from hms_cache.store.names import normalize_identifier
 from hms_cache.store.partition_additions import partitioned
 from hms_cache.store.partition_reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partition_selection import select_partitions
-from hms_cache.store.tables import require_table
+from hms_cache.store.table_locks import share_table
 from hms_cache.store.transactions import WriteTransaction, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import InsertEventRequestData, NoSuchObjectException
 
@@ -35,7 +35,9 @@ class InsertEvents:
 
         def fire(transaction: WriteTransaction) -> None:
             written[:] = [transaction]
-            row = require_table(transaction.connection, *names)
+            row = share_table(transaction.connection, *names)
+            if row is None:
+                raise NoSuchObjectException(f"{'.'.join(names)} table not found")
             partition = None
             if partition_values:
                 header = partitioned(row)

@@ -18,7 +18,8 @@ from hms_cache.store.partition_names import PartitionNaming, escape_path_name
 from hms_cache.store.partition_reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partition_selection import partitions_by_name, select_partitions
 from hms_cache.store.table_drops import delete_partitions
-from hms_cache.store.table_rows import TableRow, read_table
+from hms_cache.store.table_locks import lock_table
+from hms_cache.store.table_rows import TableRow
 from hms_cache.store.transactions import WriteTransaction
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaException, Partition, Table
 
@@ -37,8 +38,10 @@ def exchange_partitions(
     if normalize_identifier(source_name[0]) != normalize_identifier(destination_name[0]):
         raise MetaException("You cannot move a partition across catalogs")
     connection = transaction.connection
-    destination = _require(connection, destination_name, "destination")
-    source = _require(connection, source_name, "source")
+    # In order of their names, so that two opposite exchanges do not wait for each other.
+    named = [(destination_name, "destination"), (source_name, "source")]
+    found = {role: _require(connection, name, role) for name, role in sorted(named)}
+    destination, source = found["destination"], found["source"]
     keys = [key.name for key in source.table.partitionKeys or ()]
     given = {name.lower(): value for name, value in specification.items()}
     values = [given.get(key.lower()) or "" for key in keys]
@@ -78,7 +81,7 @@ def exchange_partitions(
 
 def _require(connection: Connection, name: tuple[str, str, str], role: str) -> TableRow:
     names = normalize_identifier(name[0]), normalize_identifier(name[1]), normalize_identifier(name[2])
-    found = read_table(connection, *names)
+    found = lock_table(connection, *names)
     if found is None:
         raise MetaException(f"The {role} table {qualified(*names)} not found")
     return found

@@ -36,7 +36,8 @@ from hms_cache.store.partition_selection import (
     read_values,
     select_partitions,
 )
-from hms_cache.store.table_rows import TableRow, read_table
+from hms_cache.store.table_locks import lock_table, share_table
+from hms_cache.store.table_rows import TableRow
 from hms_cache.store.transactions import WriteTransaction, run_read, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
@@ -234,7 +235,7 @@ class PartitionWrites:
 
         def add(transaction: WriteTransaction) -> list[Partition]:
             names = normalized(catalog, database, table)
-            found = read_table(transaction.connection, *names)
+            found = share_table(transaction.connection, *names)
             if found is None:
                 raise InvalidObjectException(f"Unable to add partitions because {qualified(*names)} does not exist")
             return add_partitions(
@@ -272,7 +273,7 @@ class PartitionWrites:
             return drop_partitions(
                 self._context,
                 transaction,
-                require_table(transaction.connection, catalog, database, table),
+                require_locked_table(transaction.connection, catalog, database, table),
                 selection,
                 delete_data=delete_data,
                 if_exists=if_exists,
@@ -289,10 +290,10 @@ def normalized(catalog: str, database: str, table: str) -> tuple[str, str, str]:
     return normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(table)
 
 
-def require_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
-    """The whole table. Raises NoSuchObjectException."""
+def require_locked_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
+    """The whole table, its row locked. Raises NoSuchObjectException."""
     names = normalized(catalog, database, table)
-    found = read_table(connection, *names)
+    found = lock_table(connection, *names)
     if found is None:
         raise NoSuchObjectException(f"{qualified(*names)} table not found")
     return found
@@ -393,7 +394,7 @@ class PartitionChanges:
 
 
 def _table_to_alter(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
-    found = read_table(connection, *normalized(catalog, database, table))
+    found = lock_table(connection, *normalized(catalog, database, table))
     if found is None:
         raise InvalidOperationException("Unable to alter partition because table or database does not exist.")
     return found

@@ -31,6 +31,7 @@ from hms_cache.store.statistics_reads import (
 from hms_cache.store.statistics_validity import are_statistics_valid
 from hms_cache.store.statistics_writes import StatisticsWrite, normalized_partition_name
 from hms_cache.store.table_kinds import is_transactional
+from hms_cache.store.table_locks import lock_table
 from hms_cache.store.table_rows import TableRow, read_table
 from hms_cache.store.transactions import WriteTransaction, run_read, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -181,7 +182,7 @@ class Statistics(StatisticsStore):
         catalog, database, name = _described_table(statistics)
 
         def write(transaction: WriteTransaction) -> None:
-            row = _require_table(transaction.connection, catalog, database, name)
+            row = _require_locked_table(transaction.connection, catalog, database, name)
             action = merge_table_statistics if is_merge else write_table_statistics
             action(self._context, transaction, row, statistics, writer)
 
@@ -207,7 +208,7 @@ class Statistics(StatisticsStore):
         [(catalog, database, name)] = tables
 
         def write(transaction: WriteTransaction) -> None:
-            row = _require_table(transaction.connection, catalog, database, name)
+            row = _require_locked_table(transaction.connection, catalog, database, name)
             action = merge_partition_statistics if is_merge else write_partition_statistics
             action(self._context, transaction, row, statistics, writer)
 
@@ -246,7 +247,7 @@ class Statistics(StatisticsStore):
         whole_or_columns: Sequence[str | None] = doomed or [None]
 
         def drop(transaction: WriteTransaction) -> None:
-            row = _require_table(transaction.connection, catalog, database, table)
+            row = _require_locked_table(transaction.connection, catalog, database, table)
             if is_transactional(row.table):
                 raise MetaException("Cannot delete stats via this API for a transactional table")
             if not delete_table_statistics(transaction, row.table_id, doomed, engine or DEFAULT_ENGINE):
@@ -275,7 +276,7 @@ class Statistics(StatisticsStore):
 
         def drop(transaction: WriteTransaction) -> None:
             connection = transaction.connection
-            row = _require_table(connection, catalog, database, table)
+            row = _require_locked_table(connection, catalog, database, table)
             if is_transactional(row.table):
                 raise MetaException("Cannot delete stats via this API for a transactional table")
             part_ids = {name: part_id for part_id, name in partitions_by_name(connection, partitioned(row), names)}
@@ -328,7 +329,15 @@ def _described_table(statistics: ColumnStatistics) -> tuple[str, str, str]:
 
 def _require_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
     names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(table)
-    found = read_table(connection, *names)
-    if found is None:
+    return _found(read_table(connection, *names), names)
+
+
+def _require_locked_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
+    names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(table)
+    return _found(lock_table(connection, *names), names)
+
+
+def _found(row: TableRow | None, names: tuple[str, str, str]) -> TableRow:
+    if row is None:
         raise NoSuchObjectException(f"{qualified(*names)} table not found")
-    return found
+    return row

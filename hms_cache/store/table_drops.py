@@ -14,7 +14,6 @@ from hms_cache.store.database_rows import require_database
 from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.names import normalize_identifier
 from hms_cache.store.schema import (
-    DBS,
     KEY_CONSTRAINTS,
     MV_CREATION_METADATA,
     MV_TABLES_USED,

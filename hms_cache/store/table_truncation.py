@@ -23,8 +23,8 @@ from hms_cache.store.partition_reads import partitions_of_rows, read_partition_r
 from hms_cache.store.partition_selection import select_partitions
 from hms_cache.store.schema import PARTITION_PARAMS, PARTITIONS, TABLE_PARAMS, TBLS
 from hms_cache.store.storage_descriptor_writes import write_parameters
-from hms_cache.store.table_drops import lock_table
 from hms_cache.store.table_kinds import is_data_owned, is_transactional, is_trash_skipped
+from hms_cache.store.table_locks import lock_table
 from hms_cache.store.table_rows import TableRow
 from hms_cache.store.transactions import WriteTransaction, run_write
 from hms_cache.store.warehouse import DirectoryStatistics
