@@ -156,7 +156,9 @@ class Transaction:
     def commit(self) -> None:
         """Raises TxnAbortedException: it lost to a conflicting commit or was given up. Then it is over too."""
         self._is_open = False
-        self.client.call("commit_txn", CommitTxnRequest(txnid=self.txn_id))
+        # Its snapshot stays that of the begin, also after a wait for a lock: what others committed meanwhile has to be
+        # looked for. With the flag, the default, the metastore would take the lock for proof that there is nothing.
+        self.client.call("commit_txn", CommitTxnRequest(txnid=self.txn_id, exclWriteEnabled=False))
 
     def abort(self) -> None:
         """Raises NoSuchTxnException when it is over already."""

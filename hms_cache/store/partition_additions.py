@@ -37,7 +37,7 @@ from hms_cache.store.schema import (
 from hms_cache.store.storage_descriptor_writes import insert_storage_descriptors
 from hms_cache.store.storage_descriptors import columns_key
 from hms_cache.store.struct_texts import java_text
-from hms_cache.store.table_kinds import is_parameter_true, is_view
+from hms_cache.store.table_kinds import is_parameter_true, is_transactional, is_view
 from hms_cache.store.table_rows import TableRow
 from hms_cache.store.transactions import WriteTransaction
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -64,6 +64,7 @@ def partitioned(row: TableRow) -> PartitionedTable:
         table.tableType,
         row.sd_id,
         tuple((key.name, key.type) for key in table.partitionKeys or ()),
+        is_transactional(table),
     )
 
 

@@ -5,7 +5,7 @@ Facts: `HiveAlterHandler.alterPartition`/`alterPartitions`, `MetaStoreDirectSql.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import select, update
@@ -41,12 +41,13 @@ from hms_cache.store.partition_names import PartitionNaming
 from hms_cache.store.partition_reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partition_selection import partitions_by_name, select_partitions
 from hms_cache.store.schema import PART_COL_STATS, PARTITION_KEY_VALS, PARTITION_PARAMS, PARTITIONS
-from hms_cache.store.statistics_validity import are_statistics_valid
+from hms_cache.store.statistics_validity import aborted_write_ids, are_statistics_valid
 from hms_cache.store.storage_descriptor_updates import DescriptorChange, update_storage_descriptors
 from hms_cache.store.storage_descriptors import columns_key
 from hms_cache.store.table_kinds import is_external, is_parameter_true, is_transactional, is_view
 from hms_cache.store.table_rows import TableRow
 from hms_cache.store.transactions import WriteTransaction
+from hms_cache.store.txn.name_changes import ObjectName, rename_in_transaction_tables
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
     InvalidOperationException,
@@ -97,8 +98,9 @@ def alter_partitions(
         _update_basic_statistics(context, table, old.partition, new, environment_context)
         changes.append((old, new))
     _drop_outdated_column_statistics(transaction, changes)
+    aborted = _aborted(transaction, table, [old for old, _ in changes])
     for old, new in changes:
-        _settle_write_id(table, old.partition, new, valid_write_ids)
+        _settle_write_id(table, old.partition, new, valid_write_ids, aborted)
     _store(transaction, row, changes)
     _log(context, transaction, table, changes)
 
@@ -133,8 +135,14 @@ def rename_partition(
     _update_basic_statistics(context, table, old.partition, new, None)
     changes = [(old, new)]
     _drop_outdated_column_statistics(transaction, changes)
-    _settle_write_id(table, old.partition, new, valid_write_ids)
+    _settle_write_id(table, old.partition, new, valid_write_ids, _aborted(transaction, table, [old]))
     _store(transaction, row, changes)
+    rename_in_transaction_tables(
+        transaction.connection,
+        ObjectName(table.dbName, table.tableName, old_name),
+        ObjectName(table.dbName, table.tableName, new_name),
+        catalog=table.catName,
+    )
     _store_name(transaction, old.part_id, new_name, new)
     for event in context.messages.build_alter_partition_each(
         table, [(old.partition, new)], write_id=new.writeId if new.writeId > 0 else -1
@@ -276,10 +284,21 @@ def _drop_outdated_column_statistics(
         remove_columns_from_accuracy(changed[part_id].parameters, columns)
 
 
-def _settle_write_id(table: Table, old: Partition, new: Partition, valid_write_ids: str | None) -> None:
+def _aborted(transaction: WriteTransaction, table: Table, stored: Sequence[_Stored]) -> frozenset[int]:
+    if not is_transactional(table):
+        return frozenset()
+    write_ids = {one.partition.writeId for one in stored}
+    return aborted_write_ids(transaction.connection, (table.catName, table.dbName, table.tableName), write_ids)
+
+
+def _settle_write_id(
+    table: Table, old: Partition, new: Partition, valid_write_ids: str | None, aborted: Collection[int]
+) -> None:
     """A writer of a transactional table leaves its write id; another's unseen statistics are no longer accurate."""
     if is_transactional(table) and valid_write_ids is not None and new.writeId > 0:
-        if not are_statistics_valid(new.parameters, old.writeId, valid_write_ids, is_complete_writer=True):
+        if not are_statistics_valid(
+            new.parameters, old.writeId, valid_write_ids, is_complete_writer=True, aborted=aborted
+        ):
             set_basic_statistics_accurate(new.parameters, False)
     else:
         new.writeId = old.writeId

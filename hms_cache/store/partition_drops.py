@@ -14,6 +14,7 @@ from hms_cache.store.table_drops import delete_partitions, is_purge_asked
 from hms_cache.store.table_kinds import is_data_owned, is_trash_skipped
 from hms_cache.store.table_rows import TableRow
 from hms_cache.store.transactions import WriteTransaction
+from hms_cache.store.txn.name_changes import drop_partitions_from_transaction_tables
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
@@ -48,6 +49,9 @@ def drop_partitions(
         return []
     partitions = partitions_of_rows(rows)
     delete_partitions(connection, zip(rows.part_ids, rows.sd_ids, strict=True))
+    drop_partitions_from_transaction_tables(
+        connection, (table.dbName, table.tableName), rows.names, catalog=table.catName
+    )
     for event in context.messages.build_drop_partitions(table, [partition.values for partition in partitions]):
         transaction.append_event(event)
     if delete_data and is_data_owned(table):

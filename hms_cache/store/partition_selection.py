@@ -42,7 +42,7 @@ from hms_cache.store.partition_names import (
     make_partition_name,
     values_of_name,
 )
-from hms_cache.store.schema import DBS, PARTITION_KEY_VALS, PARTITION_KEYS, PARTITIONS, TBLS
+from hms_cache.store.schema import DBS, PARTITION_KEY_VALS, PARTITION_KEYS, PARTITIONS, TABLE_PARAMS, TBLS
 from hms_cache.store.settings import StoreSettings
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 
@@ -66,6 +66,8 @@ class PartitionedTable:
     table_type: str | None
     sd_id: int | None
     keys: tuple[PartitionKey, ...]
+    is_transactional: bool = False
+    """Whether writers take write ids."""
 
     @property
     def key_names(self) -> list[str]:
@@ -94,6 +96,11 @@ _TABLE = (
         PARTITION_KEYS.c.PKEY_NAME,
         PARTITION_KEYS.c.PKEY_TYPE,
         PARTITION_KEYS.c.INTEGER_IDX,
+        select(TABLE_PARAMS.c.PARAM_VALUE)
+        .where(TABLE_PARAMS.c.TBL_ID == TBLS.c.TBL_ID, TABLE_PARAMS.c.PARAM_KEY == "transactional")
+        .correlate(TBLS)
+        .scalar_subquery()
+        .label("TRANSACTIONAL"),
     )
     .select_from(
         DBS.join(TBLS, TBLS.c.DB_ID == DBS.c.DB_ID).outerjoin(PARTITION_KEYS, PARTITION_KEYS.c.TBL_ID == TBLS.c.TBL_ID)
@@ -126,6 +133,7 @@ def find_partitioned_table(connection: Connection, catalog: str, database: str, 
         first[3],
         first[4],
         tuple((name, type_) for _, name, type_ in keys),
+        str(first[8]).lower() == "true",
     )
 
 

@@ -18,6 +18,7 @@ from hms_cache.store.contract.partitions import (
     PartitionStore,
 )
 from hms_cache.store.names import normalize_identifier, qualified
+from hms_cache.store.parameters import set_basic_statistics_accurate
 from hms_cache.store.partition_additions import add_partitions
 from hms_cache.store.partition_alterations import alter_partitions, rename_partition
 from hms_cache.store.partition_drops import drop_partitions
@@ -36,6 +37,7 @@ from hms_cache.store.partition_selection import (
     read_values,
     select_partitions,
 )
+from hms_cache.store.statistics_validity import aborted_write_ids, are_statistics_valid
 from hms_cache.store.table_locks import lock_table, share_table
 from hms_cache.store.table_rows import TableRow
 from hms_cache.store.transactions import WriteTransaction, run_read, run_write
@@ -67,7 +69,9 @@ class PartitionReads:
         table_id: int | None = None,
     ) -> Partition:
         """See `PartitionStore.get_partition`."""
-        answer = self.get_partitions(catalog, database, table, ByValues(tuple(values)), grantee=grantee)
+        answer = self.get_partitions(
+            catalog, database, table, ByValues(tuple(values)), grantee=grantee, valid_write_ids=valid_write_ids
+        )
         if not answer.partitions:
             raise NoSuchObjectException(f"partition values=[{', '.join(values)}]")
         return answer.partitions[0]
@@ -96,6 +100,7 @@ class PartitionReads:
                 privileges = read_partition_privileges(connection, header.table_id, rows.part_ids, grantee)
                 for partition, granted in zip(partitions, privileges or (), strict=False):
                     partition.privileges = granted
+            judge_partitions(connection, header, partitions, valid_write_ids)
             return PartitionAnswer(partitions, selected.has_unknown)
 
         answer = run_read(self._context.database, read)
@@ -206,6 +211,29 @@ class PartitionReads:
             settings=self._context.settings,
             is_write=not is_checked,
         )
+
+
+def judge_partitions(
+    connection: Connection, table: PartitionedTable, partitions: Sequence[Partition], valid_write_ids: str | None
+) -> None:
+    """Sets `isStatsCompliant` of partitions of a transactional table for a reader with this list.
+
+    Statistics the reader must not trust are no longer claimed to be accurate in the returned parameters. Nothing is set
+    without a list. One statement per 500 different write ids. Source: `ObjectStore.getPartition` (Hive 4.0.1).
+    """
+    if valid_write_ids is None or not table.is_transactional or not partitions:
+        return
+    aborted = aborted_write_ids(
+        connection, (table.catalog, table.database, table.name), {partition.writeId for partition in partitions}
+    )
+    for partition in partitions:
+        parameters = partition.parameters or {}
+        partition.isStatsCompliant = are_statistics_valid(
+            parameters, partition.writeId, valid_write_ids, aborted=aborted
+        )
+        if not partition.isStatsCompliant:
+            partition.parameters = dict(parameters)
+            set_basic_statistics_accurate(partition.parameters, False)
 
 
 def _key_position(table: PartitionedTable, key: str) -> int:

@@ -28,7 +28,7 @@ from hms_cache.store.statistics_reads import (
     partitions_with_valid_statistics,
     statistics_of_partitions,
 )
-from hms_cache.store.statistics_validity import are_statistics_valid
+from hms_cache.store.statistics_validity import aborted_write_ids, are_statistics_valid
 from hms_cache.store.statistics_writes import StatisticsWrite, normalized_partition_name
 from hms_cache.store.table_kinds import is_transactional
 from hms_cache.store.table_locks import lock_table
@@ -103,7 +103,10 @@ class Statistics(StatisticsStore):
         statistics = ColumnStatistics(statsDesc=description, statsObj=found, engine=engine or DEFAULT_ENGINE)
         if valid_write_ids is not None:
             statistics.isStatsCompliant = not is_transactional(table) or are_statistics_valid(
-                table.parameters or {}, table.writeId, valid_write_ids
+                table.parameters or {},
+                table.writeId,
+                valid_write_ids,
+                aborted=aborted_write_ids(connection, (table.catName, table.dbName, table.tableName), [table.writeId]),
             )
         return statistics
 

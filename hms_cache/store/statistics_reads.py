@@ -23,7 +23,7 @@ from hms_cache.store.partition_selection import (
 from hms_cache.store.schema import PART_COL_STATS, PARTITION_PARAMS, PARTITIONS, TAB_COL_STATS
 from hms_cache.store.schema.features import SchemaFeatures
 from hms_cache.store.statistics_rows import LAST_ANALYZED, ROW_WIDTH, statistics_columns, statistics_of_row
-from hms_cache.store.statistics_validity import are_statistics_valid
+from hms_cache.store.statistics_validity import aborted_write_ids, are_statistics_valid
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, ColumnStatisticsDesc, ColumnStatisticsObj
 
 
@@ -136,12 +136,15 @@ def partitions_with_valid_statistics(
         statement = _CLAIMS_OF_NAMES
         batches = batches_of_texts(connection, wanted, NAMES_IN_A_STATEMENT)
         runs = [{"table_id": table.table_id, "names": some} for some in batches]
+    claims = [row for run in runs for row in comparable_rows(connection, statement, run) if row[0] in wanted]
+    aborted = aborted_write_ids(
+        connection, (table.catalog, table.database, table.name), {write_id for _, _, write_id in claims}
+    )
     valid = set()
-    for run in runs:
-        for name, claim, write_id in comparable_rows(connection, statement, run):
-            parameters = {} if claim is None else {COLUMN_STATS_ACCURATE: claim}
-            if name in wanted and are_statistics_valid(parameters, write_id, valid_write_ids):
-                valid.add(name)
+    for name, claim, write_id in claims:
+        parameters = {} if claim is None else {COLUMN_STATS_ACCURATE: claim}
+        if are_statistics_valid(parameters, write_id, valid_write_ids, aborted=aborted):
+            valid.add(name)
     return valid
 
 

@@ -6,6 +6,7 @@ out of step. Here the store calls these functions in the transaction that change
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +114,30 @@ def rename_in_transaction_tables(
         if columns.partition is not None and after.partition is not None:
             values[columns.partition] = after.partition
         connection.execute(update(columns.database.table).where(columns.condition(before)).values(values))
+
+
+_PARTITIONS_IN_A_STATEMENT = 500
+"""Names a statement lists: well below SQLite's and MySQL's limits of parameters and packet."""
+
+
+def drop_partitions_from_transaction_tables(
+    connection: Connection, table: tuple[str, str], partitions: Sequence[str], *, catalog: str = DEFAULT_CATALOG
+) -> None:
+    """Forget dropped partitions (names `k=v/…`) of a table (database, name). One statement per transaction table that
+    knows partitions and 500 names. Locks and write sets are left to their owners and to housekeeping.
+    """
+    if catalog != DEFAULT_CATALOG:
+        return
+    whole = ObjectName(*table).plain()
+    names = [plain_partition(name) for name in partitions]
+    features = features_of(connection)
+    for columns in (_COMPONENTS, _COMPLETED, _QUEUE, _HISTORY, _METRICS):
+        if columns.partition is None or not features.has(columns.database.table):
+            continue
+        for start in range(0, len(names), _PARTITIONS_IN_A_STATEMENT):
+            some = names[start : start + _PARTITIONS_IN_A_STATEMENT]
+            condition = columns.condition(whole) & columns.partition.in_(some)
+            connection.execute(delete(columns.database.table).where(condition))
 
 
 def drop_from_transaction_tables(
