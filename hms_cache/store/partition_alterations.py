@@ -137,12 +137,13 @@ def rename_partition(
     _drop_outdated_column_statistics(transaction, changes)
     _settle_write_id(table, old.partition, new, valid_write_ids, _aborted(transaction, table, [old]))
     _store(transaction, row, changes)
-    rename_in_transaction_tables(
-        transaction.connection,
-        ObjectName(table.dbName, table.tableName, old_name),
-        ObjectName(table.dbName, table.tableName, new_name),
-        catalog=table.catName,
-    )
+    if is_transactional(table):
+        rename_in_transaction_tables(
+            transaction.connection,
+            ObjectName(table.dbName, table.tableName, old_name),
+            ObjectName(table.dbName, table.tableName, new_name),
+            catalog=table.catName,
+        )
     _store_name(transaction, old.part_id, new_name, new)
     for event in context.messages.build_alter_partition_each(
         table, [(old.partition, new)], write_id=new.writeId if new.writeId > 0 else -1

@@ -11,7 +11,7 @@ from hms_cache.store.partition_additions import partitioned
 from hms_cache.store.partition_reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partition_selection import SelectedPartitions, select_partitions
 from hms_cache.store.table_drops import delete_partitions, is_purge_asked
-from hms_cache.store.table_kinds import is_data_owned, is_trash_skipped
+from hms_cache.store.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.table_rows import TableRow
 from hms_cache.store.transactions import WriteTransaction
 from hms_cache.store.txn.name_changes import drop_partitions_from_transaction_tables
@@ -49,9 +49,10 @@ def drop_partitions(
         return []
     partitions = partitions_of_rows(rows)
     delete_partitions(connection, zip(rows.part_ids, rows.sd_ids, strict=True))
-    drop_partitions_from_transaction_tables(
-        connection, (table.dbName, table.tableName), rows.names, catalog=table.catName
-    )
+    if is_transactional(table):
+        drop_partitions_from_transaction_tables(
+            connection, (table.dbName, table.tableName), rows.names, catalog=table.catName
+        )
     for event in context.messages.build_drop_partitions(table, [partition.values for partition in partitions]):
         transaction.append_event(event)
     if delete_data and is_data_owned(table):

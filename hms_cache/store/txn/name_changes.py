@@ -116,15 +116,15 @@ def rename_in_transaction_tables(
         connection.execute(update(columns.database.table).where(columns.condition(before)).values(values))
 
 
-_PARTITIONS_IN_A_STATEMENT = 500
-"""Names a statement lists: well below SQLite's and MySQL's limits of parameters and packet."""
+_PARTITIONS_IN_A_STATEMENT = 5_000
+"""Names a statement lists: below SQLite's 32,766 variables, and some 500 KB of SQL with long names."""
 
 
 def drop_partitions_from_transaction_tables(
     connection: Connection, table: tuple[str, str], partitions: Sequence[str], *, catalog: str = DEFAULT_CATALOG
 ) -> None:
     """Forget dropped partitions (names `k=v/…`) of a table (database, name). One statement per transaction table that
-    knows partitions and 500 names. Locks and write sets are left to their owners and to housekeeping.
+    knows partitions and 5,000 names. Locks and write sets are left to their owners and to housekeeping.
     """
     if catalog != DEFAULT_CATALOG:
         return
