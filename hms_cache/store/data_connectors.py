@@ -11,8 +11,10 @@ from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store.context import StoreContext
+from hms_cache.store.database import features_of
 from hms_cache.store.names import is_valid_name, normalize_identifier
 from hms_cache.store.schema import DATACONNECTOR_PARAMS, DATACONNECTORS, DC_PRIVS
+from hms_cache.store.schema_requirements import require_table
 from hms_cache.store.transactions import WriteTransaction, run_read, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -58,12 +60,14 @@ class DataConnectors:
                 raise exists from error
             _insert_parameters(transaction.connection, name, connector.parameters)
 
+        require_table(self._database, DATACONNECTORS)
         run_write(self._database, work)
 
     def get(self, name: str) -> DataConnector:
         """:raises NoSuchObjectException: there is none."""
         if name is None:
             raise MetaException("Data connector name cannot be null.")
+        require_table(self._database, DATACONNECTORS)
         found = run_read(self._database, lambda connection: _read(connection, normalize_identifier(name)))
         if found is None:
             raise _missing(name)
@@ -71,6 +75,7 @@ class DataConnectors:
 
     def get_names(self) -> list[str]:
         """Ascending."""
+        require_table(self._database, DATACONNECTORS)
         statement = select(DATACONNECTORS.c.NAME)
         return sorted(run_read(self._database, lambda connection: connection.execute(statement).scalars().all()))
 
@@ -96,6 +101,7 @@ class DataConnectors:
             connection.execute(delete(DATACONNECTOR_PARAMS).where(DATACONNECTOR_PARAMS.c.NAME == key))
             _insert_parameters(connection, key, connector.parameters)
 
+        require_table(self._database, DATACONNECTORS)
         run_write(self._database, work)
 
     def drop(self, name: str, *, if_exists: bool) -> None:
@@ -111,9 +117,11 @@ class DataConnectors:
                 if if_exists:
                     return
                 raise NoSuchObjectException(f"DataConnector {name} doesn't exist")
-            for table in (DC_PRIVS, DATACONNECTOR_PARAMS, DATACONNECTORS):
+            features = features_of(connection)
+            for table in filter(features.has, (DC_PRIVS, DATACONNECTOR_PARAMS, DATACONNECTORS)):
                 connection.execute(delete(table).where(table.c.NAME == key))
 
+        require_table(self._database, DATACONNECTORS)
         run_write(self._database, work)
 
 

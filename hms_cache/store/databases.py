@@ -22,7 +22,7 @@ from hms_cache.store.names import (
     matching_names,
     normalize_identifier,
 )
-from hms_cache.store.schema import DATABASE_PARAMS, DB_PRIVS, DBS, FUNCS, PACKAGES, SDS, STORED_PROCS, TBLS
+from hms_cache.store.schema import DATABASE_PARAMS, DB_PRIVS, DBS, FUNCS, I_SCHEMA, PACKAGES, SDS, STORED_PROCS, TBLS
 from hms_cache.store.storage_descriptor_writes import write_parameters
 from hms_cache.store.table_drops import drop_tables_of_database
 from hms_cache.store.table_rows import TableRow
@@ -189,9 +189,12 @@ def delete_database(
 ) -> None:
     """Drops a database inside a transaction, with `cascade` all in it.
 
-    Raises InvalidOperationException when it is not empty and `cascade` is off.
+    Raises InvalidOperationException when it is not empty and `cascade` is off, or has schemas of the registry.
     """
     connection, database, database_id = transaction.connection, found.database, found.database_id
+    if connection.execute(select(exists().where(I_SCHEMA.c.DB_ID == database_id))).scalar():
+        # Hive's key stops it, too, with or without cascade.
+        raise InvalidOperationException(f"Database {database.name} is not empty. One or more schemas exist.")
     if not cascade:
         _require_empty(connection, database, database_id)
     functions = read_functions(connection, str(database.catalogName), str(database.name), None)
@@ -225,10 +228,8 @@ def _plan_deletions(
     stays = [
         context.warehouse.location(row.table.sd.location) for row in kept if row.table.sd and row.table.sd.location
     ]
-    for text in (database.managedLocationUri, database.locationUri):
-        if not text:
-            continue
-        location = context.warehouse.location(text)
+    own = context.warehouse.location(database.locationUri)
+    for location in dict.fromkeys([context.warehouse.managed_database_location(database), own]):
         if any(other == location or other.is_inside(location) for other in stays):
             continue
         if location.is_root or _is_used_by_others(transaction.connection, location):

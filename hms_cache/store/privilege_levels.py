@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, FromClause, Select, Table, null, select
 
+from hms_cache.store.database import features_of
 from hms_cache.store.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.store.partition_names import make_partition_name
 from hms_cache.store.schema import (
@@ -165,6 +166,8 @@ def find_target(connection: Connection, reference: HiveObjectRef, *, lock: bool 
     if level is GLOBAL:
         return Target(level)
     if level is DATA_CONNECTOR:
+        if not features_of(connection).has(DATACONNECTORS):
+            return None
         name = normalize_identifier(reference.objectName or "")
         return _found(connection, level, select(DATACONNECTORS.c.NAME).where(DATACONNECTORS.c.NAME == name), lock)
     catalog = normalize_identifier(reference.catName or DEFAULT_CATALOG)

@@ -15,6 +15,7 @@ from hms_cache.store.context import StoreContext
 from hms_cache.store.database import features_of
 from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.schema import MV_TABLES_USED, REPLICATION_METRICS, RUNTIME_STATS
+from hms_cache.store.schema_requirements import require_table
 from hms_cache.store.transactions import WriteTransaction, run_read, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import ReplicationMetrics, RuntimeStat
 
@@ -39,6 +40,7 @@ class RuntimeStatistics:
             row = {**values, "RS_ID": transaction.id("MRuntimeStat")}
             transaction.connection.execute(insert(RUNTIME_STATS).values(row))
 
+        require_table(self._database, RUNTIME_STATS)
         run_write(self._database, work, ids={"MRuntimeStat": 1})
 
     def get(self, max_weight: int, max_create_time_s: int) -> list[RuntimeStat]:
@@ -61,11 +63,13 @@ class RuntimeStatistics:
                     break
             return found
 
+        require_table(self._database, RUNTIME_STATS)
         return run_read(self._database, read)
 
     def remove_before(self, max_create_time_s: int) -> int:
         """Delete those made at that time or before; how many."""
         statement = delete(RUNTIME_STATS).where(RUNTIME_STATS.c.CREATE_TIME <= max_create_time_s)
+        require_table(self._database, RUNTIME_STATS)
         return run_write(self._database, lambda transaction: transaction.connection.execute(statement).rowcount)
 
     def add_replication_metrics(self, metrics: Sequence[ReplicationMetrics]) -> None:
@@ -93,6 +97,7 @@ class RuntimeStatistics:
                 except IntegrityError as error:
                     raise RetryableConflict("somebody else wrote these metrics") from error
 
+        require_table(self._database, REPLICATION_METRICS)
         run_write(self._database, work)
 
     def get_replication_metrics(self, policy: str | None, execution_id: int | None) -> list[ReplicationMetrics]:
@@ -117,6 +122,7 @@ class RuntimeStatistics:
             )
             return [ReplicationMetrics(*row) for row in rows]
 
+        require_table(self._database, REPLICATION_METRICS)
         return run_read(self._database, read)
 
     def add_changed_rows(self, table_id: int, inserted: int, updated: int, deleted: int) -> None:

@@ -12,6 +12,7 @@ from hms_cache.store.database_rows import read_database_id
 from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.store.schema import DBS, PACKAGES, STORED_PROCS
+from hms_cache.store.schema_requirements import require_table
 from hms_cache.store.transactions import WriteTransaction, run_read, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AddPackageRequest,
@@ -94,6 +95,7 @@ class StoredProcedures:
             except IntegrityError as error:
                 raise RetryableConflict(f"somebody else created {name}") from error
 
+        require_table(self._database, table)
         run_write(self._database, work)
 
     def _find(self, table: Table, catalog: str | None, database: str, name: str) -> Any:
@@ -101,6 +103,7 @@ class StoredProcedures:
         statement = _in_databases(table, *table.c, DBS.c.NAME.label("DATABASE_NAME"), DBS.c.CTLG_NAME).where(
             DBS.c.CTLG_NAME == catalog, DBS.c.NAME == database, table.c.NAME == name
         )
+        require_table(self._database, table)
         return run_read(self._database, lambda connection: connection.execute(statement).first())
 
     def _drop(self, table: Table, catalog: str | None, database: str, name: str) -> None:
@@ -111,6 +114,7 @@ class StoredProcedures:
             is_it = (table.c.DB_ID == database_id) & (table.c.NAME == name)
             transaction.connection.execute(delete(table).where(is_it))
 
+        require_table(self._database, table)
         run_write(self._database, work)
 
     def _names(self, table: Table, catalog: str | None, database: str | None) -> list[str]:
@@ -123,6 +127,7 @@ class StoredProcedures:
         def read(connection: Connection) -> list[str]:
             return sorted(connection.execute(statement).scalars())
 
+        require_table(self._database, table)
         return run_read(self._database, read)
 
 

@@ -143,6 +143,15 @@ def test_file_metadata_is_not_supported(link: Link) -> None:
     assert link.call("get_file_metadata", req=ttypes.GetFileMetadataRequest([1])).metadata == {}
 
 
+def test_partition_values_against_the_whitelist(link: Link) -> None:
+    values = {"part_vals": ["a b", "c"], "throw_exception": False}
+    assert link.call("partition_name_has_valid_characters", **values) is True
+    link.call("setMetaConf", key="metastore.partition.name.whitelist.pattern", value="[a-z]*")
+    assert link.call("partition_name_has_valid_characters", **values) is False
+    with pytest.raises(ttypes.MetaException, match="Partition value 'a b' contains a character not matched"):
+        link.call("partition_name_has_valid_characters", part_vals=["a b"], throw_exception=True)
+
+
 def test_the_schema_registry(link: Link) -> None:
     name = ttypes.ISchemaName("hive", "default", "s")
     policy = (ttypes.SchemaCompatibility.NONE, ttypes.SchemaValidation.ALL, True)
@@ -165,6 +174,13 @@ def test_the_schema_registry(link: Link) -> None:
     assert link.call("get_schemas_by_cols", rqst=columns).schemaVersions == [descriptor]
     with pytest.raises(ttypes.InvalidOperationException):
         link.call("drop_ischema", name=name)
+    link.call("create_database", database=database("e"))
+    other = ttypes.ISchema(ttypes.SchemaType.HIVE, "o", "hive", "e", *policy)
+    link.call("create_ischema", schema=other)
+    with pytest.raises(ttypes.InvalidOperationException, match="One or more schemas exist"):
+        link.call("drop_database", name="e", deleteData=False, cascade=True)
+    link.call("drop_ischema", name=ttypes.ISchemaName("hive", "e", "o"))
+    link.call("drop_database", name="e", deleteData=False, cascade=True)
     link.call("drop_schema_version", schemaVersion=descriptor)
     link.call("drop_ischema", name=name)
 

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.store.partition_additions import check_values_allowed
 from hms_cache.thrift_gen.hive_metastore.ttypes import ConfigValSecurityException, MetaException
 
 handlers = HandlerTable()
@@ -143,3 +144,17 @@ def set_meta_conf(call: Call, arguments: Any) -> None:
     if key not in SESSION_VARIABLES:
         raise MetaException(f"Invalid configuration key {arguments.key}")
     call.session.variables[key] = arguments.value
+
+
+@handlers.local("partition_name_has_valid_characters")
+def partition_name_has_valid_characters(call: Call, arguments: Any) -> bool:
+    """Whether the values match the whitelist pattern; with `throw_exception` a MetaException says which does not."""
+    key = "metastore.partition.name.whitelist.pattern"
+    pattern = call.session.variables.get(key) or call.stores.site.config_value(key) or ""
+    try:
+        check_values_allowed(arguments.part_vals or (), pattern)
+    except MetaException:
+        if arguments.throw_exception:
+            raise
+        return False
+    return True
