@@ -211,6 +211,13 @@ class TestExternalWarehouse:
         assert under_test.get("m", "x").sd.location == f"file:{root}/managed/x.db/m"
         assert under_test.get("e", "x").sd.location == f"file:{root}/external/x.db/e"
 
+    def test_drop_removes_both_directories(self, under_test: StoreUnderTest) -> None:
+        under_test.create_database("x")
+        under_test.store.create_table(table("m", dbName="x"))
+        under_test.store.drop_table(CATALOG, "x", "m", delete_data=False)
+        under_test.store.drop_database(CATALOG, "x", delete_data=True, cascade=True)
+        assert under_test.files() == ["external", "managed"]
+
 
 def test_nothing_is_left_of_dropped_functions_and_tables(catalog: StoreUnderTest) -> None:
     catalog.create_table()
