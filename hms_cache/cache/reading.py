@@ -270,8 +270,12 @@ class Reading:
         """None when the entry may answer a request of this version, else why not (P2). Raises MetaException: reject."""
         if version.table_id is not None and version.table_id != entry.table_id:
             return Reason.WRONG_TABLE_ID
-        request = _parsed(version.valid_write_ids) if version.valid_write_ids is not None else None
-        if request is None or request.is_no_list:
+        if version.valid_write_ids is None:
+            return self._without_list(entry)
+        request = _parsed(version.valid_write_ids)
+        if request is None:
+            return Reason.UNSUPPORTED_FIELD
+        if request.is_no_list:
             return self._without_list(entry)
         assert isinstance(entry.key, TableName)
         if not request.is_for_table(f"{entry.key.database}.{entry.key.table}"):
@@ -296,7 +300,7 @@ class Reading:
 
 @functools.lru_cache(maxsize=4096)
 def _parsed(text: str) -> ValidWriteIdList | None:
-    """The list, None for one that cannot be read: then it counts as not given, and the store judges it."""
+    """The list, None for one that cannot be read: the store judges it."""
     try:
         return ValidWriteIdList.parse(text)
     except (IdListFormatError, ValueError):

@@ -13,10 +13,11 @@ from hms_cache.cache.write_id_tags import REMEMBERED_TRANSACTIONS, TransactionTr
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import EventHeader, TransactionWriteId
 from hms_cache.notifications.scope import TableName
+from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from tests.cache.conftest import MakeServer
-from tests.cache.world import CATALOG, Server, changed_table, create_database, table
+from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, table
 from tests.databases import count_statements
 
 TRUST = CacheOptions(max_staleness_s=float("inf"), modes=ReadModes(trust_write_ids=True))
@@ -178,10 +179,16 @@ def test_lists_for_tables_that_are_not_transactional(valid: str, reason: Reason,
     assert read(here, valid, name="plain")[1] is reason
 
 
-@pytest.mark.parametrize("text", ["", "null", "nonsense", "d.t:x:y:z"])
-def test_what_is_no_list_counts_as_none(text: str, here: Server) -> None:
-    read(here, None)
-    assert read(here, text)[1] is Reason.HIT
+@pytest.mark.parametrize("name", ["t", "plain"])
+@pytest.mark.parametrize("text", ["", "null", "nonsense", "d.t:x:y:z", "null:5:5::", "d.t:9223372036854775807:1::"])
+def test_what_is_no_list_is_judged_by_the_store(text: str, name: str, here: Server) -> None:
+    here.objects.create_table(table("d", "plain", version="old"))
+    read(here, None, name=name)
+
+    def ask(store: RawStore) -> object:
+        return encoded(lambda: store.get_table(CATALOG, "d", name, valid_write_ids=text))
+
+    assert ask(here.store) == ask(here.objects)
 
 
 @pytest.mark.parametrize("mode", ["check", "store", "reject"])
