@@ -33,13 +33,8 @@ from hms_cache.store.partition_selection import (
     values_with_empty,
 )
 from hms_cache.store.schema import PARTITION_PARAMS, PARTITIONS, SDS, SERDES
-from hms_cache.store.storage_descriptors import (
-    DESCRIPTOR_COLUMNS,
-    DescriptorScope,
-    DescriptorTemplates,
-    build_templates,
-    read_templates,
-)
+from hms_cache.store.storage_descriptor_statements import DESCRIPTOR_COLUMNS, DescriptorScope
+from hms_cache.store.storage_descriptors import DescriptorTemplates, build_templates, read_templates
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 _FEW = 200

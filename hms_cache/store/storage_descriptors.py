@@ -9,43 +9,23 @@ sum, so that a list which the server cut short is noticed and read row by row in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    FromClause,
-    Integer,
-    Select,
-    String,
-    Text,
-    bindparam,
-    case,
-    cast,
-    func,
-    literal,
-    literal_column,
-    null,
-    select,
-    union_all,
-)
+from sqlalchemy import Connection
 
-from hms_cache.store.schema import (
-    BUCKETING_COLS,
-    COLUMNS_V2,
-    SD_PARAMS,
-    SDS,
-    SERDE_PARAMS,
-    SERDES,
-    SKEWED_COL_NAMES,
-    SKEWED_COL_VALUE_LOC_MAP,
-    SKEWED_STRING_LIST_VALUES,
-    SKEWED_VALUES,
-    SORT_COLS,
+from hms_cache.store.storage_descriptor_statements import (
+    BUCKET_COLUMN,
+    COLUMN,
+    PARAMETER,
+    SERDE_PARAMETER,
+    SKEWED_COLUMN,
+    SKEWED_VALUE,
+    SORT_COLUMN,
+    DescriptorScope,
+    GroupedStatement,
+    ScopeStatements,
+    statements_of,
 )
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     FieldSchema,
@@ -57,77 +37,6 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 
 ColumnsKey: TypeAlias = tuple[tuple[str, str | None, str | None], ...]
 """Columns as a value: (name, type, comment) of each."""
-
-_SERDE_PARAMETER, _PARAMETER, _BUCKET_COLUMN, _SORT_COLUMN, _SKEWED_COLUMN, _COLUMN = range(6)
-_SKEWED_VALUE, _SKEWED_LOCATION = range(2)
-
-
-@dataclass(frozen=True, eq=False)
-class DescriptorScope:
-    """Which storage descriptors a statement is about: those that `source` names in `descriptor_id` where `condition`.
-
-    Build a scope once and keep it: the statements over it are built once per scope, values go in as parameters.
-    """
-
-    source: FromClause
-    descriptor_id: ColumnElement[int]
-    condition: ColumnElement[bool]
-
-
-@dataclass(frozen=True, slots=True)
-class _Branch:
-    """A SELECT of `columns` and an id, to be grouped by `keys`; `texts` are those of the keys that are texts."""
-
-    columns: Sequence[ColumnElement[Any]]
-    keys: Sequence[ColumnElement[Any]]
-    texts: Sequence[ColumnElement[Any]]
-    identity: ColumnElement[int]
-    source: FromClause
-    condition: ColumnElement[bool]
-
-    def plain(self) -> Select[Any]:
-        """Rows (columns…, id)."""
-        return select(*self.columns, self.identity.label("ID")).select_from(self.source).where(self.condition)
-
-    def grouped(self) -> Select[Any]:
-        """Distinct rows (columns…, ids with commas between them, sum of the ids)."""
-        return (
-            select(
-                *self.columns,
-                func.aggregate_strings(cast(self.identity, String), ",").label("IDS"),
-                func.sum(self.identity).label("SUM_OF_IDS"),
-            )
-            .select_from(self.source)
-            .where(self.condition)
-            .group_by(*self.keys, *(func.length(text) for text in self.texts))
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _GroupedStatement:
-    """One statement over one or more branches, and its plain form for servers that cut the list of ids short."""
-
-    grouped: Any
-    plain: Any
-    width: int
-
-    @classmethod
-    def over(cls, branches: Sequence[_Branch]) -> _GroupedStatement:
-        width = len(branches[0].columns)
-        if len(branches) == 1:
-            return cls(branches[0].grouped(), branches[0].plain(), width)
-        return cls(
-            union_all(*(branch.grouped() for branch in branches)),
-            union_all(*(branch.plain() for branch in branches)),
-            width,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _ScopeStatements:
-    base: _GroupedStatement
-    details: _GroupedStatement
-    skew: Any
 
 
 class DescriptorTemplates:
@@ -155,7 +64,7 @@ def read_templates(
     connection: Connection, scope: DescriptorScope, parameters: Mapping[str, Any]
 ) -> DescriptorTemplates:
     """The distinct descriptors of a scope: two statements, three when one of them is skewed."""
-    statements = _statements(scope)
+    statements = statements_of(scope)
     return _build_templates(connection, _read_grouped(connection, statements.base, parameters), statements, parameters)
 
 
@@ -166,31 +75,13 @@ def build_templates(
     parameters: Mapping[str, Any],
 ) -> DescriptorTemplates:
     """As `read_templates` where the caller read `DESCRIPTOR_COLUMNS` of the scope itself: (values, ids having them)."""
-    return _build_templates(connection, rows, _statements(scope), parameters)
-
-
-# The sixth says that there is no serde at all: an empty one has nulls only, too.
-DESCRIPTOR_COLUMNS: tuple[ColumnElement[Any], ...] = (
-    SDS.c.CD_ID,
-    SDS.c.INPUT_FORMAT,
-    SDS.c.OUTPUT_FORMAT,
-    SDS.c.IS_COMPRESSED,
-    SDS.c.IS_STOREDASSUBDIRECTORIES,
-    SDS.c.NUM_BUCKETS,
-    case((SDS.c.SERDE_ID.is_(None), literal_column("1")), else_=literal_column("0")),
-    SERDES.c.NAME,
-    SERDES.c.SLIB,
-    SERDES.c.DESCRIPTION,
-    SERDES.c.SERIALIZER_CLASS,
-    SERDES.c.DESERIALIZER_CLASS,
-    SERDES.c.SERDE_TYPE,
-)
+    return _build_templates(connection, rows, statements_of(scope), parameters)
 
 
 def _build_templates(
     connection: Connection,
     base: Iterable[tuple[tuple[Any, ...], list[int]]],
-    statements: _ScopeStatements,
+    statements: ScopeStatements,
     parameters: Mapping[str, Any],
 ) -> DescriptorTemplates:
     """Puts base rows and details together: descriptors with the same base row and the same details are one template."""
@@ -209,12 +100,12 @@ def _build_templates(
     skewed = False
     if signature_of:
         for values, ids in _read_grouped(connection, statements.details, {**parameters, "cd_ids": cd_ids}):
-            if values[0] == _COLUMN:
+            if values[0] == COLUMN:
                 field = FieldSchema(name=values[2], type=values[3], comment=values[4])
                 for cd_id in ids:
                     columns[cd_id].append((values[1], field))
                 continue
-            skewed = skewed or values[0] == _SKEWED_COLUMN
+            skewed = skewed or values[0] == SKEWED_COLUMN
             _extend_signatures(signature_of, signatures, known, ids, len(details))
             details.append(values)
         if skewed:
@@ -267,15 +158,15 @@ def _template(
     skewed_values: list[tuple[int, list[str]]] = []
     skewed_locations: dict[tuple[str, ...], str] = {}
     for kind, *values in details:
-        if kind == _SERDE_PARAMETER:
+        if kind == SERDE_PARAMETER:
             serde_parameters[values[1]] = values[2]
-        elif kind == _PARAMETER:
+        elif kind == PARAMETER:
             parameters[values[1]] = values[2]
-        elif kind == _BUCKET_COLUMN:
+        elif kind == BUCKET_COLUMN:
             buckets.append((values[0], values[1]))
-        elif kind == _SORT_COLUMN:
+        elif kind == SORT_COLUMN:
             sorts.append((values[0], Order(col=values[1], order=values[4])))
-        elif kind == _SKEWED_COLUMN:
+        elif kind == SKEWED_COLUMN:
             skewed_columns.append((values[0], values[1]))
         elif kind == "value":
             skewed_values.append((values[0], list(values[1])))
@@ -314,7 +205,7 @@ def _template(
 
 
 def _read_grouped(
-    connection: Connection, statement: _GroupedStatement, parameters: Mapping[str, Any]
+    connection: Connection, statement: GroupedStatement, parameters: Mapping[str, Any]
 ) -> list[tuple[tuple[Any, ...], list[int]]]:
     """Distinct rows with the ids that have them; read row by row when the server cut a list of ids short."""
     width = statement.width
@@ -354,148 +245,9 @@ def _read_skew(
     for (sd_id, kind, number, location), found in lists.items():
         values_in_order = tuple(value for _, value in sorted(found, key=_first))
         detail: tuple[Any, ...]
-        if kind == _SKEWED_VALUE:
+        if kind == SKEWED_VALUE:
             detail = ("value", number, values_in_order)
         else:
             detail = ("location", None, values_in_order, location)
         groups.setdefault(detail, []).append(sd_id)
     return groups.items()
-
-
-@lru_cache(maxsize=64)
-def _statements(scope: DescriptorScope) -> _ScopeStatements:
-    return _ScopeStatements(
-        _GroupedStatement.over([_base_branch(scope)]),
-        _GroupedStatement.over(_detail_branches(scope)),
-        _skew_statement(scope),
-    )
-
-
-def _base_branch(scope: DescriptorScope) -> _Branch:
-    return _Branch(
-        DESCRIPTOR_COLUMNS,
-        DESCRIPTOR_COLUMNS,
-        [column for column in DESCRIPTOR_COLUMNS if isinstance(column.type, String)],
-        scope.descriptor_id,
-        _with_descriptors(scope).outerjoin(SERDES, SERDES.c.SERDE_ID == SDS.c.SERDE_ID),
-        scope.condition,
-    )
-
-
-def _with_descriptors(scope: DescriptorScope) -> FromClause:
-    return scope.source if scope.source is SDS else scope.source.join(SDS, scope.descriptor_id == SDS.c.SD_ID)
-
-
-def _detail_branches(scope: DescriptorScope) -> list[_Branch]:
-    """Rows (kind, position, text, text, text, number) of all that hangs on a descriptor, and of its columns."""
-    sd_id = scope.descriptor_id
-
-    def hanging_on(child: FromClause, join: ColumnElement[bool]) -> FromClause:
-        return scope.source.join(child, join)
-
-    serde, parameter, bucket = SERDE_PARAMS.c, SD_PARAMS.c, BUCKETING_COLS.c
-    sort, skew, column = SORT_COLS.c, SKEWED_COL_NAMES.c, COLUMNS_V2.c
-    branches = [
-        (
-            _SERDE_PARAMETER,
-            (None, serde.PARAM_KEY, serde.PARAM_VALUE, None, None),
-            _with_descriptors(scope).join(SERDE_PARAMS, serde.SERDE_ID == SDS.c.SERDE_ID),
-        ),
-        (
-            _PARAMETER,
-            (None, parameter.PARAM_KEY, parameter.PARAM_VALUE, None, None),
-            hanging_on(SD_PARAMS, sd_id == parameter.SD_ID),
-        ),
-        (
-            _BUCKET_COLUMN,
-            (bucket.INTEGER_IDX, bucket.BUCKET_COL_NAME, None, None, None),
-            hanging_on(BUCKETING_COLS, sd_id == bucket.SD_ID),
-        ),
-        (
-            _SORT_COLUMN,
-            (sort.INTEGER_IDX, sort.COLUMN_NAME, None, None, sort.ORDER),
-            hanging_on(SORT_COLS, sd_id == sort.SD_ID),
-        ),
-        (
-            _SKEWED_COLUMN,
-            (skew.INTEGER_IDX, skew.SKEWED_COL_NAME, None, None, None),
-            hanging_on(SKEWED_COL_NAMES, sd_id == skew.SD_ID),
-        ),
-    ]
-    found = [_detail_branch(kind, values, sd_id, source, scope.condition) for kind, values, source in branches]
-    found.append(
-        _detail_branch(
-            _COLUMN,
-            (column.INTEGER_IDX, column.COLUMN_NAME, column.TYPE_NAME, column.COMMENT, None),
-            column.CD_ID,
-            COLUMNS_V2,
-            column.CD_ID.in_(bindparam("cd_ids", expanding=True)),
-        )
-    )
-    return found
-
-
-def _detail_branch(
-    kind: int,
-    values: Sequence[ColumnElement[Any] | None],
-    identity: ColumnElement[int],
-    source: FromClause,
-    condition: ColumnElement[bool],
-) -> _Branch:
-    """Absent values are typed nulls: the branches of one statement must agree in their types."""
-    present = [value for value in values if value is not None]
-    columns: list[ColumnElement[Any]] = [literal(kind, Integer, literal_execute=True)]
-    for value, type_ in zip(values, (BigInteger, Text, Text, Text, BigInteger), strict=True):
-        columns.append(cast(null(), type_) if value is None else value)
-    labels = ("KIND", "POSITION", "TEXT_1", "TEXT_2", "TEXT_3", "NUMBER")
-    return _Branch(
-        [column.label(label) for column, label in zip(columns, labels, strict=True)],
-        present,
-        [value for value in present if isinstance(value.type, String)],
-        identity,
-        source,
-        condition,
-    )
-
-
-def _skew_statement(scope: DescriptorScope) -> Any:
-    names = SKEWED_STRING_LIST_VALUES
-
-    def of(kind: int, child: Any, sd_id: Any, list_id: Any, number: Any, location: Any) -> Select[Any]:
-        return (
-            select(
-                scope.descriptor_id.label("ID"),
-                literal(kind, Integer, literal_execute=True).label("KIND"),
-                number.label("NUMBER"),
-                names.c.INTEGER_IDX.label("POSITION"),
-                names.c.STRING_LIST_VALUE.label("LIST_VALUE"),
-                location.label("LOCATION"),
-            )
-            .select_from(
-                scope.source.join(child, sd_id == scope.descriptor_id).outerjoin(
-                    names, list_id == names.c.STRING_LIST_ID
-                )
-            )
-            .where(scope.condition)
-        )
-
-    values = SKEWED_VALUES
-    locations = SKEWED_COL_VALUE_LOC_MAP
-    return union_all(
-        of(
-            _SKEWED_VALUE,
-            values,
-            values.c.SD_ID_OID,
-            values.c.STRING_LIST_ID_EID,
-            values.c.INTEGER_IDX,
-            cast(null(), Text),
-        ),
-        of(
-            _SKEWED_LOCATION,
-            locations,
-            locations.c.SD_ID,
-            locations.c.STRING_LIST_ID_KID,
-            locations.c.STRING_LIST_ID_KID,
-            locations.c.LOCATION,
-        ),
-    )

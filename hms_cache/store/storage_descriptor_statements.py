@@ -1,0 +1,274 @@
+"""Statements that read storage descriptors, built once per scope; the server groups equal rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    FromClause,
+    Integer,
+    Select,
+    String,
+    Text,
+    bindparam,
+    case,
+    cast,
+    func,
+    literal,
+    literal_column,
+    null,
+    select,
+    union_all,
+)
+
+from hms_cache.store.schema import (
+    BUCKETING_COLS,
+    COLUMNS_V2,
+    SD_PARAMS,
+    SDS,
+    SERDE_PARAMS,
+    SERDES,
+    SKEWED_COL_NAMES,
+    SKEWED_COL_VALUE_LOC_MAP,
+    SKEWED_STRING_LIST_VALUES,
+    SKEWED_VALUES,
+    SORT_COLS,
+)
+
+# Kinds of details, and of the lists of skewed values.
+SERDE_PARAMETER, PARAMETER, BUCKET_COLUMN, SORT_COLUMN, SKEWED_COLUMN, COLUMN = range(6)
+SKEWED_VALUE, SKEWED_LOCATION = range(2)
+
+
+# The sixth says that there is no serde at all: an empty one has nulls only, too.
+DESCRIPTOR_COLUMNS: tuple[ColumnElement[Any], ...] = (
+    SDS.c.CD_ID,
+    SDS.c.INPUT_FORMAT,
+    SDS.c.OUTPUT_FORMAT,
+    SDS.c.IS_COMPRESSED,
+    SDS.c.IS_STOREDASSUBDIRECTORIES,
+    SDS.c.NUM_BUCKETS,
+    case((SDS.c.SERDE_ID.is_(None), literal_column("1")), else_=literal_column("0")),
+    SERDES.c.NAME,
+    SERDES.c.SLIB,
+    SERDES.c.DESCRIPTION,
+    SERDES.c.SERIALIZER_CLASS,
+    SERDES.c.DESERIALIZER_CLASS,
+    SERDES.c.SERDE_TYPE,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class DescriptorScope:
+    """Which storage descriptors a statement is about: those that `source` names in `descriptor_id` where `condition`.
+
+    Build a scope once and keep it: the statements over it are built once per scope, values go in as parameters.
+    """
+
+    source: FromClause
+    descriptor_id: ColumnElement[int]
+    condition: ColumnElement[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """A SELECT of `columns` and an id, to be grouped by `keys`; `texts` are those of the keys that are texts."""
+
+    columns: Sequence[ColumnElement[Any]]
+    keys: Sequence[ColumnElement[Any]]
+    texts: Sequence[ColumnElement[Any]]
+    identity: ColumnElement[int]
+    source: FromClause
+    condition: ColumnElement[bool]
+
+    def plain(self) -> Select[Any]:
+        """Rows (columns…, id)."""
+        return select(*self.columns, self.identity.label("ID")).select_from(self.source).where(self.condition)
+
+    def grouped(self) -> Select[Any]:
+        """Distinct rows (columns…, ids with commas between them, sum of the ids)."""
+        return (
+            select(
+                *self.columns,
+                func.aggregate_strings(cast(self.identity, String), ",").label("IDS"),
+                func.sum(self.identity).label("SUM_OF_IDS"),
+            )
+            .select_from(self.source)
+            .where(self.condition)
+            .group_by(*self.keys, *(func.length(text) for text in self.texts))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedStatement:
+    """One statement over one or more branches, and its plain form for servers that cut the list of ids short."""
+
+    grouped: Any
+    plain: Any
+    width: int
+
+    @classmethod
+    def over(cls, branches: Sequence[_Branch]) -> GroupedStatement:
+        """The rows of all branches, which have the same columns."""
+        width = len(branches[0].columns)
+        if len(branches) == 1:
+            return cls(branches[0].grouped(), branches[0].plain(), width)
+        return cls(
+            union_all(*(branch.grouped() for branch in branches)),
+            union_all(*(branch.plain() for branch in branches)),
+            width,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeStatements:
+    """Those of one scope: descriptors and serdes; all that hangs on them; skewed values (only if there are any)."""
+
+    base: GroupedStatement
+    details: GroupedStatement
+    skew: Any
+
+
+@lru_cache(maxsize=64)
+def statements_of(scope: DescriptorScope) -> ScopeStatements:
+    """The statements over a scope; kept, as building them costs more than running them."""
+    return ScopeStatements(
+        GroupedStatement.over([_base_branch(scope)]),
+        GroupedStatement.over(_detail_branches(scope)),
+        _skew_statement(scope),
+    )
+
+
+def _base_branch(scope: DescriptorScope) -> _Branch:
+    return _Branch(
+        DESCRIPTOR_COLUMNS,
+        DESCRIPTOR_COLUMNS,
+        [column for column in DESCRIPTOR_COLUMNS if isinstance(column.type, String)],
+        scope.descriptor_id,
+        _with_descriptors(scope).outerjoin(SERDES, SERDES.c.SERDE_ID == SDS.c.SERDE_ID),
+        scope.condition,
+    )
+
+
+def _with_descriptors(scope: DescriptorScope) -> FromClause:
+    return scope.source if scope.source is SDS else scope.source.join(SDS, scope.descriptor_id == SDS.c.SD_ID)
+
+
+def _detail_branches(scope: DescriptorScope) -> list[_Branch]:
+    """Rows (kind, position, text, text, text, number) of all that hangs on a descriptor, and of its columns."""
+    sd_id = scope.descriptor_id
+
+    def hanging_on(child: FromClause, join: ColumnElement[bool]) -> FromClause:
+        return scope.source.join(child, join)
+
+    serde, parameter, bucket = SERDE_PARAMS.c, SD_PARAMS.c, BUCKETING_COLS.c
+    sort, skew, column = SORT_COLS.c, SKEWED_COL_NAMES.c, COLUMNS_V2.c
+    branches = [
+        (
+            SERDE_PARAMETER,
+            (None, serde.PARAM_KEY, serde.PARAM_VALUE, None, None),
+            _with_descriptors(scope).join(SERDE_PARAMS, serde.SERDE_ID == SDS.c.SERDE_ID),
+        ),
+        (
+            PARAMETER,
+            (None, parameter.PARAM_KEY, parameter.PARAM_VALUE, None, None),
+            hanging_on(SD_PARAMS, sd_id == parameter.SD_ID),
+        ),
+        (
+            BUCKET_COLUMN,
+            (bucket.INTEGER_IDX, bucket.BUCKET_COL_NAME, None, None, None),
+            hanging_on(BUCKETING_COLS, sd_id == bucket.SD_ID),
+        ),
+        (
+            SORT_COLUMN,
+            (sort.INTEGER_IDX, sort.COLUMN_NAME, None, None, sort.ORDER),
+            hanging_on(SORT_COLS, sd_id == sort.SD_ID),
+        ),
+        (
+            SKEWED_COLUMN,
+            (skew.INTEGER_IDX, skew.SKEWED_COL_NAME, None, None, None),
+            hanging_on(SKEWED_COL_NAMES, sd_id == skew.SD_ID),
+        ),
+    ]
+    found = [_detail_branch(kind, values, sd_id, source, scope.condition) for kind, values, source in branches]
+    found.append(
+        _detail_branch(
+            COLUMN,
+            (column.INTEGER_IDX, column.COLUMN_NAME, column.TYPE_NAME, column.COMMENT, None),
+            column.CD_ID,
+            COLUMNS_V2,
+            column.CD_ID.in_(bindparam("cd_ids", expanding=True)),
+        )
+    )
+    return found
+
+
+def _detail_branch(
+    kind: int,
+    values: Sequence[ColumnElement[Any] | None],
+    identity: ColumnElement[int],
+    source: FromClause,
+    condition: ColumnElement[bool],
+) -> _Branch:
+    """Absent values are typed nulls: the branches of one statement must agree in their types."""
+    present = [value for value in values if value is not None]
+    columns: list[ColumnElement[Any]] = [literal(kind, Integer, literal_execute=True)]
+    for value, type_ in zip(values, (BigInteger, Text, Text, Text, BigInteger), strict=True):
+        columns.append(cast(null(), type_) if value is None else value)
+    labels = ("KIND", "POSITION", "TEXT_1", "TEXT_2", "TEXT_3", "NUMBER")
+    return _Branch(
+        [column.label(label) for column, label in zip(columns, labels, strict=True)],
+        present,
+        [value for value in present if isinstance(value.type, String)],
+        identity,
+        source,
+        condition,
+    )
+
+
+def _skew_statement(scope: DescriptorScope) -> Any:
+    names = SKEWED_STRING_LIST_VALUES
+
+    def of(kind: int, child: Any, sd_id: Any, list_id: Any, number: Any, location: Any) -> Select[Any]:
+        return (
+            select(
+                scope.descriptor_id.label("ID"),
+                literal(kind, Integer, literal_execute=True).label("KIND"),
+                number.label("NUMBER"),
+                names.c.INTEGER_IDX.label("POSITION"),
+                names.c.STRING_LIST_VALUE.label("LIST_VALUE"),
+                location.label("LOCATION"),
+            )
+            .select_from(
+                scope.source.join(child, sd_id == scope.descriptor_id).outerjoin(
+                    names, list_id == names.c.STRING_LIST_ID
+                )
+            )
+            .where(scope.condition)
+        )
+
+    values = SKEWED_VALUES
+    locations = SKEWED_COL_VALUE_LOC_MAP
+    return union_all(
+        of(
+            SKEWED_VALUE,
+            values,
+            values.c.SD_ID_OID,
+            values.c.STRING_LIST_ID_EID,
+            values.c.INTEGER_IDX,
+            cast(null(), Text),
+        ),
+        of(
+            SKEWED_LOCATION,
+            locations,
+            locations.c.SD_ID,
+            locations.c.STRING_LIST_ID_KID,
+            locations.c.STRING_LIST_ID_KID,
+            locations.c.LOCATION,
+        ),
+    )
