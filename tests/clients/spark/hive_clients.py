@@ -1,0 +1,32 @@
+"""Jars of Hive's own metastore clients that Spark can be told to use instead of its built-in 2.3.10."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.protocol.releases import jar
+
+_SHARED = (
+    "org.apache.thrift:libfb303:0.9.3",
+    "org.apache.httpcomponents:httpclient:4.5.14",
+    "org.apache.httpcomponents:httpcore:4.4.16",
+    "javax.servlet:javax.servlet-api:3.1.0",
+    "org.apache.hadoop:hadoop-hdfs:3.3.6",
+    "commons-collections:commons-collections:3.2.2",
+)
+#: Version to jars. ``hive-exec`` brings Hive's other modules along; Hadoop's classes and the logging are Spark's.
+HIVE_CLIENTS = {
+    "4.1.0": ("org.apache.hive:hive-exec:4.1.0", *_SHARED),
+    "4.0.1": ("org.apache.hive:hive-exec:4.0.1", *_SHARED),
+    "3.1.3": ("org.apache.hive:hive-exec:3.1.3", *_SHARED),
+}
+
+
+def hive_client(version: str) -> dict[str, str]:
+    """Spark's settings for this client."""
+    jars: list[Path] = [jar(artifact) for artifact in HIVE_CLIENTS[version]]
+    return {
+        "spark.sql.hive.metastore.version": version,
+        "spark.sql.hive.metastore.jars": "path",
+        "spark.sql.hive.metastore.jars.path": ",".join(path.as_uri() for path in jars),
+    }
