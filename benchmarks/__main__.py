@@ -24,6 +24,7 @@ from benchmarks.measure import measure_reads
 from benchmarks.own_metastore import OwnMetastore
 from benchmarks.processes import resident_bytes
 from benchmarks.report import compare_table, own_table
+from benchmarks.transactions import measure_cycles, report_table, statements_per_call
 
 
 @click.group()
@@ -148,6 +149,42 @@ def _compare(  # type: ignore[no-untyped-def]
         f"Resident memory after the reads: ours {memory / 1e6:,.0f} MB, Java {java_memory / 1e6:,.0f} MB.\n"
     )
     return sections
+
+
+@main.command()
+@click.option("--hms", help="HOST:PORT of a metastore; without it ours is started on a MariaDB of its own")
+@click.option("--mysql", help="URL of that metastore's MariaDB server, for statements per call")
+@click.option("--clients", default="1,4,16", show_default=True)
+@click.option("--seconds", default=3.0, show_default=True)
+def transactions(hms: str | None, mysql: str | None, clients: str, seconds: float) -> None:
+    """Cycles of open, allocate a write id, commit per second, and statements per call."""
+    counts = [int(one) for one in clients.split(",")]
+    if hms is not None:
+        click.echo(_measure_transactions(hms, mysql, counts, seconds))
+        return
+    from tests.databases import start_server
+
+    with tempfile.TemporaryDirectory() as temporary:
+        server = start_server("mariadb", Path(temporary))
+        try:
+            url = server.create_database()
+            load_schema(fetch(), url)
+            # Statements of the poller would be counted as the calls'.
+            own = OwnMetastore(url, Path(temporary) / "own", EVENTS__POLL_INTERVAL_S="3600")
+            try:
+                click.echo(_measure_transactions(own.start(), url, counts, seconds))
+            finally:
+                own.stop()
+        finally:
+            server.stop()
+
+
+def _measure_transactions(hms: str, mysql: str | None, counts: list[int], seconds: float) -> str:
+    per_call: dict[str, float] = {}
+    if mysql:
+        counter = statement_counter(mysql)
+        per_call = statements_per_call(hms, lambda: statements(counter))
+    return report_table([measure_cycles(hms, count, seconds) for count in counts], per_call)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,150 @@
+"""Transactions per second: open, allocate a write id, commit, as many clients as asked for, each on its own table.
+
+Own tables, because writers of one table wait for each other by definition; what is measured is the metastore's way
+through the calls, and the locks that all transactions share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.client import connect
+from hms_cache.thrift_gen.hive_metastore import ttypes
+
+DATABASE = "bench_transactions"
+CALLS = ("open_txns", "allocate_table_write_ids", "commit_txn")
+
+
+def _cycle(client: Any, table: str, note: Callable[[str, float], None]) -> None:
+    began = time.perf_counter()
+    request = ttypes.OpenTxnRequest(num_txns=1, user="bench", hostname="bench", agentInfo="bench")
+    txn_id = client.open_txns(request).txn_ids[0]
+    opened = time.perf_counter()
+    client.allocate_table_write_ids(
+        ttypes.AllocateTableWriteIdsRequest(dbName=DATABASE, tableName=table, txnIds=[txn_id])
+    )
+    allocated = time.perf_counter()
+    client.commit_txn(ttypes.CommitTxnRequest(txnid=txn_id))
+    committed = time.perf_counter()
+    for call, seconds in zip(CALLS, (opened - began, allocated - opened, committed - allocated), strict=True):
+        note(call, seconds)
+
+
+def prepare(address: str, tables: int) -> None:
+    """Creates the database and transactional tables `t0`, `t1`, … where they are missing."""
+    client = connect(address)
+    if DATABASE not in client.get_all_databases():
+        client.create_database(ttypes.Database(name=DATABASE, description="bench", parameters={}))
+    known = set(client.get_all_tables(DATABASE))
+    for number in range(tables):
+        if f"t{number}" not in known:
+            client.create_table(_table(f"t{number}"))
+
+
+def _table(name: str) -> ttypes.Table:
+    return ttypes.Table(
+        tableName=name,
+        dbName=DATABASE,
+        owner="bench",
+        sd=ttypes.StorageDescriptor(
+            cols=[ttypes.FieldSchema("a", "int", None)],
+            inputFormat="org.apache.hadoop.mapred.TextInputFormat",
+            outputFormat="org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+            numBuckets=-1,
+            serdeInfo=ttypes.SerDeInfo(None, "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe", {}),
+            bucketCols=[],
+            sortCols=[],
+            parameters={},
+        ),
+        partitionKeys=[],
+        parameters={"transactional": "true", "transactional_properties": "insert_only"},
+        tableType="MANAGED_TABLE",
+    )
+
+
+def measure_cycles(address: str, clients: int, seconds: float) -> dict[str, float]:
+    """Cycles per second over all clients, and the 50th and 99th percentile of each call in milliseconds.
+
+    Raises what the first client that failed raised.
+    """
+    prepare(address, clients)
+    times: dict[str, list[float]] = {call: [] for call in CALLS}
+    failures: list[Exception] = []
+    start = threading.Barrier(clients + 1)
+    cycles = [0] * clients
+
+    def run(number: int) -> None:
+        try:
+            client = connect(address)
+            start.wait()
+            end = time.perf_counter() + seconds
+            while time.perf_counter() < end:
+                _cycle(client, f"t{number}", lambda call, took: times[call].append(took))
+                cycles[number] += 1
+        except Exception as error:
+            failures.append(error)
+            start.abort()
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    with contextlib.suppress(threading.BrokenBarrierError):
+        start.wait()
+    began = time.perf_counter()
+    for thread in threads:
+        thread.join()
+    took = time.perf_counter() - began
+    if failures:
+        raise failures[0]
+    figures = {"clients": float(clients), "cycles_per_second": sum(cycles) / took}
+    for call, samples in times.items():
+        samples.sort()
+        figures[f"{call}_p50_ms"] = 1000 * samples[len(samples) // 2]
+        figures[f"{call}_p99_ms"] = 1000 * samples[min(len(samples) - 1, len(samples) * 99 // 100)]
+    return figures
+
+
+def statements_per_call(address: str, counter: Callable[[], int], cycles: int = 20) -> dict[str, float]:
+    """SQL statements of each call with nobody else on the metastore; `counter` tells how many there were so far."""
+    prepare(address, 1)
+    client = connect(address)
+    txn_ids: list[int] = []
+
+    def open_one() -> None:
+        request = ttypes.OpenTxnRequest(num_txns=1, user="bench", hostname="bench", agentInfo="bench")
+        txn_ids.append(client.open_txns(request).txn_ids[0])
+
+    def allocate() -> None:
+        client.allocate_table_write_ids(
+            ttypes.AllocateTableWriteIdsRequest(dbName=DATABASE, tableName="t0", txnIds=[txn_ids[-1]])
+        )
+
+    def commit() -> None:
+        client.commit_txn(ttypes.CommitTxnRequest(txnid=txn_ids[-1]))
+
+    totals = dict.fromkeys(CALLS, 0)
+    own = counter()
+    own = counter() - own  # what asking costs
+    for _ in range(cycles):
+        for call, action in zip(CALLS, (open_one, allocate, commit), strict=True):
+            before = counter()
+            action()
+            totals[call] += counter() - before - own
+    return {call: total / cycles for call, total in totals.items()}
+
+
+def report_table(figures: list[dict[str, float]], statements: dict[str, float]) -> str:
+    """Markdown: a line per number of clients, a line of statements."""
+    head = ["clients", "cycles/s", *(f"{call} p50 / p99 ms" for call in CALLS)]
+    lines = ["| " + " | ".join(head) + " |", "|" + " ---: |" * len(head)]
+    for one in figures:
+        cells = [f"{one['clients']:.0f}", f"{one['cycles_per_second']:,.0f}"]
+        cells += [f"{one[f'{call}_p50_ms']:.1f} / {one[f'{call}_p99_ms']:.1f}" for call in CALLS]
+        lines.append("| " + " | ".join(cells) + " |")
+    if statements:
+        lines += ["", "SQL statements: " + ", ".join(f"{call} {count:.1f}" for call, count in statements.items())]
+    return "\n".join(lines)
