@@ -3,7 +3,8 @@ r"""What the pattern of LIKE matches.
 For a filter text, Hive 2.3, 3.1 and 4 on MySQL hand LIKE to DataNucleus, with a Java regular expression (`2024.*`), as
 Spark sends it; 4 first turns `%` into `.*` and `_` into `.`. Hive 4 on PostgreSQL puts the text into SQL instead
 (`LIKE '2024.*' ESCAPE '\'`), where dots are dots, and so answers Spark with nothing. `filter_pattern` is the former:
-`.*` and `%` are any text, `.` and `_` any character, a backslash takes the meaning of one of these (or of itself) away.
+`.*` and `%` are any text, `.` and `_` any character, a backslash takes the meaning of one of these (or of itself) away,
+and `(?i)` in front makes case irrelevant (so Hive 4.1's client asks for tables by name).
 All else that is special in regular expressions stands for itself, as in DataNucleus. Only here a backslash before an
 ordinary character is one too, because Spark does not escape the user's text: a client that keeps its filter, as Spark
 does, can get too much and never too little.
@@ -21,6 +22,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 
+_ANY_CASE = "(?i)"
+
+
 class _Wildcard(Enum):
     ONE = "_"
     MANY = "%"
@@ -28,7 +32,7 @@ class _Wildcard(Enum):
 
 @dataclass(frozen=True)
 class LikePattern:
-    """A compiled pattern; `prefix` is the literal text that every match begins with."""
+    """A compiled pattern; `prefix` is a literal text that every match begins with."""
 
     text: str
     prefix: str
@@ -58,13 +62,19 @@ def sql_pattern(text: str) -> LikePattern:
 
 
 def filter_pattern(text: str) -> LikePattern:
-    """A pattern of a filter text: `.*` and `%`, `.` and `_`, and backslashes before them."""
-    return _compile(text, _tokens(text, expression=True, sql=True))
+    """A pattern of a filter text: `.*` and `%`, `.` and `_`, backslashes before them, `(?i)` in front."""
+    return _compile_expression(text, sql=True)
 
 
 def expression_pattern(text: str) -> LikePattern:
     """A pattern of DataNucleus, as filters of tables always are: `.*` and `.` are wildcards, `%` and `_` are not."""
-    return _compile(text, _tokens(text, expression=True, sql=False))
+    return _compile_expression(text, sql=False)
+
+
+def _compile_expression(text: str, sql: bool) -> LikePattern:
+    pattern = text.removeprefix(_ANY_CASE)
+    tokens = _tokens(pattern, expression=True, sql=sql)
+    return _compile(text, tokens, re.IGNORECASE if pattern != text else re.NOFLAG)
 
 
 def _tokens(text: str, expression: bool, sql: bool) -> Iterator[str | _Wildcard]:
@@ -91,7 +101,7 @@ def _tokens(text: str, expression: bool, sql: bool) -> Iterator[str | _Wildcard]
             yield character
 
 
-def _compile(text: str, tokens: Iterator[str | _Wildcard]) -> LikePattern:
+def _compile(text: str, tokens: Iterator[str | _Wildcard], flags: re.RegexFlag = re.NOFLAG) -> LikePattern:
     segments: list[list[str | _Wildcard]] = [[]]
     for token in tokens:
         if token is _Wildcard.MANY:
@@ -100,11 +110,11 @@ def _compile(text: str, tokens: Iterator[str | _Wildcard]) -> LikePattern:
             segments[-1].append(token)
     prefix = ""
     for token in segments[0]:
-        if not isinstance(token, str):
+        if not isinstance(token, str) or flags:
             break
         prefix += token
-    return LikePattern(text, prefix, tuple((_segment(segment), len(segment)) for segment in segments))
+    return LikePattern(text, prefix, tuple((_segment(segment, flags), len(segment)) for segment in segments))
 
 
-def _segment(tokens: list[str | _Wildcard]) -> re.Pattern[str]:
-    return re.compile("".join(re.escape(t) if isinstance(t, str) else "." for t in tokens), re.DOTALL)
+def _segment(tokens: list[str | _Wildcard], flags: re.RegexFlag) -> re.Pattern[str]:
+    return re.compile("".join(re.escape(t) if isinstance(t, str) else "." for t in tokens), re.DOTALL | flags)

@@ -49,6 +49,16 @@ def test_the_three_languages_differ() -> None:
     assert filter_pattern("20.*").prefix == "20"
 
 
+def test_case_may_be_declared_irrelevant() -> None:
+    assert expression_pattern("(?i).*").matches("")
+    assert expression_pattern("(?i)Orders_.*").matches("oRDERS_1")
+    assert not expression_pattern("(?i)Orders_.*").matches("orders1")
+    assert filter_pattern("(?i)nL%").matches("NLX")
+    assert filter_pattern("(?i)nL%").prefix == ""
+    assert sql_pattern("(?i)%").matches("(?i)x")
+    assert not sql_pattern("(?i)%").matches("x")
+
+
 @settings(deadline=None)
 @given(st.text(alphabet="ab%_.*\\", max_size=8), st.text(alphabet="ab%_.*\\", max_size=8))
 def test_matching_equals_the_plain_matcher(pattern: str, text: str) -> None:

@@ -13,6 +13,7 @@ _SHARED = (
     "javax.servlet:javax.servlet-api:3.1.0",
     "org.apache.hadoop:hadoop-hdfs:3.3.6",
     "commons-collections:commons-collections:3.2.2",
+    "commons-io:commons-io:2.15.1",
 )
 #: Version to jars. ``hive-exec`` brings Hive's other modules along; Hadoop's classes and the logging are Spark's.
 HIVE_CLIENTS = {
