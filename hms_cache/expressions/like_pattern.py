@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-
 _ANY_CASE = "(?i)"
 
 
