@@ -354,9 +354,7 @@ def replace_lists(
     A fixed number of statements per 5,000 of those that differ, none for the others.
     """
     connection = transaction.connection
-    differing = [
-        (sd_id, after) for sd_id, before, after in changes if _list_values(before) != _list_values(after)
-    ]
+    differing = [(sd_id, after) for sd_id, before, after in changes if _list_values(before) != _list_values(after)]
     for start in range(0, len(differing), _MANY_IDS):
         some = differing[start : start + _MANY_IDS]
         ids = [sd_id for sd_id, _ in some]
