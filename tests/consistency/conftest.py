@@ -1,0 +1,16 @@
+"""Fixtures of the consistency tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from hms_cache.store.database import Database
+from hms_cache.store.schema.init import init_schema
+from tests.databases import closing
+
+
+@pytest.fixture
+def initialize(database_url: str) -> None:
+    """The new database gets the schema, and no row more than that."""
+    with closing(Database(database_url)) as database:
+        init_schema(database)

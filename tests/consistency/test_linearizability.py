@@ -1,0 +1,46 @@
+"""Two real servers on one database, writers on both and one beside them: no read but has its place in the log."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.consistency.runs import STALENESS_S, state_by_server, two_servers
+from tests.consistency.workload import Size
+
+KINDS = ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)]
+
+CI = Size(reads=4_000, writes=240)
+"""By setting and database: 24,000 reads and some 600 writes that are made (of those tried, a third is refused)."""
+
+SOAK = Size(reads=40_000, writes=1_800)
+
+
+@pytest.mark.parametrize("size", [pytest.param(CI, id="short"), pytest.param(SOAK, id="long", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("setting", STALENESS_S)
+@pytest.mark.parametrize("database_kind", KINDS, indirect=True)
+def test_every_read_has_its_place_in_the_log(
+    size: Size, setting: str, database_url: str, tmp_path: Path, initialize: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed = time.time_ns() % 100_000
+    with two_servers(tmp_path, database_url, setting, seed) as run:
+        began_s = time.monotonic()
+        run.workload.run(size)
+        took_s = time.monotonic() - began_s
+        found = run.violations()
+        history = run.workload.history
+        with capsys.disabled():
+            print(
+                f"\n{tmp_path.name}: max_staleness {setting} ms, seed {seed}: {len(history.reads)} reads,"
+                f" {sum(one.done for one in history.writes)} writes ({len(history.writes)} tried) in {took_s:.1f} s,"
+                f" {len(found)} violations"
+            )
+        assert not found, "\n".join(map(str, found[:5]))
+        assert len(history.reads) >= size.reads
+        assert sum(one.done for one in history.writes) >= size.writes // 3
+        if setting == "0":
+            # The replay of the log is what the oracle rests on: both servers must show the same catalog in the end.
+            for server in range(2):
+                assert state_by_server(run, server) == run.log()[-1].state
