@@ -121,6 +121,8 @@ class Loader:
                 kept = self._install(slots[item.wanted.key], fence, item) and kept
             if not kept:
                 self.discarded += 1
+            for key in slots:
+                self._renew_block(key)
             return kept
         finally:
             for slot in slots.values():
@@ -152,6 +154,26 @@ class Loader:
                 return False
             cache.recharge(entry, item.facet, item.merge(entry, item.value))
             return True
+
+    def _renew_block(self, key: Key) -> None:
+        """Makes a new block of a table's partitions where changes have outgrown the old one.
+
+        Under the cache's lock at its beginning and at its end only: changes meanwhile are taken over.
+        """
+        cache = self._cache
+        with cache.lock:
+            entry = cache.tables.get(key) if isinstance(key, TableName) else None
+            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+            if not isinstance(held, PartitionSet) or not held.is_outgrown:
+                return
+            rebuild = held.begin_rebuild()
+        try:
+            rebuild.run()
+        finally:
+            with cache.lock:
+                done = held.finish_rebuild(rebuild)
+                if done and entry is not None and entry.facets.get(Facet.PARTITIONS) is held:
+                    cache.recharge(entry, Facet.PARTITIONS, weight_of(held))
 
     # Reading, within the snapshot
 

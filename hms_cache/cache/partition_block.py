@@ -9,6 +9,7 @@ Answers are spliced: `pieces` gives the bytes of any rows as slices and shared p
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -308,13 +309,38 @@ class PartitionBlock:
         return decode_partition(self.encoded(row))
 
     def decode_all(self, rows: Rows) -> list[Partition]:
-        """The partitions of rows as structs."""
+        """The partitions of rows as structs. What equal descriptors have in common they share, as the store's do."""
         pieces = self.pieces(rows)
-        cut = -len(self._header)
-        return [
-            decode_partition(self._header + b"".join(pieces[at : at + PIECES])[:cut])
-            for at in range(0, len(pieces), PIECES)
-        ]
+        kinds = self.parts.kinds
+        kind_list = [0] * row_count(rows) if kinds is None else kinds[rows].tolist()
+        models: dict[int, Partition] = {}
+        decoded = []
+        for at, kind in zip(range(0, len(pieces), PIECES), kind_list, strict=True):
+            own = pieces[at : at + PIECES]
+            own[-1] = own[-1][: -len(self._header)]
+            model = models.get(kind)
+            if model is not None:
+                decoded.append(self._decode_like(model, self.parts.templates[kind], own))
+                continue
+            one = decode_partition(self._header + b"".join(own))
+            if not self.parts.templates[kind].is_whole:
+                models[kind] = one
+            decoded.append(one)
+        return decoded
+
+    def _decode_like(self, model: Partition, template: RecordTemplate, pieces: list[bytes]) -> Partition:
+        """A partition of a model's kind: only what is its own is decoded."""
+        own_fields = (self._header, pieces[0], template.prefix, pieces[6], template.suffix)
+        one = decode_partition(b"".join(own_fields))
+        one.dbName, one.tableName = model.dbName, model.tableName
+        one.createTime = int.from_bytes(pieces[2][:_CREATE_TIME_BYTES], "big", signed=True)
+        if self.parts.access_time is not None:
+            one.lastAccessTime = self.parts.access_time
+        else:
+            one.lastAccessTime = int.from_bytes(pieces[2][-4:], "big", signed=True)
+        one.sd = copy.copy(model.sd)
+        one.sd.location = (template.location_base + pieces[4]).decode()
+        return one
 
     def memory_bytes(self) -> int:
         """Bytes held."""

@@ -55,22 +55,35 @@ class SelectedPartitions:
         rows = slice(self.rows.start, self.rows.start + count) if isinstance(self.rows, slice) else self.rows[:count]
         return SelectedPartitions(self.block, rows, self.tail)
 
+    def indexes(self) -> npt.NDArray[np.int64]:
+        """`rows` as indexes."""
+        return indexes(self.rows)
+
+    def subset(self, positions: npt.NDArray[Any]) -> SelectedPartitions:
+        """Those at these positions, ascending."""
+        return SelectedPartitions(self.block, self.indexes()[positions], self.tail)
+
+    def tail_struct(self, row: int) -> Partition:
+        """A partition of the tail, by its row there."""
+        assert self.tail is not None
+        return decode_partition(self.tail.encoded[row])
+
     def structs(self) -> list[Partition]:
         """The partitions, each a struct of its own."""
         tail = self.tail
-        return self._spread(
+        return self.spread(
             self.block.decode_all, 1, lambda row: [decode_partition(tail.encoded[row])] if tail is not None else []
         )
 
     def names(self) -> list[str]:
         """Their names."""
         tail = self.tail
-        return self._spread(self.block.names, 1, lambda row: [tail.names[row]] if tail is not None else [])
+        return self.spread(self.block.names, 1, lambda row: [tail.names[row]] if tail is not None else [])
 
     def values(self) -> list[list[str]]:
         """Their values."""
         tail = self.tail
-        return self._spread(self._block_values, 1, lambda row: [tail.columns.row(row)] if tail is not None else [])
+        return self.spread(self._block_values, 1, lambda row: [tail.columns.row(row)] if tail is not None else [])
 
     def distinct_values(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
         """The distinct combinations of the values at these positions, in the order of their first partitions."""
@@ -103,9 +116,9 @@ class SelectedPartitions:
             columns.append([texts[position] for position in positions.tolist()])
         return [list(values) for values in zip(*columns, strict=True)]
 
-    def encoded_structs(self) -> EncodedList[Partition]:
+    def encoded_structs(self) -> EncodedPartitions:
         """The partitions as a list that knows its encoding."""
-        return EncodedList(len(self), self.structs, self._encode)
+        return EncodedPartitions(self, self._encode)
 
     def encoded_names(self) -> EncodedList[str]:
         """The names as a list that knows its encoding."""
@@ -137,7 +150,7 @@ class SelectedPartitions:
 
     def _pieces(self, rows: Rows) -> list[bytes]:
         tail, header = self.tail, self.block.header
-        return self._spread(
+        return self.spread(
             self.block.pieces,
             PIECES,
             lambda row: [tail.encoded[row][len(header) :], header] if tail is not None else [],
@@ -153,9 +166,9 @@ class SelectedPartitions:
             name = tail.names[row].encode()
             return [len(name).to_bytes(4, "big"), name]
 
-        return self._spread(self.block.encoded_name_pieces, 1, of_tail)
+        return self.spread(self.block.encoded_name_pieces, 1, of_tail)
 
-    def _spread(
+    def spread(
         self,
         of_block: Callable[[Rows], list[T]],
         width: int,
@@ -182,3 +195,12 @@ class SelectedPartitions:
             taken = before
         spread += elements[taken:]
         return spread
+
+
+class EncodedPartitions(EncodedList[Partition]):
+    """Selected partitions as a list."""
+
+    def __init__(self, selected: SelectedPartitions, encode: Callable[[], list[bytes]]) -> None:
+        super().__init__(len(selected), selected.structs, encode)
+        self.selected = selected
+        """What the list was made of; the list itself counts once it is no more `is_encoded`."""

@@ -6,6 +6,10 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
+from hms_cache.cache.partition_block_specs import kinds_below, without_descriptor, without_descriptors
+from hms_cache.cache.selected_partitions import EncodedPartitions, SelectedPartitions
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     Partition,
@@ -13,6 +17,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     PartitionSpec,
     PartitionSpecWithSharedSD,
     PartitionWithoutSD,
+    StorageDescriptor,
     Table,
 )
 
@@ -24,51 +29,85 @@ def group_partitions(table: Table, partitions: Iterable[Partition]) -> list[Part
     in the order of their first partition.
     """
     root = (table.sd.location if table.sd is not None else None) or ""
+    if isinstance(partitions, EncodedPartitions) and partitions.is_encoded:
+        return _group_encoded(table, root, partitions.selected)
     shared: dict[Any, PartitionSpec] = {}
     elsewhere: list[Partition] = []
     for partition in partitions:
         descriptor = partition.sd
-        location = descriptor.location if descriptor is not None else None
-        if descriptor is not None and (location is None or (root and location.startswith(root))):
+        if descriptor is not None and _is_below(root, descriptor):
             key = _descriptor_key(descriptor)
             specification = shared.get(key)
             if specification is None:
-                common = copy.copy(descriptor)
-                common.location = root or None
-                specification = shared[key] = PartitionSpec(
-                    catName=table.catName,
-                    dbName=table.dbName,
-                    tableName=table.tableName,
-                    rootPath=root or None,
-                    sharedSDPartitionSpec=PartitionSpecWithSharedSD(partitions=[], sd=common),
-                    isStatsCompliant=partition.isStatsCompliant,
-                    writeId=table.writeId,
-                )
-            specification.sharedSDPartitionSpec.partitions.append(
-                PartitionWithoutSD(
-                    values=partition.values,
-                    createTime=partition.createTime,
-                    lastAccessTime=partition.lastAccessTime,
-                    relativePath=location[len(root) :] if location is not None else None,
-                    parameters=partition.parameters,
-                    privileges=partition.privileges,
-                )
-            )
+                specification = shared[key] = _shared_specification(table, root, partition, [])
+            specification.sharedSDPartitionSpec.partitions.append(without_descriptor(partition, root))
         else:
             elsewhere.append(partition)
     specifications = list(shared.values())
     if elsewhere:
-        specifications.append(
-            PartitionSpec(
-                catName=table.catName,
-                dbName=table.dbName,
-                tableName=table.tableName,
-                rootPath=root or None,
-                partitionList=PartitionListComposingSpec(partitions=elsewhere),
-                writeId=table.writeId,
-            )
-        )
+        specifications.append(_listing_specification(table, root, elsewhere))
     return specifications
+
+
+def _group_encoded(table: Table, root: str, selected: SelectedPartitions) -> list[PartitionSpec]:
+    """The same for partitions that are encoded: one of each kind is looked at."""
+    kinds = kinds_below(selected, root)
+    numbers, firsts = np.unique(kinds, return_index=True)
+    grouped: dict[Any, list[int]] = {}
+    models: dict[Any, Partition] = {}
+    elsewhere: list[int] = []
+    for at in np.argsort(firsts).tolist():
+        model = selected.subset(firsts[at : at + 1]).structs()[0]
+        if model.sd is None or not _is_below(root, model.sd):
+            elsewhere.append(int(numbers[at]))
+            continue
+        key = _descriptor_key(model.sd)
+        models.setdefault(key, model)
+        grouped.setdefault(key, []).append(int(numbers[at]))
+    specifications = [
+        _shared_specification(table, root, models[key], without_descriptors(_of_kinds(selected, kinds, chosen), root))
+        for key, chosen in grouped.items()
+    ]
+    if elsewhere:
+        listed = _of_kinds(selected, kinds, elsewhere).encoded_structs()
+        specifications.append(_listing_specification(table, root, listed))
+    return specifications
+
+
+def _of_kinds(selected: SelectedPartitions, kinds: Any, chosen: list[int]) -> SelectedPartitions:
+    return selected.subset(np.flatnonzero(np.isin(kinds, chosen)))
+
+
+def _is_below(root: str, descriptor: StorageDescriptor) -> bool:
+    location = descriptor.location
+    return location is None or bool(root and location.startswith(root))
+
+
+def _shared_specification(
+    table: Table, root: str, first: Partition, partitions: list[PartitionWithoutSD]
+) -> PartitionSpec:
+    common = copy.copy(first.sd)
+    common.location = root or None
+    return PartitionSpec(
+        catName=table.catName,
+        dbName=table.dbName,
+        tableName=table.tableName,
+        rootPath=root or None,
+        sharedSDPartitionSpec=PartitionSpecWithSharedSD(partitions=partitions, sd=common),
+        isStatsCompliant=first.isStatsCompliant,
+        writeId=table.writeId,
+    )
+
+
+def _listing_specification(table: Table, root: str, partitions: list[Partition]) -> PartitionSpec:
+    return PartitionSpec(
+        catName=table.catName,
+        dbName=table.dbName,
+        tableName=table.tableName,
+        rootPath=root or None,
+        partitionList=PartitionListComposingSpec(partitions=partitions),
+        writeId=table.writeId,
+    )
 
 
 def _descriptor_key(descriptor: Any) -> Any:

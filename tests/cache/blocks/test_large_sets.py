@@ -1,0 +1,112 @@
+"""Tables with very many partitions stay usable, and cost little."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from hms_cache.cache.partition_selection import select_partitions
+from hms_cache.cache.partition_set import PartitionSet
+from hms_cache.store.contract.partitions import ByFilter, ByNames, ByPartialValues, PartitionSelection
+from hms_cache.wire import encode_struct
+from tests.cache.blocks.partitions import KEYS, ordinary, page, partition
+
+PAGE = 5_000
+
+
+def large_set(count: int) -> PartitionSet:
+    return PartitionSet.from_pages(KEYS, (page(first, PAGE) for first in range(0, count, PAGE)), complete=True)
+
+
+def use(held: PartitionSet, count: int, cpu_s: Callable[[str, float], None]) -> None:
+    """Selects little of much, changes little of much; tells the CPU time of each step."""
+    day = [*ordinary(24 * 100)][-24:]
+    names = [held.name_of(one.values) for one in day]
+    questions: dict[str, PartitionSelection] = {
+        "filter": ByFilter(f'dt = "{day[0].values[0]}" and hr >= 14'),
+        "by partial values": ByPartialValues((day[0].values[0], "")),
+        "by names": ByNames(tuple(names)),
+    }
+    for label, selection in questions.items():
+        started = time.process_time()
+        answer = b"".join(select_partitions(held, selection, -1).partitions.encoded_structs().binary_pieces())
+        cpu_s(label, time.process_time() - started)
+        chosen = sorted((one for one in day if label != "filter" or int(one.values[1]) >= 14), key=name_key)
+        assert answer.endswith(b"".join(map(encode_struct, chosen)))
+        assert int.from_bytes(answer[1:5], "big") == len(chosen)
+    started = time.process_time()
+    assert len(b"".join(held.all().encoded_names().binary_pieces())) > 20 * count
+    cpu_s("names", time.process_time() - started)
+    started = time.process_time()
+    changed = partition(day[3].values, number=77)
+    held.mark_missing([tuple(day[3].values), tuple(day[4].values)])
+    held.fill([*held.missing], [changed])
+    assert len(held) == count - 1
+    found = select_partitions(held, ByPartialValues((day[0].values[0], "")), -1).partitions
+    assert encode_struct(changed) in b"".join(found.encoded_structs().binary_pieces())
+    assert len(found) == 23
+    cpu_s("change and read", time.process_time() - started)
+    assert held.find(day[4].values) is None
+    rebuild = held.begin_rebuild()
+    rebuild.run()
+    assert held.finish_rebuild(rebuild)
+    assert len(held) == count - 1
+    assert held.find(day[3].values) == changed
+
+
+def name_key(one: object) -> str:
+    return "/".join(one.values)  # type: ignore[attr-defined]
+
+
+def test_a_table_of_100_000_partitions() -> None:
+    use(large_set(100_000), 100_000, lambda label, seconds: None)
+
+
+@pytest.mark.soak
+def test_a_table_of_a_million_partitions_answers_few_of_them_in_milliseconds() -> None:
+    spent: dict[str, float] = {}
+    use(large_set(1_000_000), 1_000_000, spent.__setitem__)
+    print({label: f"{seconds * 1000:.2f} ms" for label, seconds in spent.items()})
+    assert spent["filter"] < 0.01
+    assert spent["by partial values"] < 0.01
+    assert spent["by names"] < 0.01
+
+
+GROWTH = """
+import gc, json, sys
+from tests.cache.blocks.partitions import KEYS, page
+from hms_cache.cache.partition_set import PartitionSet
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+def made(first, count):
+    pages = (page(start, 5_000) for start in range(first, first + count, 5_000))
+    return PartitionSet.from_pages(KEYS, pages, complete=True)
+
+warm = made(0, 5_000)
+del warm
+gc.collect()
+before = resident()
+held = [made(number * 20_000, 20_000) for number in range(int(sys.argv[1]) // 20_000)]
+gc.collect()
+print(json.dumps([resident() - before, sum(one.memory_bytes() for one in held)]))
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("count", [100_000, 1_000_000])
+def test_the_process_grows_by_what_partitions_are_charged_with(count: int) -> None:
+    ran = subprocess.run([sys.executable, "-c", GROWTH, str(count)], capture_output=True, text=True, check=True)
+    growth, charged = json.loads(ran.stdout)
+    print(f"{growth / count:.0f} bytes of RSS per partition, charged with {charged / count:.0f}")
+    assert growth / count < 250
+    # The allocator keeps some megabytes of what loading needed, and had some to begin with.
+    assert abs(growth - charged) < 0.2 * charged + 6 * 2**20

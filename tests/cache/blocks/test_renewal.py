@@ -1,0 +1,104 @@
+"""Changes that outgrow a block end up in a new one, and the account says what the new one costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.partition_set import SMALLEST_TAIL, PartitionSet, Rebuild
+from hms_cache.cache.weights import weight_of
+from hms_cache.notifications.scope import TableName
+from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.cache.conftest import MakeServer
+from tests.cache.world import CATALOG, Server, encoded, partition, table
+
+KEYS = (("dt", "string"),)
+KEY = TableName(CATALOG, "d", "t")
+VALUES = [(f"{number:03d}",) for number in range(100)]
+
+
+def prepared(servers: MakeServer) -> tuple[Server, PartitionSet]:
+    """A server that holds all partitions of a table."""
+    server = servers()
+    server.store.create_database(ttypes.Database(name="d", catalogName=CATALOG, description="", parameters={}))
+    server.store.create_table(table("d", "t", KEYS))
+    server.store.add_partitions(CATALOG, "d", "t", [partition(table("d", "t"), one) for one in VALUES])
+    server.store.get_partitions(CATALOG, "d", "t", AllPartitions())
+    return server, held(server)
+
+
+def held(server: Server) -> PartitionSet:
+    found = server.cache.shared.tables[KEY].facets[Facet.PARTITIONS]
+    assert isinstance(found, PartitionSet)
+    return found
+
+
+def change(server: Server, count: int) -> None:
+    changed = [partition(table("d", "t"), one, changed="yes") for one in VALUES[:count]]
+    server.store.alter_partitions(CATALOG, "d", "t", changed)
+
+
+def compare(server: Server) -> None:
+    def ask(store: Any) -> Any:
+        return lambda: store.get_partitions(CATALOG, "d", "t", AllPartitions())
+
+    assert encoded(ask(server.store)) == encoded(ask(server.objects))
+
+
+def test_few_changes_stay_beside_the_block(servers: MakeServer) -> None:
+    server, partitions = prepared(servers)
+    block = partitions._block
+    change(server, 3)
+    compare(server)
+    assert held(server)._block is block
+
+
+def test_many_changes_are_taken_into_a_new_block(servers: MakeServer) -> None:
+    server, partitions = prepared(servers)
+    block = partitions._block
+    change(server, SMALLEST_TAIL + 1)
+    compare(server)
+    assert held(server) is partitions
+    assert partitions._block is not block
+    assert not partitions._changed
+    assert server.cache.shared.tables[KEY].weights[Facet.PARTITIONS] == weight_of(partitions)
+    compare(server)
+
+
+def test_what_changes_while_a_new_block_is_made_is_not_lost(servers: MakeServer, monkeypatch: Any) -> None:
+    server, partitions = prepared(servers)
+    run = Rebuild.run
+    late = VALUES[5]
+
+    def run_with_a_change(rebuild: Rebuild) -> None:
+        run(rebuild)
+        server.store.drop_partitions(CATALOG, "d", "t", ByNames((f"dt={late[0]}",)), delete_data=False)
+        assert server.poller.ensure_applied(server.objects.current_event_id(), 5.0)
+
+    monkeypatch.setattr(Rebuild, "run", run_with_a_change)
+    change(server, SMALLEST_TAIL + 1)
+    block = partitions._block
+    server.store.get_partition_count(CATALOG, "d", "t", AllPartitions())
+    monkeypatch.undo()
+    assert partitions._block is not block
+    assert partitions.find(late) is None
+    compare(server)
+    assert len(held(server)) == len(VALUES) - 1
+
+
+def test_a_block_that_cannot_be_made_changes_nothing(servers: MakeServer, monkeypatch: Any) -> None:
+    server, partitions = prepared(servers)
+    block = partitions._block
+
+    def fail(rebuild: Rebuild) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Rebuild, "run", fail)
+    change(server, SMALLEST_TAIL + 1)
+    compare(server)
+    assert partitions._block is block
+    monkeypatch.undo()
+    change(server, SMALLEST_TAIL + 2)
+    compare(server)
+    assert partitions._block is not block
