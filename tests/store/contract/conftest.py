@@ -27,6 +27,19 @@ from tests.store.contract.harness import StoreUnderTest
 from tests.store.contract.stores import STORES
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The cache is run over SQLite only: which database is below makes no difference to it."""
+
+    def is_wanted(item: pytest.Item) -> bool:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        return parameters.get("store_kind") != "cached" or parameters.get("database_kind") == "sqlite"
+
+    unwanted = [item for item in items if not is_wanted(item)]
+    if unwanted:
+        config.hook.pytest_deselected(items=unwanted)
+        items[:] = [item for item in items if is_wanted(item)]
+
+
 class ContractDatabases:
     """A database per kind, made at its first use."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.store.context import StoreContext
+from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.database import Database
 from hms_cache.store.schema import METADATA, NOTIFICATION_LOG
@@ -121,8 +123,8 @@ class StoreUnderTest:
         return self.get(name, fields.get("dbName", DATABASE))
 
     def get(self, name: str = "t", database: str = DATABASE) -> ttypes.Table:
-        """The table."""
-        return self.store.get_table(CATALOG, database, name)
+        """The table, as a copy to be changed: what a store answers is to be treated as frozen."""
+        return copy.deepcopy(self.store.get_table(CATALOG, database, name))
 
     def alter(self, name: str, new: ttypes.Table, **options: Any) -> None:
         """Alters a table of `DATABASE`."""
@@ -154,9 +156,7 @@ class StoreUnderTest:
 
     def partitions(self, name: str) -> list[ttypes.Partition]:
         """All partitions of a table, by name."""
-        from hms_cache.store.contract.partitions import AllPartitions
-
-        return self.store.get_partitions(CATALOG, DATABASE, name, AllPartitions()).partitions
+        return copy.deepcopy(self.store.get_partitions(CATALOG, DATABASE, name, AllPartitions()).partitions)
 
 
 def columns(*pairs: tuple[str, str]) -> list[ttypes.FieldSchema]:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+from hms_cache.cache import invariants
+from hms_cache.cache.assembly import CacheOptions, build_cache
+from hms_cache.notifications.event_applier import EventSink
+from hms_cache.notifications.poller import Poller, PollerOptions
 from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.notification_log import NotificationLog
 from hms_cache.store.object_store import ObjectStore
+from hms_cache.store.txn.committed_writes import read_committed_writes
 
 
 @contextmanager
@@ -16,4 +22,37 @@ def object_store(context: StoreContext) -> Iterator[RawStore]:
     yield ObjectStore(context)
 
 
-STORES: dict[str, Callable[[StoreContext], AbstractContextManager[RawStore]]] = {"object": object_store}
+@contextmanager
+def cached_store(context: StoreContext) -> Iterator[RawStore]:
+    """The cache over that, answering nothing older than the database (`max_staleness = 0`).
+
+    Its poller has no thread: reads bring the cache up to date themselves.
+    """
+    database = context.database
+    pollers: list[Poller] = []
+
+    def follow(sink: EventSink) -> Poller:
+        pollers.append(Poller(NotificationLog(database), sink, context.clock, PollerOptions()))
+        return pollers[-1]
+
+    cache = build_cache(
+        ObjectStore(context),
+        context.clock,
+        CacheOptions(),
+        follow,
+        resolve_commits=lambda txn_ids: read_committed_writes(database, txn_ids),
+    )
+    database.commit_listeners.append(cache.own_writes)
+    try:
+        pollers[0].start()
+        pollers[0].step()
+        yield cache.store
+        invariants.check(cache.shared)
+    finally:
+        database.commit_listeners.remove(cache.own_writes)
+
+
+STORES: dict[str, Callable[[StoreContext], AbstractContextManager[RawStore]]] = {
+    "object": object_store,
+    "cached": cached_store,
+}

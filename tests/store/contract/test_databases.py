@@ -167,6 +167,7 @@ def test_drop_of_a_missing_or_the_default_database(under_test: StoreUnderTest) -
     assert under_test.events() == []
 
 
+@pytest.mark.parametrize("store_kind", ["object"])
 def test_statement_counts(catalog: StoreUnderTest) -> None:
     with catalog.counting() as counted:
         catalog.store.get_database(CATALOG, "d")

@@ -458,6 +458,7 @@ class TestWriteIds:
         assert [tuple(row) for row in rows] == [("t", 10_000_001)]
 
 
+@pytest.mark.parametrize("store_kind", ["object"])
 def test_statement_counts(catalog: StoreUnderTest) -> None:
     counted = []
     for name, number in (("few", 1), ("many", 40)):

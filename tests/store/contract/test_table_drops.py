@@ -127,6 +127,7 @@ def insert_partitions(catalog: StoreUnderTest, number: int) -> None:
     run_write(catalog.database, write, ids={"MStorageDescriptor": number, "MPartition": number})
 
 
+@pytest.mark.parametrize("store_kind", ["object"])
 def test_many_partitions_go_in_one_transaction_and_few_statements(catalog: StoreUnderTest) -> None:
     empty = catalog.counts()
     catalog.create_table(keys=[("dt", "string")])
@@ -137,6 +138,7 @@ def test_many_partitions_go_in_one_transaction_and_few_statements(catalog: Store
     assert catalog.counts() == empty
 
 
+@pytest.mark.parametrize("store_kind", ["object"])
 def test_statement_counts(catalog: StoreUnderTest) -> None:
     catalog.create_table()
     with catalog.counting() as counted:

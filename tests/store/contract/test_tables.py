@@ -313,6 +313,7 @@ def test_statistics_are_judged_by_the_readers_list(catalog: StoreUnderTest) -> N
     assert get(CATALOG, "d", "plain", valid_write_ids="d.plain:1:1::").isStatsCompliant is None
 
 
+@pytest.mark.parametrize("store_kind", ["object"])
 def test_statement_counts(catalog: StoreUnderTest) -> None:
     catalog.create_table("a", keys=[("k", "int")])
     with catalog.counting() as counted:
