@@ -12,7 +12,7 @@ from hms_cache.cache.reading import Reading
 from hms_cache.cache.shared_cache import LARGEST_ANSWER_BYTES
 from hms_cache.server.audit import AuditLog
 from hms_cache.server.calls import Call, Handler, Kind
-from hms_cache.server.encoded_answers import encode_in_pieces
+from hms_cache.server.encoded_answers import MOST_KEPT_PIECES, encode_in_pieces, join_reply
 from hms_cache.server.faults import application_exception, declared_exception, unknown_method
 from hms_cache.server.hot_path import METHODS as HOT_METHODS
 from hms_cache.server.session import Session
@@ -22,7 +22,6 @@ from hms_cache.wire import (
     encode_exception,
     encode_payload,
     encode_reply_from_payload,
-    reply_header,
     reply_template,
 )
 
@@ -98,9 +97,8 @@ class Dispatcher:
         try:
             pieces = encode_in_pieces(message.encoding, method, result.success) if method.has_value else None
             if pieces is not None and outcome == "ok":
-                size = sum(map(len, pieces))
-                if not keeps or size > LARGEST_ANSWER_BYTES:
-                    return outcome, b"".join((reply_header(message, size), *pieces))
+                if not keeps or len(pieces) > MOST_KEPT_PIECES or sum(map(len, pieces)) > LARGEST_ANSWER_BYTES:
+                    return outcome, join_reply(message, pieces)
                 payload = b"".join(pieces)
             else:
                 payload = encode_payload(message.encoding, method, result)

@@ -24,10 +24,13 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     PartitionsResponse,
     PartitionsSpecByExprResult,
 )
-from hms_cache.wire import Encoding, MethodSpec
+from hms_cache.wire import Encoding, Message, MethodSpec, reply_header
 from hms_cache.wire.codec import ENCODING_FAULTS
 from hms_cache.wire.errors import UnencodableReply
 from hms_cache.wire.splicing import STOP, field_header, list_header
+
+MOST_KEPT_PIECES: Final = 20_000
+"""More are those of 2,500 partitions, an answer too large to be kept."""
 
 _CARRIERS: Final[dict[type, tuple[str, ...]]] = {
     GetPartitionNamesPsResponse: ("names",),
@@ -58,6 +61,13 @@ def encode_in_pieces(encoding: Encoding, method: MethodSpec, value: Any) -> list
         raise UnencodableReply(f"result of {method.name}: {error}") from error
     pieces.append(STOP)
     return pieces
+
+
+def join_reply(message: Message, pieces: list[bytes]) -> bytes:
+    """The whole reply for a result in pieces. Raises UnencodableReply (longer than a frame can be)."""
+    # Only a frame tells its length: adding up 80,000 pieces of 15 MB takes a millisecond, a tenth of joining them.
+    payload_bytes = sum(map(len, pieces)) if message.encoding.framed else 0
+    return b"".join((reply_header(message, payload_bytes), *pieces))
 
 
 def _holds_encoded(value: Any) -> bool:
