@@ -133,10 +133,11 @@ class HotPath:
 
     def _answered(self, position: int | None) -> None:
         served, self._asked = self._asked, []
+        sent_s = self._sent_s  # before the next question is sent: it proves what this answer cannot
         self._is_asking = False
         if self._waiting:
             self._ask()
-        is_current = position is not None and self._freshness.accept(CheckResult(position, self._sent_s))
+        is_current = position is not None and self._freshness.accept(CheckResult(position, sent_s))
         for connection, found, sequence in served:
             if is_current and found.current:
                 self._count(found)

@@ -346,3 +346,17 @@ def test_a_transaction_with_several_write_ids_raises_all_of_them() -> None:
     raised = tracker.apply(ev.TransactionCommitted(_header(3), 1), {}).raised[TableName(CATALOG, "d", "t")]
     tag = raised(ValidWriteIdList.parse("d.t:6:4:4,5,6:"))
     assert tag.to_text() == "d.t:6:5:5:"
+
+
+def test_a_transaction_that_reads_its_own_write_vouches_for_nobody_else(servers: MakeServer) -> None:
+    """Its list calls its own write id valid; the entry that its read loads has not got the write yet."""
+    here, elsewhere = servers(TRUST), servers()
+    table_id = make(elsewhere)
+    client = elsewhere.transactions
+    txn_id = client.open()
+    write_id = client.allocate([txn_id])[txn_id]
+    own = ValidWriteIdList.parse(list_of(elsewhere)).with_own(write_id).to_text()
+    assert read(here, own, table_id)[0].parameters["version"] == "old"
+    elsewhere.objects.alter_table(CATALOG, "d", "t", changed_table(elsewhere.objects, "d", "t", version="new"))
+    client.commit(txn_id)
+    assert read(here, list_of(elsewhere), table_id)[0].parameters["version"] == "new"

@@ -1,0 +1,219 @@
+"""Servers with one rule of coherence taken out, to show that the tests would notice.
+
+`python -c "from tests.consistency.mutants import main; main('…')" serve …` is the real server after one patch. Some
+patches also take longer where the rule guards against a race, so that the race is met within seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hms_cache.cache.freshness import Freshness
+from hms_cache.cache.loader import Loader
+from hms_cache.cache.position_check import CheckResult, PositionCheck
+from hms_cache.cache.reading import Reading
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.notifications import events as ev
+from hms_cache.notifications.events import scope_of_row
+from hms_cache.server.hot_path import HotPath
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
+
+Patch = Callable[[Any, str, object], None]
+"""Like `setattr`: what `pytest.MonkeyPatch.setattr` does too."""
+
+OLD_S = 0.03
+
+
+def overlapped_load_kept(patch: Patch) -> None:
+    """What an event changed between a load's snapshot and its installation is installed all the same."""
+    install, merge, bring_up_to = SharedCache.install, Loader._merge, Loader.bring_up_to
+
+    def install_all(self: SharedCache, load: Any, *arguments: Any, **options: Any) -> bool:
+        load.effects.clear()
+        return install(self, load, *arguments, **options)
+
+    def merge_all(self: Loader, slot: Any, *arguments: Any) -> bool:
+        slot.effects.clear()
+        return merge(self, slot, *arguments)
+
+    def slowly(self: Loader, fence: int) -> bool:
+        time.sleep(0.005)
+        return bring_up_to(self, fence)
+
+    patch(SharedCache, "install", install_all)
+    patch(Loader, "_merge", merge_all)
+    patch(Loader, "bring_up_to", slowly)
+
+
+def check_on_an_old_snapshot(patch: Patch) -> None:
+    """The position check sees the database as it was a moment ago."""
+    from hms_cache.app import positions
+    from hms_cache.store.object_store import ObjectStore
+
+    read_now = ObjectStore.current_event_id
+    sqlite_reader = positions._sqlite_reader
+
+    def aged(read: Callable[[], int]) -> Callable[[], int]:
+        seen = [(-1.0, 0)]
+
+        def read_old() -> int:
+            if time.monotonic() - seen[0][0] > OLD_S:
+                seen[0] = (time.monotonic(), read())
+            return seen[0][1]
+
+        return read_old
+
+    readers: dict[int, Callable[[], int]] = {}
+
+    def current_event_id(self: ObjectStore) -> int:
+        return readers.setdefault(id(self), aged(lambda: read_now(self)))()
+
+    patch(ObjectStore, "current_event_id", current_event_id)
+    patch(positions, "_sqlite_reader", lambda database: aged(sqlite_reader(database)))
+
+
+def header_only_rename(patch: Patch) -> None:
+    """A rename is taken for what the row's columns name: the new name."""
+    patch(ev.TableAltered, "scope", property(lambda self: scope_of_row(self.header)))
+
+
+def late_joiner_served(patch: Patch) -> None:
+    """Who arrives while a check is on its way is served by it."""
+
+    def lead(self: PositionCheck) -> None:
+        sent_s = self._clock.monotonic_s()
+        position = self._read_position()
+        time.sleep(0.01)
+        with self._lock:
+            served, self._waiters = self._waiters, []
+            self.checks += 1
+            for waiter in served:
+                waiter.result = CheckResult(position, sent_s)
+                waiter.woken.set()
+            self._busy = False
+
+    patch(PositionCheck, "_lead", lead)
+
+
+def reply_before_apply(patch: Patch) -> None:
+    """What the check found is applied some time later."""
+
+    def ensure(self: Freshness) -> bool:
+        self._check.check()
+        return self.may_serve()
+
+    patch(Freshness, "ensure", ensure)
+    patch(Freshness, "accept", lambda self, result: self.may_serve())
+
+
+def no_own_write_floor(patch: Patch) -> None:
+    """Own writes bind nobody."""
+    patch(Freshness, "raise_floor", lambda self, event_id: None)
+
+
+def store_answer_forgotten(patch: Patch) -> None:
+    """What the database showed on one read does not bind the next."""
+    patch(Freshness, "require_check", lambda self: None)
+
+
+def names_forgotten(patch: Patch) -> None:
+    """A load of a name that is not there takes the list of names for complete although an event came between."""
+    from hms_cache.cache import shared_cache
+
+    patch(shared_cache, "CHANGES_TABLE_NAMES", frozenset())
+
+
+def table_id_ignored(patch: Patch) -> None:
+    """A list is compared although it is of another table under the same name."""
+    test = Reading.version_test
+
+    def without_id(self: Reading, entry: Any, version: Any) -> Any:
+        return test(self, entry, type(version)(version.valid_write_ids, None))
+
+    patch(Reading, "version_test", without_id)
+
+
+def tag_taken_from_the_request(patch: Patch) -> None:
+    """A load is tagged with the list of the request that caused it."""
+    asked: list[str] = []
+    table_entry, tag = Reading.table_entry, Loader._tag
+
+    def remember(self: Reading, cache: Any, table: Any, version: Any) -> Any:
+        if version.valid_write_ids is not None:
+            asked[:] = [version.valid_write_ids]
+        return table_entry(self, cache, table, version)
+
+    def of_request(self: Loader, key: Any, table: Any) -> ValidWriteIdList | None:
+        return ValidWriteIdList.parse(asked[0]) if asked else tag(self, key, table)
+
+    patch(Reading, "table_entry", remember)
+    patch(Loader, "_tag", of_request)
+
+
+def age_counted_from_receipt(patch: Patch) -> None:
+    """A proof counts from when its answer came."""
+    found_current = Freshness.found_current
+
+    def from_now(self: Freshness, _sent_s: float, generation: int) -> None:
+        found_current(self, self._clock.monotonic_s(), generation)
+
+    patch(Freshness, "found_current", from_now)
+
+
+def age_of_any_check(patch: Patch) -> None:
+    """A check that found memory behind counts as a proof."""
+    ensure = Freshness.ensure
+
+    def prove_first(self: Freshness) -> bool:
+        self.found_current(self._clock.monotonic_s(), self._cache.generation)
+        return ensure(self)
+
+    patch(Freshness, "ensure", prove_first)
+
+
+def late_joiner_on_the_loop(patch: Patch) -> None:
+    """The event loop's check serves who came after it was sent."""
+    answered = HotPath._answered
+
+    def with_late_ones(self: HotPath, position: int | None) -> None:
+        self._asked, self._waiting = self._asked + self._waiting, []
+        answered(self, position)
+
+    patch(HotPath, "_answered", with_late_ones)
+
+
+MUTANTS = {
+    one.__name__: one
+    for one in (
+        overlapped_load_kept,
+        check_on_an_old_snapshot,
+        header_only_rename,
+        late_joiner_served,
+        reply_before_apply,
+        no_own_write_floor,
+        store_answer_forgotten,
+        names_forgotten,
+        table_id_ignored,
+        tag_taken_from_the_request,
+        age_counted_from_receipt,
+        age_of_any_check,
+        late_joiner_on_the_loop,
+    )
+}
+
+
+def program(name: str) -> str:
+    """What a process runs that is the server with this mutation."""
+    root = str(Path(__file__).parents[2])
+    return f"import sys; sys.path.insert(0, {root!r}); from tests.consistency.mutants import main; main({name!r})"
+
+
+def main(name: str) -> None:
+    """The command line, mutated."""
+    from hms_cache.cli.main import main as command_line
+
+    MUTANTS[name](setattr)
+    command_line()

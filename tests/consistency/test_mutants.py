@@ -1,0 +1,133 @@
+"""Each rule of coherence taken out once: the tests notice, the random workload within seconds."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hms_cache.cache.assembly import CacheOptions
+from hms_cache.cache.invariants import InvariantViolation
+from hms_cache.clock import Clock, SystemClock
+from hms_cache.store.database import Database
+from tests.cache import test_freshness_cells, test_hot_path, test_loads, test_position_check, test_write_ids
+from tests.cache.world import Server
+from tests.consistency import mutants
+from tests.consistency.runs import two_servers
+from tests.consistency.workload import Size
+from tests.servers import ServerProcess
+
+LIMIT_S = 30.0
+SLICE = Size(reads=600, writes=120)
+
+FOUND_BY_CHANCE = [
+    # (mutant, max_staleness in ms)
+    (mutants.overlapped_load_kept, "0"),
+    (mutants.check_on_an_old_snapshot, "0"),
+    (mutants.header_only_rename, "0"),
+    (mutants.late_joiner_served, "0"),
+    (mutants.reply_before_apply, "0"),
+    (mutants.no_own_write_floor, "inf"),
+    (mutants.store_answer_forgotten, "inf"),
+    (mutants.names_forgotten, "0"),
+]
+
+
+@pytest.mark.parametrize(("mutant", "setting"), FOUND_BY_CHANCE, ids=[mutant.__name__ for mutant, _ in FOUND_BY_CHANCE])
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_the_workload_finds(
+    mutant: Callable[..., None], setting: str, database_url: str, initialize: None, tmp_path: Path
+) -> None:
+    class Mutated(ServerProcess):
+        program = mutants.program(mutant.__name__)
+
+    with two_servers(tmp_path, database_url, setting, time.time_ns() % 100_000, kind=Mutated) as run:
+        deadline_s = time.monotonic() + LIMIT_S
+        found = []
+        while not found and time.monotonic() < deadline_s:
+            run.workload.run(SLICE)
+            found = run.violations()
+        assert found, f"{mutant.__name__} was not noticed in {len(run.workload.history.reads)} reads"
+        assert {one.promise for one in found} <= {"P1", "P3", "P4", "P6"}
+
+
+@pytest.fixture
+def mutated_servers(sqlite_database: Database, tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """As `servers` of the cache tests; what a mutant leaves behind need not make sense."""
+    url = sqlite_database.url.render_as_string(hide_password=False)
+    with contextlib.ExitStack() as stack:
+
+        def make(options: CacheOptions | None = None, clock: Clock | None = None) -> Server:
+            server = Server(url, tmp_path / "warehouse", options or CacheOptions(), clock or SystemClock())
+
+            def close() -> None:
+                with contextlib.suppress(InvariantViolation):
+                    server.close()
+
+            stack.callback(close)
+            return server
+
+        yield make
+
+
+def _pair(make: Callable[..., Server]) -> tuple[Server, Server]:
+    return test_loads.pair.__wrapped__(make)  # type: ignore[attr-defined,no-any-return]
+
+
+FOUND_BY_DESIGN: list[tuple[Callable[..., None], Callable[[Callable[..., Server]], None]]] = [
+    # What a random run would not meet: lists, clocks, one interleaving.
+    (
+        mutants.overlapped_load_kept,
+        lambda make: test_loads.test_an_event_between_fence_and_position_discards_the_load(_pair(make)),
+    ),
+    (
+        mutants.overlapped_load_kept,
+        lambda make: test_loads.test_a_partition_that_changed_during_a_load_is_missing_from_it(_pair(make)),
+    ),
+    (
+        mutants.late_joiner_served,
+        lambda _: test_position_check.test_one_who_arrives_while_a_check_is_on_its_way_joins_the_next_one(),
+    ),
+    (
+        mutants.late_joiner_on_the_loop,
+        test_hot_path.test_all_who_wait_share_a_question_and_who_comes_later_joins_the_next,
+    ),
+    (mutants.table_id_ignored, test_write_ids.test_another_table_under_the_same_name_is_not_taken_for_it),
+    (
+        mutants.tag_taken_from_the_request,
+        test_write_ids.test_a_transaction_that_reads_its_own_write_vouches_for_nobody_else,
+    ),
+    (
+        mutants.age_counted_from_receipt,
+        lambda _: test_freshness_cells.test_an_age_counts_from_the_sending_of_the_question_that_proved_it(),
+    ),
+    (
+        mutants.age_of_any_check,
+        lambda _: test_freshness_cells.test_a_check_that_finds_memory_behind_proves_nothing_until_it_is_caught_up(),
+    ),
+    (
+        mutants.no_own_write_floor,
+        lambda make: test_loads.test_an_own_write_is_seen_whatever_a_load_installs_after_it(float("inf"), make),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("mutant", "scenario"),
+    FOUND_BY_DESIGN,
+    ids=[f"{number}-{mutant.__name__}" for number, (mutant, _) in enumerate(FOUND_BY_DESIGN)],
+)
+def test_a_scenario_finds(
+    mutant: Callable[..., None],
+    scenario: Callable[[Callable[..., Server]], None],
+    mutated_servers: Callable[..., Server],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The scenario passes in its own test; with the mutation it fails."""
+    mutant(monkeypatch.setattr)
+    monkeypatch.setattr(test_position_check, "LIMIT_S", 1)
+    with pytest.raises(AssertionError):
+        scenario(mutated_servers)
