@@ -176,7 +176,8 @@ def start_mariadb() -> DatabaseServer:
         raise ServerMissing("install mariadb-server, or set HMS_CACHE_TEST_MARIADB_URL")
     directory, user = _server_directory("mysql")
     data, port = directory / "data", _free_port()
-    shared = ["--no-defaults", *(["--user=mysql"] if user else []), f"--datadir={data}"]
+    # A server that starts deletes all temporary tables from its folder for them: in a shared one those of others, too.
+    shared = ["--no-defaults", *(["--user=mysql"] if user else []), f"--datadir={data}", f"--tmpdir={directory}"]
     subprocess.run(
         [install, *shared, "--auth-root-authentication-method=normal", *_MARIADB_INSTALL_OPTIONS],
         check=True,
