@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, String, cast, delete, exists, func, literal, select, update
 
 from hms_cache.store.column_types import are_columns_included, are_same_columns, is_column_prefix
-from hms_cache.store.constraints import move_constraints_to_columns
+from hms_cache.store.constraint_rows import move_constraints_to_columns
 from hms_cache.store.names import LIKE_ESCAPE
 from hms_cache.store.parameters import COLUMN_STATS_ACCURATE, remove_columns_from_accuracy
 from hms_cache.store.schema import PART_COL_STATS, PARTITION_PARAMS, PARTITIONS, SDS, TAB_COL_STATS

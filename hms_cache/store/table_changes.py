@@ -16,7 +16,7 @@ from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.store.database import features_of
 from hms_cache.store.database_rows import DatabaseRow, read_database
 from hms_cache.store.errors import RetryableConflict
-from hms_cache.store.names import DEFAULT_CATALOG, normalize_identifier, table_directory_name
+from hms_cache.store.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.store.parameters import (
     CASCADE,
     DO_NOT_POPULATE_QUICK_STATS,
@@ -31,7 +31,6 @@ from hms_cache.store.parameters import (
 from hms_cache.store.schema import (
     MV_CREATION_METADATA,
     MV_TABLES_USED,
-    NEXT_WRITE_ID,
     PARTITION_KEYS,
     TABLE_PARAMS,
     TBLS,
@@ -54,13 +53,12 @@ from hms_cache.store.table_creation import (
     table_id_of,
     table_values,
 )
-from hms_cache.store.table_kinds import is_external, is_parameter_true, is_transactional, is_view, stored_type
+from hms_cache.store.table_kinds import is_transactional, is_view, stored_type
 from hms_cache.store.table_locks import lock_table
+from hms_cache.store.table_moves import begin_write_ids, move_directory, rename_elsewhere
 from hms_cache.store.table_rows import TableRow
-from hms_cache.store.table_transactional import FIRST_WRITE_ID_AFTER_CONVERSION, check_altered_table
+from hms_cache.store.table_transactional import check_altered_table
 from hms_cache.store.transactions import WriteTransaction, run_write
-from hms_cache.store.txn.name_changes import ObjectName, rename_in_transaction_tables
-from hms_cache.store.txn.write_ids import seed_write_id
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
@@ -70,13 +68,11 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     InvalidOperationException,
     MetaException,
     PrincipalType,
-    SeedTableWriteIdsRequest,
     Table,
 )
 
 _EXPECTED_KEY = "expected_parameter_key"
 _EXPECTED_VALUE = "expected_parameter_value"
-_TRANSLATED_TO_EXTERNAL = "TRANSLATED_TO_EXTERNAL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +206,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     new.id = old.id
     new.isStatsCompliant = None
     new.creationMetadata = old.creationMetadata
-    moved = _move(context, transaction, row, new, databases) if is_renamed else None
+    moved = move_directory(context, transaction, row, new, databases) if is_renamed else None
     if moved is None and not is_renamed:
         _update_basic_statistics(context, new, change.environment_context)
     _judge_statistics(connection, old, new, change)
@@ -220,9 +216,9 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     _write_row(transaction, row, new, databases[1].database_id, cd_id)
     drop_unused_columns(connection, row, cd_id)
     if is_renamed:
-        _rename_elsewhere(connection, change, old, new)
+        rename_elsewhere(connection, old, new)
     if becomes_acid and change.catalog == DEFAULT_CATALOG:
-        _begin_write_ids(connection, new)
+        begin_write_ids(connection, new)
     event_write_id = change.write_id if change.write_id is not None else -1
     transaction.append_event(context.messages.build_alter_table(old, new, write_id=event_write_id))
 
@@ -279,62 +275,6 @@ def _check_expected_parameter(connection: Connection, row: TableRow, new: Table,
             f"'{'null' if actual is None else actual}'. The expected was value was "
             f"'{'null' if expected.value is None else expected.value}'"
         )
-
-
-def _move(
-    context: StoreContext,
-    transaction: WriteTransaction,
-    row: TableRow,
-    new: Table,
-    databases: tuple[DatabaseRow, DatabaseRow],
-) -> tuple[Location, Location] | None:
-    """Moves the directory of a renamed table that lies where its old name put it; (from, to), None without a move.
-
-    Not moved: views, external tables, tables at a place of their own, those for which the client names a new place.
-    """
-    old = row.table
-    warehouse = context.warehouse
-    if is_view(old) or old.sd is None or not old.sd.location or not warehouse.manages_files:
-        return None
-    is_translated = all(
-        is_parameter_true(table, "EXTERNAL") and is_parameter_true(table, _TRANSLATED_TO_EXTERNAL)
-        for table in (old, new)
-    )
-    if is_external(old) and not is_translated:
-        return None
-    if str((new.parameters or {}).get("table_type", "")).upper() == "ICEBERG":
-        return None
-    source = warehouse.location(old.sd.location)
-    is_place_kept = not new.sd.location or warehouse.location(new.sd.location) == source
-    if not is_place_kept:
-        return None
-    old_root = _root(context, databases[0], is_external=is_translated)
-    if source != old_root.child(table_directory_name(old.tableName)):
-        new.sd.location = old.sd.location
-        return None
-    path = _root(context, databases[1], is_external=is_translated).child(table_directory_name(new.tableName)).path
-    # The new place is on the file system of the old one, whatever the database's location says.
-    destination = Location(source.scheme, source.authority, path)
-    if warehouse.exists(destination):
-        name = f"{new.catName}.{new.dbName}.{new.tableName}"
-        raise InvalidOperationException(f"New location for this table {name} already exists : {destination}")
-    new.sd.location = str(destination)
-    if warehouse.exists(source):
-        try:
-            warehouse.changes(transaction).rename_directory(source, destination)
-        except MetaException as error:
-            raise InvalidOperationException(
-                f"Alter Table operation for {old.dbName}.{old.tableName} failed to move data due to: "
-                f"'{error.message}' See hive log file for details."
-            ) from error
-    return source, destination
-
-
-def _root(context: StoreContext, database: DatabaseRow, *, is_external: bool) -> Location:
-    warehouse = context.warehouse
-    if is_external:
-        return warehouse.external_database_location(database.database)
-    return warehouse.managed_database_location(database.database)
 
 
 def _update_basic_statistics(context: StoreContext, new: Table, environment_context: EnvironmentContext | None) -> None:
@@ -421,34 +361,3 @@ def _write_row(transaction: WriteTransaction, row: TableRow, new: Table, databas
 
 def _keys(table: Table) -> list[tuple[str, str, str | None]]:
     return [(key.name, key.type, key.comment) for key in table.partitionKeys or ()]
-
-
-def _begin_write_ids(connection: Connection, new: Table) -> None:
-    """A converted table's files count as written before all of its write ids."""
-    ids = NEXT_WRITE_ID.c
-    found = connection.execute(
-        select(ids.NWI_NEXT).where(ids.NWI_DATABASE == new.dbName, ids.NWI_TABLE == new.tableName)
-    ).first()
-    if found is None:
-        seed_write_id(connection, SeedTableWriteIdsRequest(new.dbName, new.tableName, FIRST_WRITE_ID_AFTER_CONVERSION))
-
-
-def _rename_elsewhere(connection: Connection, change: TableChange, old: Table, new: Table) -> None:
-    """Tables that know this one by its name."""
-    metadata = MV_CREATION_METADATA.c
-    if old.creationMetadata is not None:
-        connection.execute(
-            update(MV_CREATION_METADATA)
-            .where(metadata.CAT_NAME == old.catName, metadata.DB_NAME == old.dbName, metadata.TBL_NAME == old.tableName)
-            .values(DB_NAME=new.dbName, TBL_NAME=new.tableName)
-        )
-        new.creationMetadata = copy.deepcopy(old.creationMetadata)
-        new.creationMetadata.dbName, new.creationMetadata.tblName = new.dbName, new.tableName
-    if is_transactional(old) or is_transactional(new):
-        rename_in_transaction_tables(
-            connection,
-            ObjectName(change.database, change.name),
-            ObjectName(new.dbName, new.tableName),
-            catalog=change.catalog,
-            has_min_history_write_id=features_of(connection).has_min_history_write_id,
-        )

@@ -8,32 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Label, Row, Select, String, bindparam, cast, literal_column, null, select, union_all
+from sqlalchemy import Connection, Row
 
 from hms_cache.store.database import features_of
-from hms_cache.store.schema import (
-    BUCKETING_COLS,
-    COLUMNS_V2,
-    DBS,
-    MV_CREATION_METADATA,
-    MV_TABLES_USED,
-    PARTITION_KEYS,
-    SD_PARAMS,
-    SDS,
-    SERDE_PARAMS,
-    SERDES,
-    SKEWED_COL_NAMES,
-    SKEWED_COL_VALUE_LOC_MAP,
-    SKEWED_STRING_LIST_VALUES,
-    SKEWED_VALUES,
-    SORT_COLS,
-    TABLE_PARAMS,
-    TBLS,
+from hms_cache.store.table_statements import (
+    BUCKET,
+    COLUMN,
+    DETAILS,
+    PARAMETER,
+    PARTITION_KEY,
+    SERDE_PARAMETER,
+    SKEW,
+    SKEWED,
+    SORT,
+    TABLE_PARAMETER,
+    creation_metadata_statement,
+    main_statements,
 )
-from hms_cache.store.schema.features import SchemaFeatures
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
     FieldSchema,
@@ -50,8 +43,6 @@ MANAGED_TABLE = "MANAGED_TABLE"
 EXTERNAL_TABLE = "EXTERNAL_TABLE"
 VIRTUAL_VIEW = "VIRTUAL_VIEW"
 MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
-
-_COLUMN, _PARTITION_KEY, _TABLE_PARAMETER, _PARAMETER, _SERDE_PARAMETER, _BUCKET, _SORT, _SKEWED = range(8)
 
 MANY_NAMES = 5_000
 """Names or ids in one IN list: below SQLite's 32,766 variables even when a statement uses the list several times."""
@@ -90,197 +81,9 @@ class _Details:
     skewed_locations: dict[int, dict[tuple[str, ...], str]] = field(default_factory=dict)
 
 
-_MAIN_COLUMNS: tuple[Any, ...] = (
-    TBLS.c.TBL_ID,
-    TBLS.c.DB_ID,
-    TBLS.c.SD_ID,
-    SDS.c.CD_ID,
-    SDS.c.SERDE_ID,
-    DBS.c.NAME.label("DATABASE_NAME"),
-    DBS.c.CTLG_NAME,
-    TBLS.c.TBL_NAME,
-    TBLS.c.OWNER,
-    TBLS.c.OWNER_TYPE,
-    TBLS.c.CREATE_TIME,
-    TBLS.c.LAST_ACCESS_TIME,
-    TBLS.c.RETENTION,
-    TBLS.c.TBL_TYPE,
-    TBLS.c.VIEW_ORIGINAL_TEXT,
-    TBLS.c.VIEW_EXPANDED_TEXT,
-    TBLS.c.IS_REWRITE_ENABLED,
-    TBLS.c.WRITE_ID,
-    SDS.c.LOCATION,
-    SDS.c.INPUT_FORMAT,
-    SDS.c.OUTPUT_FORMAT,
-    SDS.c.IS_COMPRESSED,
-    SDS.c.NUM_BUCKETS,
-    SDS.c.IS_STOREDASSUBDIRECTORIES,
-    SERDES.c.NAME.label("SERDE_NAME"),
-    SERDES.c.SLIB,
-    SERDES.c.DESCRIPTION,
-    SERDES.c.SERIALIZER_CLASS,
-    SERDES.c.DESERIALIZER_CLASS,
-    SERDES.c.SERDE_TYPE,
-)
-_MAIN_FROM = (
-    TBLS.join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
-    .outerjoin(SDS, SDS.c.SD_ID == TBLS.c.SD_ID)
-    .outerjoin(SERDES, SERDES.c.SERDE_ID == SDS.c.SERDE_ID)
-)
-_IN_DATABASE = (DBS.c.NAME == bindparam("database")) & (DBS.c.CTLG_NAME == bindparam("catalog"))
-
-
-@dataclass(frozen=True, slots=True)
-class _MainStatements:
-    """The first statement, by what is asked for."""
-
-    by_name: Select[Any]
-    by_names: Select[Any]
-    by_ids: Select[Any]
-
-
-@lru_cache(maxsize=8)
-def _main(missing_columns: frozenset[tuple[str, str]]) -> _MainStatements:
-    """For a schema that lacks these columns (3.1 has no TBLS.WRITE_ID)."""
-    features = SchemaFeatures(None, missing_columns=missing_columns)
-    columns = (column if isinstance(column, Label) else features.column(column) for column in _MAIN_COLUMNS)
-    main = select(*columns).select_from(_MAIN_FROM)
-    return _MainStatements(
-        main.where(_IN_DATABASE, TBLS.c.TBL_NAME == bindparam("table")),
-        main.where(_IN_DATABASE, TBLS.c.TBL_NAME.in_(bindparam("tables", expanding=True))),
-        main.where(TBLS.c.TBL_ID.in_(bindparam("table_ids", expanding=True))),
-    )
-
-
-def _arm(kind: int, owner: Any, ids: str, position: Any, *texts: Any) -> Select[Any]:
-    filled = [*texts, *[null()] * (3 - len(texts))]
-    labelled = [text.label(f"TEXT_{number}") for number, text in enumerate(filled, 1)]
-    return select(
-        literal_column(str(kind)).label("KIND"), owner.label("OWNER_ID"), position.label("POSITION"), *labelled
-    ).where(owner.in_(bindparam(ids, expanding=True)))
-
-
-_NO_POSITION: Any = literal_column("0")
-_DETAILS = union_all(
-    # The first branch gives the columns of the result their types.
-    _arm(
-        _COLUMN,
-        COLUMNS_V2.c.CD_ID,
-        "cd_ids",
-        COLUMNS_V2.c.INTEGER_IDX,
-        COLUMNS_V2.c.COLUMN_NAME,
-        COLUMNS_V2.c.TYPE_NAME,
-        COLUMNS_V2.c.COMMENT,
-    ),
-    _arm(
-        _PARTITION_KEY,
-        PARTITION_KEYS.c.TBL_ID,
-        "table_ids",
-        PARTITION_KEYS.c.INTEGER_IDX,
-        PARTITION_KEYS.c.PKEY_NAME,
-        PARTITION_KEYS.c.PKEY_TYPE,
-        PARTITION_KEYS.c.PKEY_COMMENT,
-    ),
-    _arm(
-        _TABLE_PARAMETER,
-        TABLE_PARAMS.c.TBL_ID,
-        "table_ids",
-        _NO_POSITION,
-        TABLE_PARAMS.c.PARAM_KEY,
-        TABLE_PARAMS.c.PARAM_VALUE,
-    ),
-    _arm(_PARAMETER, SD_PARAMS.c.SD_ID, "sd_ids", _NO_POSITION, SD_PARAMS.c.PARAM_KEY, SD_PARAMS.c.PARAM_VALUE),
-    _arm(
-        _SERDE_PARAMETER,
-        SERDE_PARAMS.c.SERDE_ID,
-        "serde_ids",
-        _NO_POSITION,
-        SERDE_PARAMS.c.PARAM_KEY,
-        SERDE_PARAMS.c.PARAM_VALUE,
-    ),
-    _arm(_BUCKET, BUCKETING_COLS.c.SD_ID, "sd_ids", BUCKETING_COLS.c.INTEGER_IDX, BUCKETING_COLS.c.BUCKET_COL_NAME),
-    _arm(
-        _SORT,
-        SORT_COLS.c.SD_ID,
-        "sd_ids",
-        SORT_COLS.c.INTEGER_IDX,
-        SORT_COLS.c.COLUMN_NAME,
-        cast(SORT_COLS.c.ORDER, String(12)),
-    ),
-    _arm(
-        _SKEWED,
-        SKEWED_COL_NAMES.c.SD_ID,
-        "sd_ids",
-        SKEWED_COL_NAMES.c.INTEGER_IDX,
-        SKEWED_COL_NAMES.c.SKEWED_COL_NAME,
-    ),
-)
-
-_LISTS = SKEWED_STRING_LIST_VALUES
-_SKEW = union_all(
-    select(
-        literal_column("0").label("KIND"),
-        SKEWED_VALUES.c.SD_ID_OID.label("SD_ID"),
-        SKEWED_VALUES.c.INTEGER_IDX.label("NUMBER"),
-        _LISTS.c.INTEGER_IDX.label("POSITION"),
-        _LISTS.c.STRING_LIST_VALUE.label("LIST_VALUE"),
-        cast(null(), String(4000)).label("LOCATION"),
-    )
-    .select_from(SKEWED_VALUES.outerjoin(_LISTS, _LISTS.c.STRING_LIST_ID == SKEWED_VALUES.c.STRING_LIST_ID_EID))
-    .where(SKEWED_VALUES.c.SD_ID_OID.in_(bindparam("sd_ids", expanding=True))),
-    select(
-        literal_column("1").label("KIND"),
-        SKEWED_COL_VALUE_LOC_MAP.c.SD_ID.label("SD_ID"),
-        SKEWED_COL_VALUE_LOC_MAP.c.STRING_LIST_ID_KID.label("NUMBER"),
-        _LISTS.c.INTEGER_IDX.label("POSITION"),
-        _LISTS.c.STRING_LIST_VALUE.label("LIST_VALUE"),
-        SKEWED_COL_VALUE_LOC_MAP.c.LOCATION.label("LOCATION"),
-    )
-    .select_from(
-        SKEWED_COL_VALUE_LOC_MAP.outerjoin(
-            _LISTS, _LISTS.c.STRING_LIST_ID == SKEWED_COL_VALUE_LOC_MAP.c.STRING_LIST_ID_KID
-        )
-    )
-    .where(SKEWED_COL_VALUE_LOC_MAP.c.SD_ID.in_(bindparam("sd_ids", expanding=True))),
-)
-
-_CREATION_METADATA_COLUMNS = (
-    MV_CREATION_METADATA.c.MV_CREATION_METADATA_ID,
-    MV_CREATION_METADATA.c.CAT_NAME,
-    MV_CREATION_METADATA.c.DB_NAME,
-    MV_CREATION_METADATA.c.TBL_NAME,
-    MV_CREATION_METADATA.c.TXN_LIST,
-    MV_CREATION_METADATA.c.MATERIALIZATION_TIME,
-    MV_TABLES_USED.c.TBL_ID,
-    MV_TABLES_USED.c.INSERTED_COUNT,
-    MV_TABLES_USED.c.UPDATED_COUNT,
-    MV_TABLES_USED.c.DELETED_COUNT,
-)
-
-
-@lru_cache(maxsize=8)
-def _creation_metadata(missing_columns: frozenset[tuple[str, str]]) -> Select[Any]:
-    """For a schema that lacks these columns (3.1 has no counters)."""
-    features = SchemaFeatures(None, missing_columns=missing_columns)
-    metadata = MV_CREATION_METADATA.c
-    return (
-        select(*(features.column(column) for column in _CREATION_METADATA_COLUMNS))
-        .select_from(
-            MV_CREATION_METADATA.outerjoin(
-                MV_TABLES_USED, MV_TABLES_USED.c.MV_CREATION_METADATA_ID == metadata.MV_CREATION_METADATA_ID
-            )
-        )
-        .where(
-            metadata.DB_NAME.in_(bindparam("databases", expanding=True)),
-            metadata.TBL_NAME.in_(bindparam("tables", expanding=True)),
-        )
-        .order_by(metadata.MV_CREATION_METADATA_ID, MV_TABLES_USED.c.TBL_ID)
-    )
-
-
 def read_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow | None:
     """The table with this (normalized) name, None when there is none."""
-    statement = _main(features_of(connection).missing_columns).by_name
+    statement = main_statements(features_of(connection).missing_columns).by_name
     row = connection.execute(statement, {"catalog": catalog, "database": database, "table": table}).first()
     return None if row is None else _complete(connection, [row])[0]
 
@@ -288,7 +91,7 @@ def read_table(connection: Connection, catalog: str, database: str, table: str) 
 def read_tables(connection: Connection, catalog: str, database: str, names: Sequence[str]) -> list[TableRow]:
     """The tables with these names that exist, by name; the same statements per `MANY_NAMES` names."""
     found: list[TableRow] = []
-    statement = _main(features_of(connection).missing_columns).by_names
+    statement = main_statements(features_of(connection).missing_columns).by_names
     for start in range(0, len(names), MANY_NAMES):
         rows = connection.execute(
             statement, {"catalog": catalog, "database": database, "tables": list(names[start : start + MANY_NAMES])}
@@ -321,23 +124,23 @@ def _read_details(connection: Connection, rows: Iterable[Row[Any]]) -> _Details:
         if row.SERDE_ID is not None:
             ids["serde_ids"].append(row.SERDE_ID)
     details = _Details()
-    for kind, owner, position, text, text_2, text_3 in connection.execute(_DETAILS, ids):
-        if kind == _COLUMN:
+    for kind, owner, position, text, text_2, text_3 in connection.execute(DETAILS, ids):
+        if kind == COLUMN:
             details.columns.setdefault(owner, []).append((position, FieldSchema(text, text_2, text_3)))
-        elif kind == _PARTITION_KEY:
+        elif kind == PARTITION_KEY:
             details.partition_keys.setdefault(owner, []).append((position, FieldSchema(text, text_2, text_3)))
-        elif kind == _BUCKET:
+        elif kind == BUCKET:
             details.buckets.setdefault(owner, []).append((position, text))
-        elif kind == _SORT:
+        elif kind == SORT:
             details.sorts.setdefault(owner, []).append((position, Order(text, int(text_2))))
-        elif kind == _SKEWED:
+        elif kind == SKEWED:
             details.skewed_columns.setdefault(owner, []).append((position, text))
         elif text_2 is not None:
             # A null value in a map of parameters counts as absent (MetaStoreServerUtils.trimMapNulls).
             maps = {
-                _TABLE_PARAMETER: details.table_parameters,
-                _PARAMETER: details.parameters,
-                _SERDE_PARAMETER: details.serde_parameters,
+                TABLE_PARAMETER: details.table_parameters,
+                PARAMETER: details.parameters,
+                SERDE_PARAMETER: details.serde_parameters,
             }[kind]
             maps.setdefault(owner, {})[text] = text_2
     if details.skewed_columns:
@@ -347,7 +150,7 @@ def _read_details(connection: Connection, rows: Iterable[Row[Any]]) -> _Details:
 
 def _read_skew(connection: Connection, sd_ids: list[int], details: _Details) -> None:
     lists: dict[tuple[int, int, int, str | None], list[tuple[int, str]]] = {}
-    for kind, sd_id, number, position, value, location in connection.execute(_SKEW, {"sd_ids": sd_ids}):
+    for kind, sd_id, number, position, value, location in connection.execute(SKEW, {"sd_ids": sd_ids}):
         values = lists.setdefault((kind, sd_id, number, location), [])
         if position is not None:
             values.append((position, value))
@@ -439,7 +242,7 @@ def _add_creation_metadata(connection: Connection, views: Collection[Table]) -> 
     """Sets `creationMetadata` of materialized views; the tables they use are read in the same few statements."""
     features = features_of(connection)
     rows = connection.execute(
-        _creation_metadata(features.missing_columns),
+        creation_metadata_statement(features.missing_columns),
         {
             "databases": sorted({str(view.dbName) for view in views}),
             "tables": sorted({str(view.tableName) for view in views}),
@@ -448,7 +251,7 @@ def _add_creation_metadata(connection: Connection, views: Collection[Table]) -> 
     used_ids = sorted({row.TBL_ID for row in rows if row.TBL_ID is not None})
     used: dict[int, Table] = {}
     if used_ids:
-        found = connection.execute(_main(features.missing_columns).by_ids, {"table_ids": used_ids}).all()
+        found = connection.execute(main_statements(features.missing_columns).by_ids, {"table_ids": used_ids}).all()
         used = {row.table_id: row.table for row in _complete(connection, found, with_creation_metadata=False)}
     by_name = {(view.catName, view.dbName, view.tableName): view for view in views}
     for row in rows:
