@@ -1,7 +1,7 @@
 """The statements that read tables; `table_rows` says what becomes of their answers.
 
-`DETAILS` answers lists and maps of tables by their ids as (kind, owner id, position, three texts); `SKEW` the values and
-directories of skewed ones. Neither depends on the schema's version; the others do.
+`DETAILS` answers lists and maps of tables by their ids as (kind, owner id, position, three texts); `SKEW` the values
+and directories of skewed ones. Neither depends on the schema's version; the others do.
 """
 
 from __future__ import annotations
