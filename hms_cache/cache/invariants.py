@@ -13,6 +13,9 @@ from hms_cache.cache.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.notifications.scope import DatabaseName, TableName
 
+MOST_DECODED = 1_000
+"""Partitions of a table that are looked at, evenly spread: under the cache's lock each costs some 20 microseconds."""
+
 
 class InvariantViolation(AssertionError):
     """What is remembered contradicts itself; the text lists how."""
@@ -134,7 +137,7 @@ def _partitions(key: TableName, partitions: PartitionSet, table: Any) -> Iterato
         yield f"P6: {key} misses partitions of a set that is not complete"
     if table is not None and [field.name for field in table.partitionKeys or ()] != [k for k, _ in partitions.keys]:
         yield f"P1: the partitions of {key} have other keys than the table"
-    for name in names:
+    for name in names[:: len(names) // MOST_DECODED + 1]:
         partition = partitions.find_name(name)
         if partition is None or partitions.name_of(partition.values) != name:
             yield f"P1: {key} holds another partition under {name}"

@@ -72,26 +72,25 @@ def _compare(cache: SharedCache, store: SnapshotStore, loader: Loader, key: Tabl
                 return
             held = entry.facets.get(Facet.TABLE)
             held_partitions = entry.facets.get(Facet.PARTITIONS)
-            structs: dict[str, Partition | None] = {}
-            whole = False
-            if isinstance(held_partitions, PartitionSet):
-                structs = {name: held_partitions.find_name(name) for name in held_partitions.names()}
-                whole = held_partitions.whole
+            # What is selected stays as it is: the structs are made without the lock.
+            selected = held_partitions.all() if isinstance(held_partitions, PartitionSet) else None
+            whole = isinstance(held_partitions, PartitionSet) and held_partitions.whole
     finally:
         cache.end_load(slot)
     report.tables += 1
     label = ".".join(key)
     if held is not None and (table is None or encode_struct(held) != encode_struct(table)):
         report.differences.append(f"{label}: the table differs: held {held}, database {table}")
-    if not isinstance(held_partitions, PartitionSet):
+    if not isinstance(held_partitions, PartitionSet) or selected is None:
         return
+    structs = dict(zip(selected.names(), selected.structs(), strict=True))
     stored = {held_partitions.name_of(partition.values): partition for partition in partitions}
     report.partitions += len(structs)
     report.differences.extend(_partition_differences(label, structs, stored, whole))
 
 
 def _partition_differences(
-    label: str, held: dict[str, Partition | None], stored: dict[str, Partition], whole: bool
+    label: str, held: dict[str, Partition], stored: dict[str, Partition], whole: bool
 ) -> Iterable[str]:
     for name, partition in held.items():
         if name not in stored:

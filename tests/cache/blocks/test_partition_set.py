@@ -241,3 +241,11 @@ def test_what_is_decoded_encodes_to_the_same_bytes(one: Partition) -> None:
 def test_an_empty_builder_makes_an_empty_block() -> None:
     block = BlockBuilder(KEYS).build()
     assert (len(block), block.find("dt=1/hr=2"), block.names(block.every_row)) == (0, None, [])
+
+
+def test_names_with_equal_hashes_are_told_apart(monkeypatch: Any) -> None:
+    for module in ("partition_block", "partition_block_builder"):
+        monkeypatch.setattr(f"hms_cache.cache.{module}.name_hash", lambda name: len(name) % 2)
+    held = PartitionSet(KEYS, ordinary(60), complete=True)
+    check(held, by_name([*ordinary(60)]))
+    assert held.find_name("dt=1900-01-01/hr=99") is None
