@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -20,30 +18,54 @@ from hms_cache.errors import HmsCacheError, StartupError
 SESSION_TIMEOUT_S = 900.0
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option("--database", metavar="URL", help="Work on this database instead of a temporary SQLite one.")
-def demo(*, database: str | None) -> None:
+@click.pass_context
+def demo(context: click.Context, *, database: str | None) -> None:
     """Start a metastore, let a PySpark session work through it, and show what it was asked."""
+    if context.invoked_subcommand is None:
+        with _scratch() as directory:
+            _run(directory, database)
+
+
+@demo.command()
+@click.pass_context
+def ha(context: click.Context) -> None:
+    """Two servers on one database, killed in turn while a PySpark session that knows both goes on working."""
+    from rich.console import Console
+
+    from hms_cache.cli.demo.ha import run_ha
+
+    database: str | None = context.parent.params["database"] if context.parent else None
+    with _scratch() as directory:
+        run_ha(directory, database or _embedded(directory), Console(highlight=False))
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A directory for everything that the demo makes, deleted at the end."""
     if util.find_spec("pyspark") is None:
         raise StartupError("the demo needs PySpark", remedy="Install it: pip install 'hms-cache[demo]'")
     with tempfile.TemporaryDirectory(prefix="hms-cache-demo-") as directory:
-        _run(Path(directory), database)
+        yield Path(directory)
+
+
+def _embedded(scratch: Path) -> str:
+    return f"sqlite:///{scratch / 'hms-cache.db'}"
 
 
 def _run(scratch: Path, database: str | None) -> None:
     from rich.console import Console
 
     from hms_cache.app.service import Service
-    from hms_cache.cli.demo.java import java_home
     from hms_cache.config import load
 
     console = Console(highlight=False)
-    home = java_home(scratch)
     configuration = load(
         command_line={
             "server.port": 0,
             "admin.port": 0,
-            "database.url": database or f"sqlite:///{scratch / 'hms-cache.db'}",
+            "database.url": database or _embedded(scratch),
             "warehouse.directory": str(scratch / "warehouse"),
             "log.level": "warning",
         },
@@ -53,7 +75,7 @@ def _run(scratch: Path, database: str | None) -> None:
     uri = service.start()
     try:
         console.print(f"metastore up at [bold]{uri}[/bold] on {'SQLite' if database is None else 'the database given'}")
-        steps = _session(scratch, home, uri, console)
+        steps = _session(scratch, uri, console)
         calls = service.calls_by_method()
         reads = service.reads_by_outcome()
     finally:
@@ -63,20 +85,12 @@ def _run(scratch: Path, database: str | None) -> None:
     console.print(f"[green]done[/green]: {len(steps)} steps, {sum(calls.values())} metastore calls, everything stopped")
 
 
-def _session(scratch: Path, home: Path, uri: str, console: Any) -> list[Mapping[str, Any]]:
+def _session(scratch: Path, uri: str, console: Any) -> list[Mapping[str, Any]]:
     """Run the script, print each step as it is told; raise with the end of Spark's log if it fails."""
-    log = scratch / "spark.log"
-    environment = os.environ | {"JAVA_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
-    environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
-    environment.pop("SPARK_HOME", None)  # the PySpark installed beside us, not another Spark of the machine
-    command = [sys.executable, "-m", "hms_cache.cli.demo.spark_script", uri, str(scratch / "warehouse")]
+    from hms_cache.cli.demo.spark_process import log_tail, start_spark
+
     steps: list[Mapping[str, Any]] = []
-    with (
-        log.open("w") as errors,
-        subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment, cwd=scratch
-        ) as spark,
-    ):
+    with start_spark(scratch, "spark_script", uri, str(scratch / "warehouse")) as spark:
         assert spark.stdout is not None
         try:
             for line in spark.stdout:
@@ -88,8 +102,7 @@ def _session(scratch: Path, home: Path, uri: str, console: Any) -> list[Mapping[
             spark.kill()
             raise
     if status != 0:
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-30:])
-        raise HmsCacheError(f"the Spark session ended with status {status}:\n{tail}")
+        raise HmsCacheError(f"the Spark session ended with status {status}:\n{log_tail(scratch)}")
     return steps
 
 

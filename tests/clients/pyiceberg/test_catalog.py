@@ -25,7 +25,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
 from tests.clients.conftest import ServerStarter
-from tests.servers import ServerProcess
+from tests.servers import ServerProcess, metastore_client
 
 DATABASES = ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)]
 
@@ -163,7 +163,7 @@ def test_of_two_writers_one_wins_each_round(
     table = writers[0].load_table("shop.orders")
     assert ids_in(table) == written
     assert len(table.metadata.snapshots) == rounds
-    with server.client() as client:
+    with metastore_client(server.port) as client:
         from hmsclient.genthrift.hive_metastore.ttypes import ShowLocksRequest
 
         assert client.show_locks(ShowLocksRequest()).locks == []

@@ -14,12 +14,24 @@ _SHARED = (
     "org.apache.hadoop:hadoop-hdfs:3.3.6",
     "commons-collections:commons-collections:3.2.2",
     "commons-io:commons-io:2.15.1",
+    "commons-codec:commons-codec:1.15",
+    "org.apache.commons:commons-math3:3.6.1",
 )
 #: Version to jars. ``hive-exec`` brings Hive's other modules along; Hadoop's classes and the logging are Spark's.
 HIVE_CLIENTS = {
     "4.1.0": ("org.apache.hive:hive-exec:4.1.0", *_SHARED),
     "4.0.1": ("org.apache.hive:hive-exec:4.0.1", *_SHARED),
-    "3.1.3": ("org.apache.hive:hive-exec:3.1.3", *_SHARED),
+    "3.1.3": (
+        "org.apache.hive:hive-exec:3.1.3",
+        "org.apache.calcite:calcite-core:1.16.0",
+        "org.apache.calcite:calcite-linq4j:1.16.0",
+        "commons-logging:commons-logging:1.2",
+        "commons-lang:commons-lang:2.6",
+        "com.fasterxml.jackson.core:jackson-core:2.12.0",
+        "com.fasterxml.jackson.core:jackson-databind:2.12.0",
+        "com.fasterxml.jackson.core:jackson-annotations:2.12.0",
+        *_SHARED,
+    ),
 }
 
 

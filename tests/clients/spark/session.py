@@ -132,6 +132,11 @@ class SparkProcess:
         assert "failed" not in answered, f"{answered['failed']}\n{self._tail()}"
         return answered["answer"]
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether the command told is not answered yet."""
+        return self._answers.empty()
+
     def _tail(self) -> str:
         return self._log.read_text(errors="replace")[-4000:]
 
