@@ -62,7 +62,7 @@ def build_cache(
     check = PositionCheck(store.current_event_id, clock)
     freshness = Freshness(shared, check, follower, clock, options.max_staleness_s, options.apply_timeout_s)
     policy = CachePolicy(options.include, options.exclude, options.peers)
-    loader = Loader(shared, store, freshness, follower.ensure_applied)
+    loader = Loader(shared, store, freshness, follower.ensure_applied, lambda reason: follower.fail(reason))
     reading = Reading(
         shared,
         freshness,

@@ -35,6 +35,9 @@ class Follower(Protocol):
     def status(self) -> PollerStatus:
         """Its status."""
 
+    def fail(self, reason: str) -> None:
+        """Following the log cannot repair what was found: status `ERROR`, until an operator looks at it."""
+
 
 NEVER_ASKS = float("inf")
 """The `max_staleness_s` of readers that want no proof."""

@@ -64,12 +64,15 @@ class Loader:
         store: SnapshotStore,
         freshness: Freshness,
         apply: Callable[[int, float], bool],
+        report: Callable[[str], None],
         wait_timeout_s: float = 60.0,
     ) -> None:
+        """`apply` brings the position up; `report` is told of what following the log cannot repair."""
         self._cache = cache
         self._store = store
         self._freshness = freshness
         self._apply = apply
+        self._report = report
         self._wait_timeout_s = wait_timeout_s
         self._lock = threading.Lock()
         self._running: dict[Wanted, threading.Event] = {}
@@ -114,7 +117,12 @@ class Loader:
             with self._store.snapshot() as snapshot:
                 fence = snapshot.event_id
                 loaded = [item for one in wanted for item in self._read(one, fence)]
-            if not self.bring_up_to(fence):
+                with self._cache.lock:
+                    wants_id = self._cache.creations.wants_highest_id(fence)
+                highest_id = self._store.get_highest_table_id() if wants_id else None
+            if not self.bring_up_to(fence) or any(slot.abandoned for slot in slots.values()):
+                return False
+            if self._has_unlogged(loaded, fence, highest_id):
                 return False
             kept = True
             for item in loaded:
@@ -135,6 +143,24 @@ class Loader:
         # Somebody may have been shown more than is applied: the floor keeps later reads from going back (P3).
         self._freshness.raise_floor(fence)
         return False
+
+    def _has_unlogged(self, loaded: Sequence[_Loaded], fence: int, highest_id: int | None) -> bool:
+        """Whether a table was read that a writer made without an event; then nothing can be kept true (DESIGN 3)."""
+        creations = self._cache.creations
+        with self._cache.lock:
+            unlogged = [
+                item
+                for item in loaded
+                if item.facet is Facet.TABLE
+                and isinstance(item.wanted.key, TableName)
+                and creations.is_unlogged(item.wanted.key, item.value.id, fence)
+            ]
+            if highest_id is not None and self._cache.position >= fence:
+                creations.found_highest_id(highest_id, fence)
+        for item in unlogged:
+            name = ".".join(item.wanted.key)
+            self._report(f"unlogged writer: no event tells of the creation of {name} (table id {item.value.id})")
+        return bool(unlogged)
 
     def _install(self, slot: Load, fence: int, item: _Loaded) -> bool:
         if item.merge is None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hms_cache.cache.answers import Answers
+from hms_cache.cache.creation_watch import CreationWatch
 from hms_cache.cache.entries import (
     CATALOG_FACETS,
     DATABASE_FACETS,
@@ -82,6 +83,7 @@ class SharedCache:
         self.invalidated: OrderedDict[TableName, tuple[frozenset[Facet], float]] = OrderedDict()
         """Facets that events dropped from tables that had been read, and when that was; for the refill; bounded."""
         self.answers = Answers(budget_bytes // ANSWERS_SHARE, LARGEST_ANSWER_BYTES)
+        self.creations = CreationWatch()
         self.evictions = 0
         self.failed_events = 0
         self.resets = 0
@@ -125,6 +127,7 @@ class SharedCache:
         with self.lock:
             _log.info("the cache starts anew at event %d: %s", position, reason)
             self._forget_all()
+            self.creations.begin(position)
             self.position = position
             self.generation += 1
             self.resets += 1
@@ -146,6 +149,7 @@ class SharedCache:
             return
         if isinstance(event, ev.UndecodedEvent):
             self._transactions.forget()  # it may have been any of theirs
+            self.creations.begin(event.event_id)
         if isinstance(
             event, ev.TransactionsOpened | ev.TransactionCommitted | ev.TransactionAborted | ev.WriteIdsAllocated
         ):
@@ -167,6 +171,8 @@ class SharedCache:
         changes_names = type(event) in CHANGES_TABLE_NAMES
         if changes_names and not (isinstance(event, ev.TableAltered) and not event.is_rename):
             self._transactions.forget_tables(scope.tables.__contains__)
+        if changes_names:
+            self.creations.named(scope.tables, event.event_id)
         for table in scope.tables:
             self._apply_rule(event.event_id, table, rule, None)
             if changes_names:
@@ -279,6 +285,7 @@ class SharedCache:
             self._remove_facet(self.tables[table], Facet.CONSTRAINTS)
 
     def _drop_everything(self, event_id: int) -> None:
+        self.creations.begin(event_id)
         for load in self.loads:
             load.effects.extend((event_id, facet, Action.DROP, ()) for facet in load.facets)
         self._clear()

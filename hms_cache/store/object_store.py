@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from hms_cache.store.catalogs import Catalogs
 from hms_cache.store.constraints import Constraints
@@ -25,7 +25,7 @@ from hms_cache.store.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.store.partition_pages import read_partition_pages
 from hms_cache.store.partition_reads import PartitionRows
 from hms_cache.store.partitions import Partitions
-from hms_cache.store.schema import NOTIFICATION_SEQUENCE
+from hms_cache.store.schema import NOTIFICATION_SEQUENCE, TBLS
 from hms_cache.store.statistics import Statistics
 from hms_cache.store.table_changes import TableChanges
 from hms_cache.store.table_creation import TableCreation
@@ -99,6 +99,10 @@ class ObjectStore(SnapshotStore):
             return valid_write_ids_of(connection, [key], ValidTxnList.from_open_txns(open_txns, 0))[key].to_text()
 
         return run_read(self._context.database, read)
+
+    def get_highest_table_id(self) -> int:
+        statement = select(func.max(TBLS.c.TBL_ID))
+        return run_read(self._context.database, lambda connection: connection.execute(statement).scalar() or 0)
 
     def current_event_id(self) -> int:
         with self._context.database.checking() as connection:

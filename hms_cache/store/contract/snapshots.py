@@ -48,6 +48,10 @@ class SnapshotStore(RawStore):
         """
 
     @abstractmethod
+    def get_highest_table_id(self) -> int:
+        """The highest id of a table, 0 without any: ids are handed out upwards. Raises DatabaseUnavailable."""
+
+    @abstractmethod
     def current_event_id(self) -> int:
         """The last event that is committed now: one statement, outside any snapshot, never an old view.
 
