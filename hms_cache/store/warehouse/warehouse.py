@@ -155,7 +155,12 @@ class Warehouse:
         with _translated(f"{location} is not a directory or unable to create one"):
             if file_system.isdir(path):
                 return False
-            file_system.makedirs(path, exist_ok=False)
+            try:
+                file_system.makedirs(path, exist_ok=False)
+            except FileExistsError:
+                if not file_system.isdir(path):
+                    raise
+                return False  # another call made it in between: it is that call's to undo
         return True
 
     def remove_empty_directory(self, location: Location) -> None:
