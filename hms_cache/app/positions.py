@@ -42,8 +42,14 @@ def _sqlite_reader(database: Database) -> Callable[[], int]:
     """Reads on a connection of the loop's own; a statement in autocommit sees the latest commit."""
     path = database.url.database or ""
     opened: list[sqlite3.Connection] = []
+    generation = database.generation
 
     def read() -> int:
+        nonlocal generation
+        if generation != database.generation:
+            generation = database.generation
+            while opened:
+                opened.pop().close()
         if not opened:
             opened.append(sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0))
         found = opened[0].execute("SELECT MAX(NEXT_EVENT_ID) FROM NOTIFICATION_SEQUENCE").fetchone()

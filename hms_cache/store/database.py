@@ -115,6 +115,9 @@ class Database:
         self.commit_listeners: list[CommitListener] = []
         """Told of every commit of `run_write` on this database; to be filled before the first write."""
 
+        self.generation = 0
+        """Counts :meth:`renew`: connections held elsewhere that are older are to be opened anew."""
+
         self._features: SchemaFeatures | None = None
         self._in_use = threading.BoundedSemaphore(self.options.pool_size)
         self._write_turn = threading.BoundedSemaphore(1)
@@ -166,6 +169,11 @@ class Database:
     def connections_in_use(self) -> int:
         """Connections taken from the three pools now."""
         return sum(_checked_out(engine) for engine in self.engines)
+
+    def renew(self) -> None:
+        """Let go of all connections, since they lead to another database than new ones would."""
+        self.generation += 1
+        self.close()
 
     def close(self) -> None:
         """Close the connections that are not in use; those that are, when they are given back. Can be used again."""

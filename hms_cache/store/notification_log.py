@@ -85,6 +85,8 @@ class NotificationLog:
         self._max_response = max_response
         self._identity: str | None = None
         """The SQL expression that names the server; found with the first use."""
+        self._file: str | None = None
+        """The identity of the embedded database's file as last seen."""
 
     # ---- for the poller ----
 
@@ -94,9 +96,15 @@ class NotificationLog:
         :raises DatabaseUnavailable: the database does not answer.
         """
         next_event_id = select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID)).scalar_subquery()
+        if self._database.is_sqlite:
+            identity = self._file_identity()
+            if self._file != identity:
+                if self._file is not None:
+                    self._database.renew()  # open connections still read the file that was there before
+                self._file = identity
+            with self._database.checking() as connection:
+                return LogHead((connection.execute(select(next_event_id)).scalar() or 1) - 1, identity)
         with self._database.checking() as connection:
-            if self._database.is_sqlite:
-                return LogHead((connection.execute(select(next_event_id)).scalar() or 1) - 1, self._file_identity())
             dialect = self._database.dialect
             server: ColumnElement[str] = literal_column(self._identity or self._find_identity(connection))
             name: ColumnElement[str] = literal_column(_DATABASE_IDENTITY[dialect])
