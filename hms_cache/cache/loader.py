@@ -15,7 +15,7 @@ from typing import Any
 
 from hms_cache.cache.entries import Entry, Facet, Key, has_commit_parameters, is_transactional
 from hms_cache.cache.freshness import Freshness
-from hms_cache.cache.partition_set import PartitionSet, Values
+from hms_cache.cache.partition_set import PartitionSet, SetTooLargeError, Values
 from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.shared_cache import Load, SharedCache
 from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of
@@ -279,7 +279,12 @@ class Loader:
             return self._read(Wanted(key.in_database, Facet.TABLE_NAMES), fence)
         keys = [(field.name, field.type) for field in table.partitionKeys or ()]
         if not one.detail:
-            whole = PartitionSet.from_pages(keys, self._store.read_partition_pages(*key), complete=True)
+            budget = self._cache.budget_bytes
+            pages = self._store.read_partition_pages(*key)
+            try:
+                whole = PartitionSet.from_pages(keys, pages, complete=True, most_bytes=budget)
+            except SetTooLargeError:
+                return [_Loaded(one, Facet.PARTITIONS, PartitionSet(keys, (), complete=False), budget + 1)]
             return [_Loaded(one, Facet.PARTITIONS, whole, weight_of(whole))]
         asked: tuple[Values, ...] = one.detail
         shape = PartitionSet(keys, (), complete=False)

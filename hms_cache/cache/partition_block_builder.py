@@ -45,6 +45,9 @@ MOST_KINDS: Final = 20_000
 MOST_BASES: Final = 16
 """Beginnings of locations that make a kind of their own: the table's directory, and those it had before."""
 
+_LEAST_BYTES: Final = 28
+"""Of one partition: length and start of its name, start of its data, creation time, hash and row, codes of values."""
+
 _ROWS_AT_ONCE: Final = 8_192
 """Rows whose bytes are joined at once: some megabytes of short-lived objects."""
 
@@ -60,9 +63,14 @@ class _Draft:
     suffix: bytes = b""
     shortest: int = 0
     is_fixed: bool = False
+    count: int = 0
+    total_bytes: int = 0
+    """Of the encoded parameters of all `count` partitions."""
 
     def take(self, parameters: bytes) -> None:
         """Another partition of this kind."""
+        self.count += 1
+        self.total_bytes += len(parameters)
         if self.prefix is None:
             self.prefix = self.suffix = parameters
             self.shortest = len(parameters)
@@ -73,6 +81,11 @@ class _Draft:
             common = _common_length(self.suffix[::-1], parameters[::-1])
             self.suffix = self.suffix[len(self.suffix) - common :]
         self.shortest = min(self.shortest, len(parameters))
+
+    @property
+    def least_bytes(self) -> int:
+        """What cannot be common to its partitions: prefix and suffix only get shorter."""
+        return max(0, self.total_bytes - self.count * (len(self.prefix or b"") + len(self.suffix)))
 
     def fits(self, parameters: bytes) -> bool:
         """Whether a partition with these encoded parameters can be of this kind."""
@@ -139,11 +152,19 @@ class BlockBuilder:
         self._create_times = array("i")
         self._access_times = array("i")
         self._names: list[bytes] = []
+        self._own_bytes = 0
+        """Of names, values and locations that do not end with the name."""
         self._texts: list[dict[str, int]] = [{} for _ in keys]
         self._codes = [array("I") for _ in keys]
 
     def __len__(self) -> int:
         return len(self._names)
+
+    @property
+    def least_bytes(self) -> int:
+        """What the block will take at least."""
+        own = sum(draft.least_bytes for draft in self._drafts)
+        return own + self._own_bytes + len(self._names) * _LEAST_BYTES
 
     def add_rows(self, rows: PartitionRows) -> None:
         """Adds partitions as the store reads them, without making structs.
@@ -269,6 +290,7 @@ class BlockBuilder:
         self._create_times.append(times[0])
         self._access_times.append(times[1])
         self._names.append(name)
+        self._own_bytes += len(name) + value_bytes + location_bytes
         for value, texts, codes in zip(values, self._texts, self._codes, strict=True):
             codes.append(texts.setdefault(value, len(texts)))
 

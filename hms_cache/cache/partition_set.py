@@ -47,6 +47,10 @@ _MISSING_BYTES: Final = 300
 """Set slot, tuple and texts of one missing partition."""
 
 
+class SetTooLargeError(Exception):
+    """The partitions of a table take more memory than they may."""
+
+
 class _Changed(NamedTuple):
     """A partition in the tail."""
 
@@ -86,14 +90,19 @@ class PartitionSet:
         self._set_up(keys, builder.build(), complete)
 
     @classmethod
-    def from_pages(cls, keys: Sequence[Key], pages: Iterable[PartitionRows], *, complete: bool) -> PartitionSet:
+    def from_pages(
+        cls, keys: Sequence[Key], pages: Iterable[PartitionRows], *, complete: bool, most_bytes: int | None = None
+    ) -> PartitionSet:
         """From rows as the store reads them, page by page, without structs.
 
-        Raises UnencodableReply, MetaException (a name without the table's keys), and what the pages raise.
+        Raises SetTooLargeError as soon as it is clear that the set will take more than `most_bytes`; UnencodableReply,
+        MetaException (a name without the table's keys), and what the pages raise.
         """
         builder = BlockBuilder(keys)
         for page in pages:
             builder.add_rows(page)
+            if most_bytes is not None and builder.least_bytes > most_bytes:
+                raise SetTooLargeError(f"more than {most_bytes} bytes after {len(builder)} partitions")
         made = cls.__new__(cls)
         made._set_up(keys, builder.build(), complete)
         return made
