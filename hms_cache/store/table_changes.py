@@ -206,6 +206,8 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     new.id = old.id
     new.isStatsCompliant = None
     new.creationMetadata = old.creationMetadata
+    if is_renamed:
+        _take_name(connection, row, new, databases[1].database_id)
     moved = move_directory(context, transaction, row, new, databases) if is_renamed else None
     if moved is None and not is_renamed:
         _update_basic_statistics(context, new, change.environment_context)
@@ -221,6 +223,19 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
         begin_write_ids(connection, new)
     event_write_id = change.write_id if change.write_id is not None else -1
     transaction.append_event(context.messages.build_alter_table(old, new, write_id=event_write_id))
+
+
+def _take_name(connection: Connection, row: TableRow, new: Table, database_id: int) -> None:
+    """Gives the row its new name, before a directory moves.
+
+    Of two tables that get one name the unique key lets one pass; the other waits here and fails with its files in
+    place. Were the directories moved first, the loser would undo a move over what is the winner's by then (P10).
+    """
+    try:
+        values = {"TBL_NAME": new.tableName, "DB_ID": database_id}
+        connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(values))
+    except IntegrityError as error:
+        raise RetryableConflict(f"somebody else took the name {new.dbName}.{new.tableName}") from error
 
 
 def _databases(connection: Connection, change: TableChange, new: Table) -> tuple[DatabaseRow, DatabaseRow]:
@@ -344,12 +359,8 @@ def _follow_up(
 def _write_row(transaction: WriteTransaction, row: TableRow, new: Table, database_id: int, cd_id: int | None) -> None:
     connection = transaction.connection
     old = row.table
-    values = {**table_values(new), "DB_ID": database_id}
-    try:
-        writable = features_of(connection).writable(TBLS, values)
-        connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(writable))
-    except IntegrityError as error:
-        raise RetryableConflict(f"somebody else took the name {new.dbName}.{new.tableName}") from error
+    writable = features_of(connection).writable(TBLS, {**table_values(new), "DB_ID": database_id})
+    connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(writable))
     write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, old.parameters, new.parameters)
     if _keys(old) != _keys(new):
         connection.execute(delete(PARTITION_KEYS).where(PARTITION_KEYS.c.TBL_ID == row.table_id))

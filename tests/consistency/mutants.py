@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hms_cache.cache.entries import Facet
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.loader import Loader
 from hms_cache.cache.position_check import CheckResult, PositionCheck
@@ -120,10 +121,14 @@ def store_answer_forgotten(patch: Patch) -> None:
 
 
 def names_forgotten(patch: Patch) -> None:
-    """A load of a name that is not there takes the list of names for complete although an event came between."""
-    from hms_cache.cache import shared_cache
+    """An event that changes the set of table names leaves the list of them as it is."""
+    drop = SharedCache._drop
 
-    patch(shared_cache, "CHANGES_TABLE_NAMES", frozenset())
+    def all_but_names(self: SharedCache, event_id: int, key: Any, facet: Facet) -> None:
+        if facet is not Facet.TABLE_NAMES:
+            drop(self, event_id, key, facet)
+
+    patch(SharedCache, "_drop", all_but_names)
 
 
 def table_id_ignored(patch: Patch) -> None:

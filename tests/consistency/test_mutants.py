@@ -13,6 +13,7 @@ from hms_cache.cache.assembly import CacheOptions
 from hms_cache.cache.invariants import InvariantViolation
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.store.database import Database
+from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from tests.cache import test_freshness_cells, test_hot_path, test_loads, test_position_check, test_write_ids
 from tests.cache.world import Server
 from tests.consistency import mutants
@@ -109,6 +110,12 @@ FOUND_BY_DESIGN: list[tuple[Callable[..., None], Callable[[Callable[..., Server]
         lambda _: test_freshness_cells.test_a_check_that_finds_memory_behind_proves_nothing_until_it_is_caught_up(),
     ),
     (
+        mutants.names_forgotten,
+        lambda make: test_loads.test_absence_is_answered_from_complete_names_and_ends_with_a_creation_elsewhere(
+            _pair(make)
+        ),
+    ),
+    (
         mutants.no_own_write_floor,
         lambda make: test_loads.test_an_own_write_is_seen_whatever_a_load_installs_after_it(float("inf"), make),
     ),
@@ -129,5 +136,5 @@ def test_a_scenario_finds(
     """The scenario passes in its own test; with the mutation it fails."""
     mutant(monkeypatch.setattr)
     monkeypatch.setattr(test_position_check, "LIMIT_S", 1)
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, NoSuchObjectException)):
         scenario(mutated_servers)

@@ -5,15 +5,20 @@ Facts: `Warehouse` and `MetaStoreServerUtils.populateQuickStats` of Hive 3.1 and
 
 from __future__ import annotations
 
+import errno
 import getpass
 import logging
+import os
 import posixpath
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from fsspec.implementations.local import LocalFileSystem
 
 from hms_cache.store.names import DEFAULT_CATALOG, DEFAULT_DATABASE, database_directory_name, table_directory_name
 from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
@@ -43,6 +48,22 @@ def _translated(text: str) -> Iterator[None]:
     except Exception as error:
         # Drivers raise classes of their own besides OSError (botocore, pyarrow, …).
         raise MetaException(f"{text}: {error}") from error
+
+
+def _rename_local(source: str, destination: str) -> None:
+    """Renames a directory, or moves it between mounts. Raises FileExistsError for a destination that came meanwhile.
+
+    The destination is made first: `mkdir` fails for all but one, where a plain move into a directory that another call
+    made after the last look would put this one *inside* of it.
+    """
+    os.mkdir(destination)
+    try:
+        os.rename(source, destination)
+    except OSError as error:
+        os.rmdir(destination)
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.move(source, destination)
 
 
 def _is_hidden(name: str) -> bool:
@@ -182,7 +203,10 @@ class Warehouse:
             if file_system.exists(destination_path):
                 raise MetaException(f"Destination already exists: {destination}")
             file_system.makedirs(posixpath.dirname(destination_path), exist_ok=True)
-            file_system.mv(source_path, destination_path, recursive=True)
+            if isinstance(file_system, LocalFileSystem):
+                _rename_local(source_path, destination_path)
+            else:
+                file_system.mv(source_path, destination_path, recursive=True)
 
     def delete_directory(self, location: Location, *, skip_trash: bool) -> None:
         """Deletes a directory with all in it, or moves it to the trash. Nothing there is fine; the root never goes."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -131,6 +133,30 @@ class TestFileOperations:
             warehouse.rename_directory(root.child("a"), root.child("deep", "b"))
         with pytest.raises(MetaException, match=r"Cannot move .* to another file system"):
             warehouse.rename_directory(root.child("a"), Location("hdfs", "nn", "/x"))
+
+    def test_of_many_directories_renamed_to_one_exactly_one_gets_there(self, tmp_path: Path) -> None:
+        warehouse = warehouse_of(f"file:{tmp_path}")
+        root = warehouse.location(str(tmp_path))
+        names = [f"d{number}" for number in range(8)]
+        for name in names:
+            warehouse.make_directory(root.child(name))
+            warehouse.write_file(root.child(name, name), b"1")
+        barrier = threading.Barrier(len(names))
+
+        def rename(name: str) -> bool:
+            barrier.wait(30)
+            try:
+                warehouse.rename_directory(root.child(name), root.child("goal"))
+            except MetaException:
+                return False
+            return True
+
+        with ThreadPoolExecutor(len(names)) as threads:
+            winners = [name for name, won in zip(names, threads.map(rename, names), strict=True) if won]
+        assert len(winners) == 1
+        for name in names:
+            place = "goal" if name in winners else name
+            assert warehouse.exists(root.child(place, name))
 
     def test_delete(self, warehouse: Warehouse, root: Location) -> None:
         fill(warehouse, root.child("a"))
