@@ -5,10 +5,11 @@ VENV        := .venv
 BIN         := $(VENV)/bin
 # Two processes, each with database servers of its own; a file's tests stay together, so that what they share is made once.
 PYTEST_ARGS ?= -n 2 --dist loadfile
-# What `make soak` runs: "long" is all of them, minutes to an hour; "short" those that need neither Spark nor Java.
+# What `make soak` runs: "long" is all of them, minutes to an hour; "short" those of a minute that need neither Spark nor Java.
 SOAK        ?= long
 SOAKS_long  := soak
-SOAKS_short := soak and not spark and not java
+SOAKS_short := soak and not spark and not java and not long
+SOAK_ARGS_short := -n 2
 SOAK_ARGS   ?=
 BENCH       ?= compare
 
@@ -48,7 +49,7 @@ test: test-packages lint  ## everything but the soaks; installs what the tests n
 	$(BIN)/pytest -m "not soak" $(PYTEST_ARGS)
 
 soak: test-packages $(VENV)/.installed-test  ## the long tests: SOAK=long (default) or SOAK=short
-	$(BIN)/pytest -m "$(SOAKS_$(SOAK))" --timeout=7200 $(SOAK_ARGS)
+	$(BIN)/pytest -m "$(SOAKS_$(SOAK))" --timeout=7200 $(SOAK_ARGS_$(SOAK)) $(SOAK_ARGS)
 
 bench: test-packages $(VENV)/.installed-test  ## measure ours beside Hive's own metastore; BENCH="measure --help" for more
 	$(BIN)/python -m benchmarks $(BENCH)

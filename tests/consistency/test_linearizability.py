@@ -18,7 +18,9 @@ CI = Size(reads=4_000, writes=240)
 SOAK = Size(reads=40_000, writes=1_800)
 
 
-@pytest.mark.parametrize("size", [pytest.param(CI, id="short"), pytest.param(SOAK, id="long", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "size", [pytest.param(CI, id="short"), pytest.param(SOAK, id="long", marks=[pytest.mark.soak, pytest.mark.long])]
+)
 @pytest.mark.parametrize("setting", STALENESS_S)
 @pytest.mark.parametrize("database_kind", KINDS, indirect=True)
 def test_every_read_has_its_place_in_the_log(

@@ -37,6 +37,8 @@ FOUND_BY_CHANCE = [
 ]
 
 
+@pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.parametrize(("mutant", "setting"), FOUND_BY_CHANCE, ids=[mutant.__name__ for mutant, _ in FOUND_BY_CHANCE])
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_the_workload_finds(

@@ -60,11 +60,11 @@ def test_filters_select_the_partitions_that_hive_selects() -> None:
     ("version", "time_zone"),
     [
         ("4.0.1", "UTC"),
-        ("3.1.3", "UTC"),
-        ("2.3.10", "UTC"),
+        pytest.param("3.1.3", "UTC", marks=pytest.mark.soak),
+        pytest.param("2.3.10", "UTC", marks=pytest.mark.soak),
         ("2.3.10", "America/Los_Angeles"),
-        ("2.3.10", "Asia/Kolkata"),
-        ("4.0.1", "Pacific/Kiritimati"),
+        pytest.param("2.3.10", "Asia/Kolkata", marks=pytest.mark.soak),
+        pytest.param("4.0.1", "Pacific/Kiritimati", marks=pytest.mark.soak),
     ],
 )
 def test_fresh_answers_are_ours(version: str, time_zone: str) -> None:
