@@ -13,6 +13,7 @@ import click
 from hms_cache.cli.check import check
 from hms_cache.cli.config import config
 from hms_cache.cli.demo.command import demo
+from hms_cache.cli.jobs import jobs
 from hms_cache.cli.management import events, status
 from hms_cache.cli.schema import schema
 from hms_cache.cli.serve import serve
@@ -26,7 +27,7 @@ def commands() -> None:
     """A Hive Metastore whose cache is never wrong."""
 
 
-for _command in (serve, schema, check, config, status, events, demo, version):
+for _command in (serve, schema, check, config, status, events, jobs, demo, version):
     commands.add_command(_command)
 
 

@@ -13,7 +13,8 @@ PACKAGE = ROOT / "hms_cache"
 
 #: From the outside to the inside. Names of one rank do not know each other, but for those in NEIGHBOURS.
 RANKS: tuple[tuple[str, ...], ...] = (
-    ("cli", "jobs"),
+    ("cli",),
+    ("jobs",),
     ("app", "client"),
     ("server", "admin"),
     ("cache",),

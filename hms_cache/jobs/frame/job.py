@@ -1,0 +1,110 @@
+"""How a job is described, what it is given, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hms_cache.jobs.frame.progress import Progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a job, ``--name`` on the command line and ``JobRun.options["name"]`` in its main.
+
+    ``name`` is in lower case with underscores; the command line shows hyphens. ``kind`` is ``str``, ``int``, ``float``
+    or ``bool`` (a flag). A ``multiple`` one is a tuple, empty if it is not given.
+    """
+
+    name: str
+    help: str
+    kind: type = str
+    default: Any = None
+    required: bool = False
+    multiple: bool = False
+    choices: tuple[str, ...] = ()
+    metavar: str | None = None
+    minimum: int | None = None
+    """Smallest value of an ``int``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultTable:
+    """A part of a report: a title, names of columns, rows."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """What a job did, or in a dry run would do.
+
+    ``summary``: what it counted, in the order it is shown. ``exit_status``: that of the process; 0 done, 3 the job ran
+    well and found what its caller must look at (1 and 2 are for failures and for what cannot be used).
+    """
+
+    summary: Mapping[str, object]
+    tables: Sequence[ResultTable] = ()
+    exit_status: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """What a job's main is given. In a dry run it reads and counts as always, and changes nothing."""
+
+    spark: SparkSession
+    options: Mapping[str, Any]
+    dry_run: bool = False
+    progress: Progress = field(default_factory=Progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job by its name. ``main`` is ``module:function``, imported when the job runs: it may import PySpark."""
+
+    name: str
+    summary: str
+    main: str
+    options: Sequence[Option] = ()
+    description: str = ""
+    """Further paragraphs of its help."""
+
+    def load_main(self) -> Callable[[JobRun], JobResult]:
+        """The function that does it."""
+        module, _, function = self.main.partition(":")
+        main: Callable[[JobRun], JobResult] = getattr(import_module(module), function)
+        return main
+
+    def run(
+        self,
+        spark: SparkSession,
+        options: Mapping[str, Any] | None = None,
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> JobResult:
+        """Run it in this session; options that are not given have their defaults.
+
+        Raises ConfigurationError (or a KeyError for an option that it does not have), and whatever the job raises.
+        """
+        from hms_cache.errors import ConfigurationError
+
+        given = dict(options or {})
+        values: dict[str, Any] = {}
+        for option in self.options:
+            value = given.pop(option.name, None)
+            if value is None:
+                value = () if option.multiple else (bool(option.default) if option.kind is bool else option.default)
+            if value is None and option.required:
+                raise ConfigurationError(f"job {self.name} needs the option {option.name}")
+            values[option.name] = value
+        if given:
+            raise KeyError(f"job {self.name} has no option {', '.join(sorted(given))}")
+        return self.load_main()(JobRun(spark, values, dry_run, progress or Progress()))

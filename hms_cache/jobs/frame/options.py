@@ -1,0 +1,19 @@
+"""Options that several jobs have in common."""
+
+from __future__ import annotations
+
+from hms_cache.jobs.frame.job import Option
+
+METASTORE = Option(
+    "metastore",
+    "Metastore to ask, thrift://host:port; several, separated by commas, are tried in turn.",
+    metavar="URI",
+)
+DATABASE = Option("database", "Metastore database to read directly; SQLAlchemy or JDBC form.", metavar="URL")
+TABLES = Option(
+    "tables",
+    "Tables to work on, as [catalog.]database.table; * stands for any text. Several times for more; default all.",
+    multiple=True,
+    metavar="PATTERN",
+)
+WAREHOUSE = Option("warehouse", "Directory of managed tables: a path or a URI.", metavar="DIR")

@@ -1,0 +1,9 @@
+"""All jobs by their names. A new one is a definition module (no PySpark in it) and a line here."""
+
+from __future__ import annotations
+
+from hms_cache.jobs.frame import Job
+
+_ALL: tuple[Job, ...] = ()
+
+JOBS: dict[str, Job] = {job.name: job for job in _ALL}
