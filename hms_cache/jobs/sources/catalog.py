@@ -1,0 +1,219 @@
+"""The data source ``hms_catalog``: the catalog as rows.
+
+``spark.read.format("hms_catalog").option("metastore", "thrift://host:9083").load("partitions")``
+
+Options: ``kind`` (or the path): databases, tables, columns, partitions or statistics; ``metastore`` or ``database``;
+``tables``: patterns, separated by commas; ``tables_per_slice`` and ``partitions_per_slice``: how much one task reads;
+``engine``: whose statistics (hive).
+
+Slices are read in parallel, each at a moment of its own: what changes meanwhile is seen as it was before or after.
+What is dropped meanwhile is left out. Equality, IN and prefixes on ``catalog``, ``database`` and ``table`` decide what
+is asked for at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    In,
+    InputPartition,
+    StringStartsWith,
+)
+from pyspark.sql.types import StructType
+
+from hms_cache.errors import ConfigurationError
+from hms_cache.jobs.sources import catalog_rows as rows
+from hms_cache.jobs.sources.catalog_reader import CatalogReader, PartitionRange, TableName
+from hms_cache.jobs.sources.catalog_schemas import SCHEMAS
+from hms_cache.jobs.sources.options import positive
+from hms_cache.jobs.sources.origin import Origin
+from hms_cache.jobs.sources.scope import NAME_COLUMNS, TableScope
+
+TABLES_PER_SLICE = 500
+PARTITIONS_PER_SLICE = 20_000
+"""A second or so of a task's work: less costs more in starting tasks, more leaves cores idle at the end."""
+
+_NAMES_OF_A_READ = 1_000
+"""Partitions whose statistics are read at once: they have many columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSlice(InputPartition):  # type: ignore[misc]
+    """All databases of a catalog that are asked for."""
+
+    catalog: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableSlice(InputPartition):  # type: ignore[misc]
+    """Some tables of one database."""
+
+    catalog: str
+    database: str
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSlice(InputPartition):  # type: ignore[misc]
+    """Whole tables with few partitions, or a part of one with many."""
+
+    ranges: tuple[PartitionRange, ...]
+
+
+class HmsCatalogSource(DataSource):  # type: ignore[misc]
+    """See the module."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "hms_catalog"
+
+    @property
+    def kind(self) -> str:
+        """Which rows. Raises ConfigurationError."""
+        kind = self.options.get("kind") or self.options.get("path") or "tables"
+        if kind not in SCHEMAS:
+            raise ConfigurationError(f"hms_catalog has no kind {kind!r}; it has {', '.join(SCHEMAS)}")
+        return str(kind)
+
+    def schema(self) -> StructType:
+        return SCHEMAS[self.kind]
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return HmsCatalogReader(
+            self.kind,
+            Origin.of_options(self.options),
+            TableScope.of_text(self.options.get("tables")),
+            tables_per_slice=positive(self.options, "tables_per_slice", TABLES_PER_SLICE),
+            partitions_per_slice=positive(self.options, "partitions_per_slice", PARTITIONS_PER_SLICE),
+            engine=self.options.get("engine") or "hive",
+        )
+
+
+class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
+    """Plans slices, and reads one. Travels to Spark's workers."""
+
+    def __init__(
+        self,
+        kind: str,
+        origin: Origin,
+        scope: TableScope,
+        *,
+        tables_per_slice: int = TABLES_PER_SLICE,
+        partitions_per_slice: int = PARTITIONS_PER_SLICE,
+        engine: str = "hive",
+    ) -> None:
+        self._kind = kind
+        self._origin = origin
+        self._scope = scope
+        self._tables_per_slice = tables_per_slice
+        self._partitions_per_slice = partitions_per_slice
+        self._engine = engine
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Takes over what it decides exactly, leaves the rest to Spark."""
+        columns = SCHEMAS[self._kind].names
+        for condition in filters:
+            path: tuple[str, ...] = getattr(condition, "attribute", ())
+            column = ".".join(path)
+            if column not in NAME_COLUMNS or column not in columns or not self._narrow(column, condition):
+                yield condition
+
+    def _narrow(self, column: str, condition: Filter) -> bool:
+        if isinstance(condition, EqualTo | EqualNullSafe):
+            # Names are never null: a comparison with null admits none of them.
+            self._scope = self._scope.narrowed(column, [] if condition.value is None else [condition.value])
+        elif isinstance(condition, In):
+            self._scope = self._scope.narrowed(column, [value for value in condition.value if value is not None])
+        elif isinstance(condition, StringStartsWith):
+            self._scope = self._scope.beginning(column, condition.value)
+        else:
+            return False
+        return True
+
+    def partitions(self) -> Sequence[InputPartition]:
+        with self._origin.reading() as reader:
+            if self._kind == "databases":
+                slices: list[InputPartition] = [
+                    DatabaseSlice(catalog, tuple(names)) for catalog, names in self._databases(reader) if names
+                ]
+                return slices
+            slices = list(self._table_slices(reader)) if self._kind != "partitions" else []
+            if self._kind in ("partitions", "statistics"):
+                slices.extend(self._partition_slices(reader))
+            return slices
+
+    def _databases(self, reader: CatalogReader) -> Iterator[tuple[str, list[str]]]:
+        for catalog in reader.catalog_names():
+            if self._scope.admits(catalog):
+                names = reader.database_names(catalog)
+                yield catalog, [name for name in names if self._scope.admits(catalog, name)]
+
+    def _tables(self, reader: CatalogReader) -> Iterator[tuple[str, str, list[str]]]:
+        for catalog, databases in self._databases(reader):
+            for database in databases:
+                names = reader.table_names(catalog, database)
+                yield catalog, database, [name for name in names if self._scope.admits(catalog, database, name)]
+
+    def _table_slices(self, reader: CatalogReader) -> Iterator[TableSlice]:
+        size = self._tables_per_slice
+        for catalog, database, names in self._tables(reader):
+            for start in range(0, len(names), size):
+                yield TableSlice(catalog, database, tuple(names[start : start + size]))
+
+    def _partition_slices(self, reader: CatalogReader) -> Iterator[PartitionSlice]:
+        """Parts of large tables each on their own; whole tables together, as many as tables make a slice."""
+        for catalog, database, names in self._tables(reader):
+            whole: list[PartitionRange] = []
+            for part in reader.partition_ranges(catalog, database, names, self._partitions_per_slice):
+                if part.is_whole:
+                    whole.append(part)
+                else:
+                    yield PartitionSlice((part,))
+            # Small tables are of unknown size: few to a slice, so that no slice becomes large.
+            size = max(1, self._tables_per_slice // 25)
+            for start in range(0, len(whole), size):
+                yield PartitionSlice(tuple(whole[start : start + size]))
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        with self._origin.reading() as reader:
+            if isinstance(partition, DatabaseSlice):
+                for database in reader.databases(partition.catalog, partition.names):
+                    yield rows.database_row(database, partition.catalog)
+            elif isinstance(partition, TableSlice):
+                yield from self._read_tables(reader, partition)
+            elif isinstance(partition, PartitionSlice):
+                for part in partition.ranges:
+                    yield from self._read_partitions(reader, part)
+
+    def _read_tables(self, reader: CatalogReader, part: TableSlice) -> Iterator[rows.Row]:
+        for table in reader.tables(part.catalog, part.database, part.tables):
+            name = TableName(part.catalog, part.database, table.tableName)
+            if self._kind == "tables":
+                yield rows.table_row(table, name)
+            elif self._kind == "columns":
+                yield from rows.column_rows(table, name)
+            else:
+                for statistics in reader.table_statistics(table, self._engine):
+                    yield from rows.statistics_rows(statistics, name, self._engine)
+
+    def _read_partitions(self, reader: CatalogReader, part: PartitionRange) -> Iterator[rows.Row]:
+        name = part.table
+        if self._kind == "partitions":
+            for partition_name, partition in reader.partitions(part):
+                yield rows.partition_row(partition, partition_name, name)
+            return
+        found = reader.tables(name.catalog, name.database, [name.table])
+        names = (partition_name for partition_name, _ in reader.partitions(part))
+        while found and (some := list(islice(names, _NAMES_OF_A_READ))):
+            for statistics in reader.partition_statistics(found[0], some, self._engine):
+                yield from rows.statistics_rows(statistics, name, self._engine)

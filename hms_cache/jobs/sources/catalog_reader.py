@@ -1,0 +1,86 @@
+"""What the catalog is read through, wherever it is: the two readers answer the same structs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, Database, Partition, Table
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table, by its names as stored."""
+
+    catalog: str
+    database: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.database}.{self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRange:
+    """Some partitions of a table: all of them, those with these names, or those with ids in this range.
+
+    Which form a reader plans is its own; only the same kind of reader reads it.
+    """
+
+    table: TableName
+    names: tuple[str, ...] | None = None
+    ids: tuple[int, int] | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it stands for all of the table's."""
+        return self.names is None and self.ids is None
+
+
+class CatalogReader(Protocol):
+    """Reads of the catalog. What was dropped meanwhile is left out; each call shows the moment of its own.
+
+    Raises MetastoreUnavailableError or DatabaseUnavailable when what is behind it does not answer.
+    """
+
+    def catalog_names(self) -> list[str]:
+        """All catalogs, by name."""
+        ...
+
+    def database_names(self, catalog: str) -> list[str]:
+        """All databases of a catalog, by name; none for a catalog that does not exist."""
+        ...
+
+    def databases(self, catalog: str, names: Sequence[str]) -> list[Database]:
+        """Those of the named databases that exist."""
+        ...
+
+    def table_names(self, catalog: str, database: str) -> list[str]:
+        """All tables and views of a database, by name."""
+        ...
+
+    def tables(self, catalog: str, database: str, names: Sequence[str]) -> list[Table]:
+        """Those of the named tables that exist, by name."""
+        ...
+
+    def partition_ranges(self, catalog: str, database: str, tables: Sequence[str], size: int) -> list[PartitionRange]:
+        """The partitions of these tables, in ranges of at most `size`, small tables whole, tables without any left
+        out."""
+        ...
+
+    def partitions(self, part: PartitionRange) -> Iterator[tuple[str, Partition]]:
+        """Names and structs of the partitions in a range."""
+        ...
+
+    def table_statistics(self, table: Table, engine: str) -> list[ColumnStatistics]:
+        """Column statistics of the table itself: one element or none."""
+        ...
+
+    def partition_statistics(self, table: Table, names: Sequence[str], engine: str) -> list[ColumnStatistics]:
+        """Column statistics of those named partitions that have any, by partition name."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections."""
+        ...

@@ -1,0 +1,134 @@
+"""The catalog straight from the metastore database, through the store: no server, no cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hms_cache.app.stores import build_database_stores
+from hms_cache.config import Settings
+from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
+from hms_cache.store.database import Database as MetastoreDatabase
+from hms_cache.store.database import DatabaseOptions
+from hms_cache.store.partition_reads import partitions_of_rows
+from hms_cache.store.partition_spans import partition_counts, partition_id_spans, read_partition_span
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    ColumnStatistics,
+    Database,
+    MetaException,
+    NoSuchObjectException,
+    Partition,
+    Table,
+)
+
+TABLES_OF_A_READ = 500
+"""Tables read in one transaction: some MB of rows."""
+
+PARTITIONS_OF_A_READ = 5_000
+"""Partitions read in one transaction: some 10 MB of rows and texts."""
+
+#: A slice reads one thing after the other: one connection of each kind.
+_OPTIONS = DatabaseOptions(pool_size=1, check_pool_size=1)
+
+
+def open_metastore_database(url: str) -> MetastoreDatabase:
+    """The database for one reader. Raises ConfigurationError; nothing is connected yet."""
+    return MetastoreDatabase(url, _OPTIONS)
+
+
+class DatabaseReader:
+    """See `CatalogReader`. For one thread at a time."""
+
+    def __init__(self, url: str) -> None:
+        """`url`: SQLAlchemy's form or JDBC's. Raises ConfigurationError."""
+        self._database = open_metastore_database(url)
+        self.store = build_database_stores(Settings(), self._database).objects
+        """The store itself, for reads that a `CatalogReader` has not."""
+
+    def catalog_names(self) -> list[str]:
+        return self.store.get_catalog_names()
+
+    def database_names(self, catalog: str) -> list[str]:
+        try:
+            return self.store.get_database_names(catalog)
+        except (NoSuchObjectException, MetaException):
+            return []
+
+    def databases(self, catalog: str, names: Sequence[str]) -> list[Database]:
+        found = []
+        for name in names:
+            try:
+                found.append(self.store.get_database(catalog, name))
+            except NoSuchObjectException:
+                continue  # dropped since it was listed
+        return found
+
+    def table_names(self, catalog: str, database: str) -> list[str]:
+        try:
+            return self.store.get_table_names(catalog, database)
+        except NoSuchObjectException:
+            return []
+
+    def tables(self, catalog: str, database: str, names: Sequence[str]) -> list[Table]:
+        found: list[Table] = []
+        for start in range(0, len(names), TABLES_OF_A_READ):
+            found.extend(self.store.get_tables(catalog, database, names[start : start + TABLES_OF_A_READ]))
+        return found
+
+    def partition_ranges(self, catalog: str, database: str, tables: Sequence[str], size: int) -> list[PartitionRange]:
+        """One statement for all tables, two more for each large one."""
+        counts = partition_counts(self._database, catalog, database)
+        ranges: list[PartitionRange] = []
+        for table in tables:
+            count = counts.get(table, 0)
+            name = TableName(catalog, database, table)
+            if count > size:
+                ranges.extend(PartitionRange(name, ids=span) for span in self._spans(name, size))
+            elif count:
+                ranges.append(PartitionRange(name))
+        return ranges
+
+    def _spans(self, name: TableName, size: int) -> list[tuple[int, int]]:
+        try:
+            return partition_id_spans(self._database, name.catalog, name.database, name.table, size)
+        except NoSuchObjectException:
+            return []
+
+    def partitions(self, part: PartitionRange) -> Iterator[tuple[str, Partition]]:
+        name = part.table
+        spans = [part.ids] if part.ids is not None else self._spans(name, PARTITIONS_OF_A_READ)
+        for lowest_id, highest_id in spans:
+            try:
+                rows = read_partition_span(
+                    self._database, name.catalog, name.database, name.table, lowest_id, highest_id
+                )
+            except NoSuchObjectException:
+                return  # the table was dropped
+            yield from zip(rows.names, partitions_of_rows(rows), strict=True)
+
+    def table_statistics(self, table: Table, engine: str) -> list[ColumnStatistics]:
+        try:
+            found = self.store.get_table_column_statistics(
+                table.catName, table.dbName, table.tableName, _column_names(table), engine=engine
+            )
+        except NoSuchObjectException:
+            return []
+        return [found] if found.statsObj else []
+
+    def partition_statistics(self, table: Table, names: Sequence[str], engine: str) -> list[ColumnStatistics]:
+        columns, answers = _column_names(table), []
+        for start in range(0, len(names), PARTITIONS_OF_A_READ):
+            some = names[start : start + PARTITIONS_OF_A_READ]
+            try:
+                answers += self.store.get_partition_column_statistics(
+                    table.catName, table.dbName, table.tableName, some, columns, engine=engine
+                )
+            except NoSuchObjectException:
+                break  # the table was dropped
+        return answers
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _column_names(table: Table) -> list[str]:
+    return [] if table.sd is None else [column.name for column in table.sd.cols or ()]

@@ -1,0 +1,220 @@
+"""The data source ``hms_events``: the notification log, as a batch and as a stream.
+
+``spark.readStream.format("hms_events").option("metastore", "thrift://host:9083").load()``
+
+Options: ``metastore`` or ``database``; ``start``: earliest (default), latest, or the id of the event to begin after;
+``end``: the id of the last event, else the log's end; ``message``: json (default: the text, unpacked), raw (as stored)
+or none; ``events_per_slice``: how much one task reads; ``max_events_per_batch`` (streams).
+
+A stream's offset is an event id, with a digest of that event. Each event is in exactly one batch, and a batch that is
+run again after a failure holds the same events. Where the log was trimmed below what is to be read, or is not the log
+it was, the query fails and says so. Spark's trigger AvailableNow is one batch; give it no limit of events.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+
+from hms_cache.errors import ConfigurationError
+from hms_cache.jobs.sources.catalog_rows import time_of
+from hms_cache.jobs.sources.event_range import (
+    EventPlace,
+    check_place,
+    earliest_place,
+    place_after,
+    read_events,
+)
+from hms_cache.jobs.sources.options import optional_number, positive
+from hms_cache.jobs.sources.origin import Origin
+from hms_cache.notifications.event_log import EventLog
+from hms_cache.notifications.events import NotificationRow
+from hms_cache.notifications.messages import MessageError, decode_message
+
+EVENTS_PER_SLICE = 10_000
+"""A second or so of a task's work."""
+
+MESSAGES = ("json", "raw", "none")
+
+SCHEMA = StructType(
+    [
+        StructField("event_id", LongType(), False),
+        StructField("event_time", TimestampType()),
+        StructField("event_type", StringType(), False),
+        StructField("catalog", StringType()),
+        StructField("database", StringType()),
+        StructField("table", StringType()),
+        # Null where it is not asked for, or cannot be unpacked.
+        StructField("message", StringType()),
+        StructField("message_format", StringType()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EventSlice(InputPartition):  # type: ignore[misc]
+    """Events after the first id, up to the second one."""
+
+    after_event_id: int
+    last_event_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventOptions:
+    """The options of a source, checked. Travels to Spark's workers."""
+
+    origin: Origin
+    start: str
+    end: int | None
+    message: str
+    events_per_slice: int
+    max_events_per_batch: int | None
+
+    @classmethod
+    def of_options(cls, options: Any) -> EventOptions:
+        """Raises ConfigurationError."""
+        start = str(options.get("start") or "earliest").strip().lower()
+        if start not in ("earliest", "latest") and not start.isdigit():
+            raise ConfigurationError(f"start must be earliest, latest or the id of an event: {start!r}")
+        message = str(options.get("message") or "json").strip().lower()
+        if message not in MESSAGES:
+            raise ConfigurationError(f"message must be one of {', '.join(MESSAGES)}: {message!r}")
+        limit = positive(options, "max_events_per_batch", 0) if "max_events_per_batch" in options else None
+        return cls(
+            origin=Origin.of_options(options),
+            start=start,
+            end=optional_number(options, "end"),
+            message=message,
+            events_per_slice=positive(options, "events_per_slice", EVENTS_PER_SLICE),
+            max_events_per_batch=limit,
+        )
+
+    def first_place(self, log: EventLog) -> EventPlace:
+        """Where to begin."""
+        if self.start == "earliest":
+            return earliest_place(log)
+        if self.start == "latest":
+            return place_after(log, log.head().last_event_id)
+        return place_after(log, int(self.start))
+
+    def last_event_id(self, log: EventLog) -> int:
+        """Where to end: the log's end, or what the option says if that comes first."""
+        last = log.head().last_event_id
+        return last if self.end is None else min(last, self.end)
+
+    def slices(self, after_event_id: int, last_event_id: int) -> list[EventSlice]:
+        """The events in parts, one for each task."""
+        starts = range(after_event_id, last_event_id, self.events_per_slice)
+        return [EventSlice(start, min(start + self.events_per_slice, last_event_id)) for start in starts]
+
+    def read(self, part: EventSlice) -> Iterator[tuple[Any, ...]]:
+        """The rows of one part. Raises EventLogError when one is missing."""
+        with self.origin.following() as log:
+            for row in read_events(log, part.after_event_id, part.last_event_id):
+                yield (
+                    row.event_id,
+                    time_of(row.event_time_s),
+                    row.event_type,
+                    row.catalog,
+                    row.database,
+                    row.table,
+                    self._message(row),
+                    row.message_format,
+                )
+
+    def _message(self, row: NotificationRow) -> str | None:
+        if self.message == "none":
+            return None
+        if self.message == "raw":
+            return row.message
+        try:
+            # Written anew: the text is then JSON in the strict sense, which Spark's functions want.
+            return json.dumps(decode_message(row.message, row.message_format), ensure_ascii=False)
+        except MessageError:
+            return None
+
+
+class HmsEventsSource(DataSource):  # type: ignore[misc]
+    """See the module."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "hms_events"
+
+    def schema(self) -> StructType:
+        return SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return HmsEventsReader(EventOptions.of_options(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return HmsEventsStreamReader(EventOptions.of_options(self.options))
+
+
+class HmsEventsReader(DataSourceReader):  # type: ignore[misc]
+    """What the log holds when the query is planned."""
+
+    def __init__(self, options: EventOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        with self._options.origin.following() as log:
+            last = self._options.last_event_id(log)
+            return self._options.slices(self._options.first_place(log).event_id, last)
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        return self._options.read(partition)
+
+
+class HmsEventsStreamReader(DataSourceStreamReader):  # type: ignore[misc]
+    """What is appended to the log, in batches.
+
+    Spark asks for the first place only without a checkpoint. With one it shows the last offset it knows by planning an
+    empty batch there, before it asks for a later one (`AcceptsLatestSeenOffset` of its `PythonMicroBatchStream`).
+    """
+
+    def __init__(self, options: EventOptions) -> None:
+        self._options = options
+        self._place: EventPlace | None = None
+        """The end of the last batch planned, from where the limit of events counts."""
+
+    def initialOffset(self) -> dict[str, object]:
+        with self._options.origin.following() as log:
+            self._place = self._options.first_place(log)
+        return self._place.offset
+
+    def latestOffset(self) -> dict[str, object]:
+        with self._options.origin.following() as log:
+            last = self._options.last_event_id(log)
+            here = self._place
+            if here is None:
+                return place_after(log, last).offset
+            if last < here.event_id:
+                check_place(log, here)  # another history, unless the option says to end before
+                last = here.event_id
+            if last == here.event_id:
+                return here.offset
+            limit = self._options.max_events_per_batch
+            return place_after(log, last if limit is None else min(last, here.event_id + limit)).offset
+
+    def partitions(self, start: dict[str, object], end: dict[str, object]) -> Sequence[InputPartition]:
+        first, last = EventPlace.of_offset(start), EventPlace.of_offset(end)
+        with self._options.origin.following() as log:
+            check_place(log, first)
+            check_place(log, last)
+        self._place = last
+        return self._options.slices(first.event_id, last.event_id)
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        return self._options.read(partition)
+
+    def commit(self, end: dict[str, object]) -> None:
+        """Nothing: what is kept of the log is for its cleaner to decide."""
+
+    def stop(self) -> None:
+        """Nothing: each call opens and closes its own connection."""

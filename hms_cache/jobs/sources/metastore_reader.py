@@ -1,0 +1,181 @@
+"""The catalog through a metastore's Thrift protocol: any metastore of Hive 3.1 or later, and this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hms_cache.client import MetastoreClient
+from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
+from hms_cache.store.names import DEFAULT_CATALOG
+from hms_cache.store.partition_names import PartitionNaming
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    ClientCapabilities,
+    ClientCapability,
+    ColumnStatistics,
+    ColumnStatisticsDesc,
+    Database,
+    GetPartitionsByNamesRequest,
+    GetTablesRequest,
+    NoSuchObjectException,
+    Partition,
+    PartitionsStatsRequest,
+    Table,
+    TableStatsRequest,
+)
+
+TABLES_OF_A_CALL = 500
+"""Tables asked for at once: some MB of answer."""
+
+PARTITIONS_OF_A_CALL = 2_000
+"""Partitions asked for at once: 3 MB of answer with short descriptors, far below Thrift's 100 MB with wide ones."""
+
+_EVERY_ONE = -1
+_CAPABILITIES = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
+
+
+class MetastoreReader:
+    """See `CatalogReader`. For one thread at a time."""
+
+    def __init__(self, uris: str) -> None:
+        """`uris`: as in `MetastoreClient`. Raises ConfigurationError."""
+        self._client = MetastoreClient(uris)
+
+    def catalog_names(self) -> list[str]:
+        return sorted(self._client.call("get_catalogs").names)
+
+    def database_names(self, catalog: str) -> list[str]:
+        try:
+            return sorted(self._client.call("get_databases", _in_catalog(catalog, "*")))
+        except NoSuchObjectException:
+            return []
+
+    def databases(self, catalog: str, names: Sequence[str]) -> list[Database]:
+        found = []
+        for name in names:
+            try:
+                found.append(self._client.call("get_database", _in_catalog(catalog, name)))
+            except NoSuchObjectException:
+                continue  # dropped since it was listed
+        return found
+
+    def table_names(self, catalog: str, database: str) -> list[str]:
+        try:
+            return sorted(self._client.call("get_all_tables", _in_catalog(catalog, database)))
+        except NoSuchObjectException:
+            return []
+
+    def tables(self, catalog: str, database: str, names: Sequence[str]) -> list[Table]:
+        found: list[Table] = []
+        for start in range(0, len(names), TABLES_OF_A_CALL):
+            request = GetTablesRequest(
+                dbName=database,
+                tblNames=list(names[start : start + TABLES_OF_A_CALL]),
+                capabilities=_CAPABILITIES,
+                catName=catalog,
+            )
+            found.extend(self._client.call("get_table_objects_by_name_req", request).tables)
+        return sorted(found, key=lambda table: table.tableName)
+
+    def partition_ranges(self, catalog: str, database: str, tables: Sequence[str], size: int) -> list[PartitionRange]:
+        """One call for each partitioned table: the names of a large one are asked whole, of others one too many."""
+        ranges: list[PartitionRange] = []
+        # The protocol counts in 16 bits.
+        few = min(size + 1, 0x7FFF)
+        for table in self.tables(catalog, database, tables):
+            if not table.partitionKeys:
+                continue
+            name = TableName(catalog, database, table.tableName)
+            count = len(self._partition_names(name, few))
+            if count == few:
+                names = self._partition_names(name, _EVERY_ONE)
+                starts = range(0, len(names), size)
+                ranges.extend(PartitionRange(name, names=tuple(names[start : start + size])) for start in starts)
+            elif count:
+                ranges.append(PartitionRange(name))
+        return ranges
+
+    def partitions(self, part: PartitionRange) -> Iterator[tuple[str, Partition]]:
+        found = self.tables(part.table.catalog, part.table.database, [part.table.table])
+        if not found or not found[0].partitionKeys:
+            return
+        naming = PartitionNaming([key.name for key in found[0].partitionKeys])
+        for partition in self._structs(part):
+            yield naming.name(partition.values), partition
+
+    def _structs(self, part: PartitionRange) -> Iterator[Partition]:
+        table = part.table
+        names = self._partition_names(table, _EVERY_ONE) if part.names is None else part.names
+        for start in range(0, len(names), PARTITIONS_OF_A_CALL):
+            request = GetPartitionsByNamesRequest(
+                db_name=_in_catalog(table.catalog, table.database),
+                tbl_name=table.table,
+                names=list(names[start : start + PARTITIONS_OF_A_CALL]),
+            )
+            try:
+                yield from self._client.call("get_partitions_by_names_req", request).partitions
+            except NoSuchObjectException:
+                return  # the table was dropped
+
+    def _partition_names(self, table: TableName, most: int) -> list[str]:
+        try:
+            names: list[str] = self._client.call(
+                "get_partition_names", _in_catalog(table.catalog, table.database), table.table, most
+            )
+            return names
+        except NoSuchObjectException:
+            return []
+
+    def table_statistics(self, table: Table, engine: str) -> list[ColumnStatistics]:
+        request = TableStatsRequest(
+            dbName=table.dbName,
+            tblName=table.tableName,
+            colNames=_column_names(table),
+            catName=table.catName,
+            engine=engine,
+        )
+        try:
+            found = self._client.call("get_table_statistics_req", request).tableStats
+        except NoSuchObjectException:
+            return []
+        return [_statistics(table, None, found, engine)] if found else []
+
+    def partition_statistics(self, table: Table, names: Sequence[str], engine: str) -> list[ColumnStatistics]:
+        answers: list[ColumnStatistics] = []
+        for start in range(0, len(names), PARTITIONS_OF_A_CALL):
+            request = PartitionsStatsRequest(
+                dbName=table.dbName,
+                tblName=table.tableName,
+                colNames=_column_names(table),
+                partNames=list(names[start : start + PARTITIONS_OF_A_CALL]),
+                catName=table.catName,
+                engine=engine,
+            )
+            try:
+                found = self._client.call("get_partitions_statistics_req", request).partStats
+            except NoSuchObjectException:
+                return answers
+            answers.extend(_statistics(table, name, found[name], engine) for name in sorted(found))
+        return answers
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _in_catalog(catalog: str, database: str) -> str:
+    """A database for calls that have no field for its catalog."""
+    return database if catalog == DEFAULT_CATALOG else f"@{catalog}#{database}"
+
+
+def _column_names(table: Table) -> list[str]:
+    return [] if table.sd is None else [column.name for column in table.sd.cols or ()]
+
+
+def _statistics(table: Table, partition: str | None, found: list[object], engine: str) -> ColumnStatistics:
+    description = ColumnStatisticsDesc(
+        isTblLevel=partition is None,
+        dbName=table.dbName,
+        tableName=table.tableName,
+        partName=partition,
+        catName=table.catName,
+    )
+    return ColumnStatistics(statsDesc=description, statsObj=found, engine=engine)

@@ -1,0 +1,72 @@
+"""Where the catalog is, as a source's options say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from hms_cache.errors import ConfigurationError
+from hms_cache.jobs.sources.catalog_reader import CatalogReader
+from hms_cache.jobs.sources.event_logs import MetastoreEventLog
+from hms_cache.notifications.event_log import EventLog
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A metastore's URIs or a metastore database's URL: one of the two. Travels to Spark's workers."""
+
+    metastore: str | None = None
+    database: str | None = None
+
+    @classmethod
+    def of_options(cls, options: Mapping[str, str]) -> Origin:
+        """Of the options ``metastore`` and ``database``. Raises ConfigurationError unless one of them is given."""
+        metastore, database = options.get("metastore"), options.get("database")
+        if bool(metastore) == bool(database):
+            raise ConfigurationError(
+                "say where the catalog is by one of the options metastore (thrift://host:9083, several separated by "
+                "commas) and database (the URL of the metastore database)"
+            )
+        return cls(metastore or None, database or None)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """As options of a source."""
+        return {"database": self.database} if self.database else {"metastore": self.metastore or ""}
+
+    @contextmanager
+    def reading(self) -> Iterator[CatalogReader]:
+        """A reader of the catalog, closed at the end."""
+        reader: CatalogReader
+        if self.database:
+            from hms_cache.jobs.sources.database_reader import DatabaseReader
+
+            reader = DatabaseReader(self.database)
+        else:
+            from hms_cache.jobs.sources.metastore_reader import MetastoreReader
+
+            reader = MetastoreReader(self.metastore or "")
+        try:
+            yield reader
+        finally:
+            reader.close()
+
+    @contextmanager
+    def following(self) -> Iterator[EventLog]:
+        """The notification log, closed at the end."""
+        if self.database:
+            from hms_cache.jobs.sources.database_reader import open_metastore_database
+            from hms_cache.store.notification_log import NotificationLog
+
+            database = open_metastore_database(self.database)
+            try:
+                yield NotificationLog(database)
+            finally:
+                database.close()
+            return
+        log = MetastoreEventLog(self.metastore or "")
+        try:
+            yield log
+        finally:
+            log.close()
