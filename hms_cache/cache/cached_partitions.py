@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from hms_cache.cache.cached_validity import is_no_list, judging_list
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.loader import Wanted
 from hms_cache.cache.partition_selection import Selected, SelectionError, select_partitions
@@ -26,6 +27,7 @@ from hms_cache.store.contract.partitions import (
 from hms_cache.store.contract.snapshots import SnapshotStore
 from hms_cache.store.partition_orders import parse_order, sort_by_values, sort_key
 from hms_cache.store.partition_projections import project_partitions
+from hms_cache.store.partitions import judge_partition
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
     MetaException,
@@ -66,6 +68,7 @@ class CachedPartitions(PartitionStore):
             refused = _needs_store(entry, grantee, valid_write_ids)
             if refused is not None:
                 return refused
+            reader = judging_list(entry, valid_write_ids)
             held = entry.facets.get(Facet.PARTITIONS)
             if isinstance(held, PartitionSet):
                 try:
@@ -73,6 +76,8 @@ class CachedPartitions(PartitionStore):
                 except MetaException:
                     return Bypass(Reason.UNSUPPORTED_FIELD)
                 if found is not None:
+                    if reader is not None:
+                        judge_partition(found, reader)
                     return found
                 if held.complete and wanted not in held.missing:
                     # There is none; the store has the text that clients know.
@@ -116,7 +121,8 @@ class CachedPartitions(PartitionStore):
             refused = _needs_store(entry, grantee, valid_write_ids)
             if refused is not None:
                 return refused
-            return partial(_partition_answer, select_partitions(held, selection, max_parts), projection)
+            reader = judging_list(entry, valid_write_ids)
+            return partial(_partition_answer, select_partitions(held, selection, max_parts), projection, reader)
 
         version = RequestVersion(valid_write_ids, table_id)
         return self._from_set("partitions", key_of(catalog, database, table), version, answer, ask)
@@ -360,17 +366,26 @@ class CachedPartitions(PartitionStore):
 
 
 def _needs_store(entry: Entry, grantee: Grantee | None, valid_write_ids: str | None) -> Bypass | None:
-    """Privileges and the judgement of statistics are the store's; most tables and requests need neither."""
+    """Privileges are the store's, as is what it makes of a list that is none; hardly a request needs either."""
     parameters = frozen_table(entry).parameters or {}
     if grantee is not None and parameters.get("PARTITION_LEVEL_PRIVILEGE", "").upper() == "TRUE":
         return Bypass(Reason.UNSUPPORTED_FIELD)
-    if entry.is_transactional and valid_write_ids is not None:
+    if is_no_list(valid_write_ids):
         return Bypass(Reason.UNSUPPORTED_FIELD)
     return None
 
 
-def _partition_answer(selected: Selected, projection: PartitionProjection | None) -> PartitionAnswer:
+def _partition_answer(
+    selected: Selected, projection: PartitionProjection | None, reader: str | None
+) -> PartitionAnswer:
+    """`reader`: the list that the statistics are judged by."""
     partitions = selected.partitions
+    if reader is not None:
+        judged = partitions.structs()
+        for partition in judged:
+            judge_partition(partition, reader)
+        found = judged if projection is None else project_partitions(judged, projection)
+        return PartitionAnswer(found, selected.has_unknown)
     if projection is not None:
         return PartitionAnswer(project_partitions(partitions.structs(), projection), selected.has_unknown)
     return PartitionAnswer(partitions.encoded_structs(), selected.has_unknown)

@@ -6,6 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from hms_cache.cache.cached_validity import (
+    invalid_partitions,
+    is_no_list,
+    judged_aggregate,
+    judged_partition_statistics,
+    judged_table_statistics,
+)
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.loader import AGGREGATE, Wanted
 from hms_cache.cache.reading import Bypass, Need, Reading, RequestVersion, key_of
@@ -44,10 +51,10 @@ class CachedStatistics(StatisticsStore):
             entry = self._reading.table_entry(cache, key, version)
             if not isinstance(entry, Entry):
                 return entry
-            if entry.is_transactional:
-                # Whether they fit the caller's snapshot is judged by the transaction tables.
+            if is_no_list(valid_write_ids):
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            return _held(entry, key, Facet.TABLE_STATISTICS, (engine, (), wanted))
+            found = _held(entry, key, Facet.TABLE_STATISTICS, (engine, (), wanted))
+            return found if isinstance(found, Need) else judged_table_statistics(entry, found, valid_write_ids)
 
         def ask() -> ColumnStatistics:
             return self._store.get_table_column_statistics(
@@ -90,7 +97,12 @@ class CachedStatistics(StatisticsStore):
 
         asked = (engine, tuple(partition_names), tuple(columns))
         return self._about_partitions(
-            "partition_statistics", (catalog, database, table), RequestVersion(valid_write_ids, table_id), asked, ask
+            "partition_statistics",
+            (catalog, database, table),
+            RequestVersion(valid_write_ids, table_id),
+            asked,
+            ask,
+            judged_partition_statistics,
         )
 
     def get_aggregate_statistics(
@@ -111,7 +123,12 @@ class CachedStatistics(StatisticsStore):
 
         asked = (engine, tuple(partition_names), tuple(columns), AGGREGATE)
         return self._about_partitions(
-            "aggregate_statistics", (catalog, database, table), RequestVersion(valid_write_ids), asked, ask
+            "aggregate_statistics",
+            (catalog, database, table),
+            RequestVersion(valid_write_ids),
+            asked,
+            ask,
+            judged_aggregate,
         )
 
     def _about_partitions(
@@ -121,18 +138,27 @@ class CachedStatistics(StatisticsStore):
         version: RequestVersion,
         asked: tuple[Any, ...],
         ask: Callable[[], T],
+        judged: Callable[[T, frozenset[str]], T],
     ) -> T:
-        """An answer to the same question as before, if no partition of the table has changed since."""
+        """An answer to the same question as before, if no partition of the table has changed since.
+
+        `judged` makes of it what a reader with a list gets, given the partitions whose statistics it must not use.
+        """
         key = key_of(*name)
 
         def look(cache: SharedCache) -> T | Need | Bypass:
             entry = self._reading.table_entry(cache, key, version)
             if not isinstance(entry, Entry):
                 return entry
-            if entry.is_transactional:
+            if is_no_list(version.valid_write_ids):
                 return Bypass(Reason.UNSUPPORTED_FIELD)
+            invalid: frozenset[str] | Need = frozenset()
+            if version.valid_write_ids is not None:
+                invalid = invalid_partitions(entry, key, asked[1], version.valid_write_ids)
             found: T | Need = _held(entry, key, Facet.PARTITION_STATISTICS, asked)
-            return found
+            if isinstance(found, Need) or isinstance(invalid, Need):
+                return Need(tuple(wanted for one in (invalid, found) if isinstance(one, Need) for wanted in one.wanted))
+            return found if version.valid_write_ids is None else judged(found, invalid)
 
         return self._reading.answer(kind, look, ask, facet=Facet.PARTITION_STATISTICS, table=key, version=version)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection
 
@@ -227,13 +227,16 @@ def judge_partitions(
         connection, (table.catalog, table.database, table.name), {partition.writeId for partition in partitions}
     )
     for partition in partitions:
-        parameters = partition.parameters or {}
-        partition.isStatsCompliant = are_statistics_valid(
-            parameters, partition.writeId, valid_write_ids, aborted=aborted
-        )
-        if not partition.isStatsCompliant:
-            partition.parameters = dict(parameters)
-            set_basic_statistics_accurate(partition.parameters, False)
+        judge_partition(partition, valid_write_ids, aborted)
+
+
+def judge_partition(partition: Partition, valid_write_ids: str, aborted: Collection[int] = ()) -> None:
+    """The same for one partition, by the list and the write ids that are known as aborted."""
+    parameters = partition.parameters or {}
+    partition.isStatsCompliant = are_statistics_valid(parameters, partition.writeId, valid_write_ids, aborted=aborted)
+    if not partition.isStatsCompliant:
+        partition.parameters = dict(parameters)
+        set_basic_statistics_accurate(partition.parameters, False)
 
 
 def _key_position(table: PartitionedTable, key: str) -> int:

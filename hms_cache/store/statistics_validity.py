@@ -9,6 +9,7 @@ valid for nobody.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from sqlalchemy import Connection
 
@@ -22,8 +23,10 @@ from hms_cache.txn.id_lists import IdListFormatError
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
 
+@lru_cache(maxsize=64)
 def parse_write_ids(text: str) -> ValidWriteIdList:
-    """The list a client sent. Raises MetaException for a text that is none."""
+    """The list a client sent; asked again for each of a request's partitions. Raises MetaException for a text that is
+    none."""
     try:
         return ValidWriteIdList.parse(text)
     except IdListFormatError as error:

@@ -218,7 +218,7 @@ def _with_statistics(
     call: Call, name: TableName, partitions: list[Partition], names: tuple[str, ...], engine: str, snapshot: Any
 ) -> list[Partition]:
     """Copies of the partitions with the column statistics of those that have any."""
-    table = call.stores.raw.get_table(*name)
+    table = call.stores.raw.get_table(*name, **snapshot)
     columns = [column.name for column in (table.sd.cols if table.sd is not None else None) or ()]
     statistics = call.stores.raw.get_partition_column_statistics(*name, names, columns, engine=engine, **snapshot)
     by_values = {tuple(parse_partition_name(s.statsDesc.partName).values()): s for s in statistics}
@@ -252,7 +252,7 @@ def get_partitions_spec_by_expr(call: Call, arguments: Any) -> PartitionsSpecByE
         projection=_projection(request),
         **version(request),
     )
-    specifications = group_partitions(call.stores.raw.get_table(*name), answer.partitions)
+    specifications = group_partitions(call.stores.raw.get_table(*name, **version(request)), answer.partitions)
     return PartitionsSpecByExprResult(partitionsSpec=specifications, hasUnknownPartitions=answer.has_unknown)
 
 
@@ -295,15 +295,8 @@ def get_partitions_with_specs(call: Call, arguments: Any) -> GetPartitionsRespon
     selection = _spec_selection(request.filterSpec)
     who = grantee(request.user, request.groupNames) if request.withAuth else None
     try:
-        table = call.stores.raw.get_table(*name)
-        found = _partitions(
-            call,
-            name,
-            selection,
-            projection=projection,
-            grantee=who,
-            valid_write_ids=request.validWriteIdList or None,
-        )
+        table = call.stores.raw.get_table(*name, **version(request))
+        found = _partitions(call, name, selection, projection=projection, grantee=who, **version(request))
     except NoSuchObjectException as error:
         raise MetaException(error.message) from error
     return GetPartitionsResponse(partitionSpec=group_partitions(table, found))
