@@ -6,8 +6,7 @@ import logging
 from contextlib import ExitStack
 from importlib.metadata import version
 
-from sqlalchemy import select
-
+from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.caching import Caching, build_caching, reason_against_caching
 from hms_cache.app.database import ensure_first_rows, open_database, refusals_explained, require_schema
@@ -43,7 +42,12 @@ class Service:
     What was started is kept on a stack: `stop`, and a start that fails half-way, take it down in the opposite order.
     """
 
-    def __init__(self, configuration: Configuration, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self, configuration: Configuration, metrics: Metrics | None = None, siblings: Siblings | None = None
+    ) -> None:
+        """`siblings`: the place among several worker processes of one server."""
+        self._siblings = siblings or Siblings()
+        self._pending_restart: tuple[str, ...] = ()
         self._configuration = configuration
         self._settings = configuration.settings
         self.metrics = metrics or Metrics()
@@ -67,13 +71,16 @@ class Service:
                 ensure_first_rows(database, self._settings)
             stores = build_database_stores(self._settings, database)
             stores.auxiliary.roles.ensure_default_roles()
+            stores.auxiliary.roles.ensure_admins(self._settings.catalog.users_in_admin_role)
             raw = self._cached(stores, database, starting)
             Housekeeping(self._settings, stores).start(starting)
             uri = self._listen(
                 Stores(raw, stores.transactions, stores.log, self._site, stores.auxiliary), database, starting
             )
             if self._settings.admin.enabled:
-                self.management_address = start_management(self._admin_sources(uri, database), starting)
+                self.management_address = start_management(
+                    self._admin_sources(uri, database, stores), starting, self._siblings
+                )
             self._started = starting.pop_all()
         return uri
 
@@ -92,9 +99,10 @@ class Service:
     def reload(self, configuration: Configuration) -> tuple[list[str], list[str]]:
         """Take the settings that a running server can take; (their names, the names of those that need a restart)."""
         taken, refused = self._configuration.reloadable_changes(configuration.settings)
-        self._configuration = configuration
+        self._configuration = self._configuration.with_changes(configuration, taken)
+        self._pending_restart = tuple(refused)
         if self._caching is not None:
-            self._caching.reload(configuration.settings)
+            self._caching.reload(self._configuration.settings)
         return taken, refused
 
     def _cached(self, stores: DatabaseStores, database: Database, starting: ExitStack) -> RawStore:
@@ -115,23 +123,22 @@ class Service:
         self._caching.start(starting)
         return self._caching.cache.store
 
-    def _admin_sources(self, uri: str, database: Database) -> AdminSources:
-        def ask_database() -> None:
-            with database.checking() as connection:
-                connection.execute(select(1))
-
+    def _admin_sources(self, uri: str, database: Database, stores: DatabaseStores) -> AdminSources:
         caching = self._caching
         return AdminSources(
             version=version("hms-cache"),
             uri=uri,
             started_at_s=database.clock.epoch_s(),
             clock=database.clock,
-            configuration=self._configuration,
+            configuration_in_force=lambda: self._configuration,
             metrics=self.metrics,
-            ask_database=ask_database,
+            read_log_end=stores.objects.current_event_id,
+            store=stores.objects,
             cache=caching.cache if caching is not None else None,
             poller=caching.poller if caching is not None else None,
+            operations=self.metrics.operations,
             cache_off_reason=self._cache_off_reason,
+            pending_restart=lambda: self._pending_restart,
         )
 
     def _listen(self, stores: Stores, database: Database, starting: ExitStack) -> str:

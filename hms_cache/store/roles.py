@@ -6,6 +6,8 @@ from the start and cannot be dropped.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection, Select, and_, delete, insert, select, update
@@ -63,6 +65,13 @@ class Roles:
 
         if run_read(self._database, missing):
             run_write(self._database, ensure, ids={"MRole": 2, "MGlobalPrivilege": 1})
+
+    def ensure_admins(self, users: Iterable[str]) -> None:
+        """Give the users the role `admin` where they lack it, as a starting Hive does (`HMSHandler.addAdminUsers`)."""
+        for user in users:
+            if ADMIN not in [role.roleName for role in self.list_roles(user, PrincipalType.USER)]:
+                with suppress(InvalidObjectException):  # a server that starts beside this one was first
+                    self.grant_role(ADMIN, user, PrincipalType.USER, ADMIN, PrincipalType.ROLE, grant_option=True)
 
     def create_role(self, name: str, owner: str | None) -> None:
         """:raises InvalidObjectException: it exists.

@@ -6,6 +6,7 @@ import re
 
 from pydantic import field_validator
 
+from hms_cache.config.quantities import Words
 from hms_cache.config.setting import Section, setting
 
 
@@ -54,6 +55,11 @@ class CatalogSettings(Section):
         "",
         "Regular expression that each partition value must match in whole. Empty: any value.",
         site_keys=("metastore.partition.name.whitelist.pattern", "hive.metastore.partition.name.whitelist.pattern"),
+    )
+    users_in_admin_role: Words = setting(
+        (),
+        "Users that get the role admin when a server starts. Without one nobody can grant the first role.",
+        site_keys=("metastore.users.in.admin.role", "hive.users.in.admin.role"),
     )
     default_partition_name: str = setting(
         "__HIVE_DEFAULT_PARTITION__",

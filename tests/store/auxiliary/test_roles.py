@@ -30,6 +30,18 @@ def test_default_roles_are_made_once(world: World) -> None:
     assert [tuple(row) for row in found] == [("admin", "All")]
 
 
+def test_named_users_are_admins(world: World) -> None:
+    roles = world.stores.roles
+    roles.ensure_default_roles()
+    for _ in range(2):
+        roles.ensure_admins(["ada", "bob"])
+    grants = roles.get_principals_in_role("admin")
+    assert [(one.principalName, one.principalType, one.grantOption) for one in grants] == [
+        ("ada", USER, True),
+        ("bob", USER, True),
+    ]
+
+
 def test_reserved_roles(sqlite_world: World) -> None:
     roles = sqlite_world.stores.roles
     roles.ensure_default_roles()
