@@ -1,14 +1,21 @@
-"""Fixtures that all tests share: databases of the three kinds."""
+"""Fixtures that all tests share: databases of the three kinds, server processes, one Spark for all."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from hms_cache.store.database import Database
-from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing, start_server
+from tests.clients.spark.session import SparkProcess
+from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing
+from tests.databases import start_server as start_database_server
+from tests.protocol.releases import ICEBERG_FOR_SPARK, jar
+from tests.servers import ServerProcess, server_process
 
 _MARKED_KINDS = [
     pytest.param("sqlite", id="sqlite"),
@@ -18,6 +25,9 @@ _MARKED_KINDS = [
 
 #: `database_server` by name, for tests that need one kind only: ``database_servers("mariadb")``.
 ServerLookup = Callable[[str], SqliteFiles | DatabaseServer]
+
+#: Makes servers: kind of database or the URL of one, directory under the test's, settings.
+ServerStarter = Callable[..., ServerProcess]
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +39,7 @@ def database_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve
     def server_of(kind: str) -> SqliteFiles | DatabaseServer:
         if kind not in started and kind not in missing:
             try:
-                started[kind] = start_server(kind, tmp_path_factory.mktemp("sqlite"))
+                started[kind] = start_database_server(kind, tmp_path_factory.mktemp("sqlite"))
             except ServerMissing as error:
                 missing[kind] = str(error)
         if kind in missing:
@@ -94,3 +104,34 @@ def sqlite_database(database_servers: ServerLookup) -> Iterator[Database]:
     with closing(Database(url)) as database:
         yield database
     server.give_back(url)
+
+
+@pytest.fixture
+def start_server(tmp_path: Path, database_servers: ServerLookup) -> Iterator[ServerStarter]:
+    """``start_server("mariadb", "a", **{"cache.enabled": "false"})``: a server process, stopped after the test.
+
+    Servers that share a database are given the URL of the first one; their warehouse is shared too.
+    """
+    with ExitStack() as stack:
+
+        def start(database: str, name: str = "server", **settings: object) -> ServerProcess:
+            url = database
+            if "://" not in database:
+                databases = database_servers(database)
+                url = databases.initialized_database()
+                stack.callback(databases.give_back, url)
+            settings.setdefault("warehouse.directory", tmp_path / "warehouse")
+            return stack.enter_context(server_process(tmp_path / name, url, settings))
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkProcess]:
+    """Spark in a process of its own; a test begins with `SparkProcess.session`."""
+    jars: tuple[Path, ...] = ()
+    if shutil.which("mvn"):
+        jars = (jar(ICEBERG_FOR_SPARK),)
+    process = SparkProcess(tmp_path_factory.mktemp("spark"), jars)
+    yield process
+    process.close()

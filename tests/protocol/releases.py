@@ -23,6 +23,8 @@ RELEASES = {
     "4.1.0": ("org.apache.hive:hive-standalone-metastore-common:4.1.0", "org.apache.thrift:libthrift:0.16.0"),
     "4.2.0": ("org.apache.hive:hive-standalone-metastore-common:4.2.0", "org.apache.thrift:libthrift:0.16.0"),
 }
+#: Iceberg's runtime for the Spark of the tests.
+ICEBERG_FOR_SPARK = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 #: The Java version that a release was compiled for, where it is not an old one.
 _JAVA_NEEDED = {"4.2.0": 21}
 

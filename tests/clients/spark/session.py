@@ -8,6 +8,7 @@ import queue
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ class SparkProcess:
             pytest.skip(str(error))
         self._log = directory / "spark.log"
         self._jars = jars
+        self._conf: dict[str, str] | None = None
         environment = os.environ | {
             "JAVA_HOME": str(home),
             "PYSPARK_PYTHON": sys.executable,
@@ -142,7 +144,14 @@ class SparkProcess:
 
     def session(self, conf: dict[str, str]) -> None:
         """End the session there is and begin one with these settings."""
+        self._conf = None
         self._ask(do="session", conf=conf | {"spark.driver.extraClassPath": os.pathsep.join(map(str, self._jars))})
+        self._conf = conf
+
+    def ensure_session(self, conf: dict[str, str]) -> None:
+        """Begin a session with these settings, unless the one there is has them."""
+        if self._conf != conf:
+            self.session(conf)
 
     def sql(self, statement: str) -> list[list[str]]:
         """The rows; fails if the statement does."""
@@ -154,6 +163,14 @@ class SparkProcess:
     def python(self, source: str) -> Any:
         """What the source leaves in ``result``."""
         return self._ask(do="python", source=source)
+
+    def call(self, function: Callable[..., Any], **arguments: Any) -> Any:
+        """What a function at the top of a test module answers when it is given the session and these (JSON) arguments.
+
+        It runs in Spark's process; its answer must be JSON, too.
+        """
+        name = f"from {function.__module__} import {function.__name__} as function"
+        return self.python(f"import json\n{name}\nresult = function(spark, **json.loads({json.dumps(arguments)!r}))")
 
     def steps(self, scratch: Path, port: int | None = None) -> list[dict[str, Any]]:
         """The answers to all of `statements.STEPS`."""
