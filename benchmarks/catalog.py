@@ -26,6 +26,9 @@ class CatalogPlan:
     databases: int = 10
     tables: int = 50
     large: int = 10_000
+    copies_1000: int = 0
+    copies_100: int = 0
+    """Further tables of 1,000 and of 100 partitions, in `bench_00`: see `benchmarks.cloning`."""
 
     def tables_planned(self) -> list[TablePlan]:
         """Every table, the partitioned ones last."""
@@ -40,6 +43,18 @@ class CatalogPlan:
             TablePlan("bench_00", "part_1000", 20, 1_000),
             TablePlan("bench_00", "part_large", 20, self.large),
         ]
+
+    def copies_planned(self) -> dict[str, list[str]]:
+        """Names of the further partitioned tables of `bench_00`, by the table whose partitions they get."""
+        return {
+            "part_1000": [f"copy_1000_{number:03d}" for number in range(self.copies_1000)],
+            "part_100": [f"copy_100_{number:03d}" for number in range(self.copies_100)],
+        }
+
+    def size(self) -> tuple[int, int]:
+        """(tables, partitions) of the whole catalog."""
+        tables = self.databases * self.tables + 3 + self.copies_1000 + self.copies_100
+        return tables, self.large + 1_000 * (1 + self.copies_1000) + 100 * (1 + self.copies_100)
 
 
 def columns(count: int) -> list[ttypes.FieldSchema]:

@@ -6,13 +6,21 @@ each reply is learned once, from a first call; the first bytes of every reply ar
 
 from __future__ import annotations
 
-import multiprocessing
+import pickle
+import select
 import selectors
 import socket
 import struct
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.Thrift import TType
+from thrift.transport.TTransport import TMemoryBuffer
 
 from benchmarks.operations import Operation
 from hms_cache.wire import METHODS
@@ -20,6 +28,10 @@ from hms_cache.wire import METHODS
 _CALL = -2147418111
 _REPLY_START = b"\x80\x01\x00\x02"
 RECEIVE_BYTES = 1 << 20
+REPLY_TIMEOUT_S = 60.0
+SILENCE_S = 0.25
+MOST_PARSED_BYTES = 16 << 10
+"""Longer replies are not parsed to learn their length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +73,18 @@ class _Client:
 
 
 def _whole_reply(sock: socket.socket, request: bytes) -> int:
-    """Sends a request and reads its reply; the length. A reply ends when nothing more comes for a while."""
-    sock.settimeout(60)
+    """Sends a request and reads its reply; the length. A large reply ends when nothing more comes for a while."""
+    sock.settimeout(REPLY_TIMEOUT_S)
     sock.sendall(request)
     data = bytearray(sock.recv(RECEIVE_BYTES))
-    sock.settimeout(0.25)
-    while True:
+    while not _is_whole(data):
+        sock.settimeout(SILENCE_S if len(data) > MOST_PARSED_BYTES else REPLY_TIMEOUT_S)
         try:
             more = sock.recv(RECEIVE_BYTES)
         except TimeoutError:
-            break
+            if len(data) > MOST_PARSED_BYTES:
+                break
+            raise
         if not more:
             raise ConnectionError("the server closed the connection")
         data += more
@@ -79,12 +93,30 @@ def _whole_reply(sock: socket.socket, request: bytes) -> int:
     return len(data)
 
 
+def _is_whole(data: bytearray) -> bool:
+    if len(data) > MOST_PARSED_BYTES:
+        return False
+    protocol = TBinaryProtocol(TMemoryBuffer(bytes(data)))
+    try:
+        protocol.readMessageBegin()
+        protocol.skip(TType.STRUCT)
+    except (EOFError, struct.error, IndexError):
+        return False
+    return True
+
+
+_lengths: dict[tuple[str, bytes], int] = {}
+
+
 def run(address: str, operation: Operation, clients: int, seconds: float) -> Load:
     """Keeps one call in flight on each of `clients` connections for `seconds`."""
     host, port = address.rsplit(":", 1)
     requests = [encode_request(operation.method, arguments) for arguments in operation.variants]
-    probe = socket.create_connection((host, int(port)))
-    lengths = [_whole_reply(probe, request) for request in requests]
+    probe = socket.create_connection((host, int(port)), timeout=REPLY_TIMEOUT_S)
+    for request in requests:
+        if (address, request) not in _lengths:
+            _lengths[address, request] = _whole_reply(probe, request)
+    lengths = [_lengths[address, request] for request in requests]
     probe.close()
     selector = selectors.DefaultSelector()
     connections = [_Client((host, int(port)), i % len(requests)) for i in range(clients)]
@@ -92,15 +124,22 @@ def run(address: str, operation: Operation, clients: int, seconds: float) -> Loa
         one.sock.setblocking(False)
         selector.register(one.sock, selectors.EVENT_READ, one)
     latencies: list[float] = []
+    limit = REPLY_TIMEOUT_S
     started = time.perf_counter()
     end = started + seconds
     for one in connections:
         _send(one, requests, lengths)
     now = started
-    while now < end:
-        for key, _ in selector.select(1.0):
+    while now < end or not latencies:
+        events = selector.select(1.0)
+        if not events and time.perf_counter() > end + limit:
+            raise TimeoutError(f"no reply within {limit:g} s")
+        for key, _ in events:
             one = key.data
-            one.received += len(one.sock.recv(RECEIVE_BYTES))
+            taken = len(one.sock.recv(RECEIVE_BYTES))
+            if not taken:
+                raise ConnectionError("the server closed a connection")
+            one.received += taken
             if one.received >= one.expected:
                 if one.received > one.expected:
                     raise RuntimeError("a reply has another length than before: the catalog changes meanwhile")
@@ -130,8 +169,59 @@ def _send(one: _Client, requests: list[bytes], lengths: list[int]) -> None:
     one.sock.send(request)
 
 
-def run_in_process(address: str, operation: Operation, clients: int, seconds: float) -> Load:
-    """`run` in a process of its own, so that the measuring program's work is not in the way."""
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(1) as pool:
-        return pool.apply(run, (address, operation, clients, seconds))
+class GeneratorProcess:
+    """`run` in a process of its own, so that the measuring program's work is not in the way.
+
+    A run that takes far longer than it should, or fails, costs that run only: the process is replaced.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, address: str, operation: Operation, clients: int, seconds: float, limit_s: float = 60.0) -> Load:
+        """One cell. Raises RuntimeError: it failed, or took longer than `limit_s` more than it should."""
+        process = self._process or self._start()
+        assert process.stdin is not None and process.stdout is not None
+        pickle.dump((address, operation, clients, seconds), process.stdin)
+        process.stdin.flush()
+        ready, _, _ = select.select([process.stdout], [], [], seconds + limit_s)
+        if not ready:
+            self.close()
+            raise RuntimeError(f"{operation.name}, {clients} clients: no end within {seconds + limit_s:g} s")
+        try:
+            found = pickle.load(process.stdout)
+        except EOFError:
+            self.close()
+            raise RuntimeError(f"{operation.name}, {clients} clients: the load generator ended") from None
+        if isinstance(found, str):
+            raise RuntimeError(f"{operation.name}, {clients} clients: {found}")
+        assert isinstance(found, Load)
+        return found
+
+    def close(self) -> None:
+        """Ends the process."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", "from benchmarks.generator import serve; serve()"]
+        root = str(Path(__file__).resolve().parent.parent)
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root)
+        return self._process
+
+
+def serve() -> None:
+    """The process of `GeneratorProcess`: runs what comes on standard input until that ends."""
+    while True:
+        try:
+            address, operation, clients, seconds = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            found: Load | str = run(address, operation, clients, seconds)
+        except Exception as error:
+            found = f"{type(error).__name__}: {error}"
+        pickle.dump(found, sys.stdout.buffer)
+        sys.stdout.buffer.flush()

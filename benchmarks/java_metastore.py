@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tarfile
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -132,14 +133,29 @@ def statements(connection: pymysql.connections.Connection) -> int:
 
 
 class JavaMetastore:
-    """One Java process. `cached`: with Hive's CachedStore."""
+    """One Java process. `cached`: with Hive's CachedStore. `properties` override those of the site file.
 
-    def __init__(self, url: str, directory: Path, *, cached: bool, pool_size: int = 72, heap: str = "2g") -> None:
+    `classes`: directories of further classes, searched first.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        directory: Path,
+        *,
+        cached: bool,
+        pool_size: int = 72,
+        heap: str = "2g",
+        properties: Mapping[str, str] | None = None,
+        classes: Sequence[Path] = (),
+    ) -> None:
         self._url = make_url(url)
         self._directory = directory
         self._cached = cached
         self._pool_size = pool_size
         self._heap = heap
+        self._properties = dict(properties or {})
+        self._classes = tuple(classes)
         self._process: subprocess.Popen[bytes] | None = None
         self.address = ""
 
@@ -168,7 +184,7 @@ class JavaMetastore:
             *[f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS],
             f"-Dlog4j2.configurationFile={configuration / 'log4j2.properties'}",
             "-cp",
-            f"{configuration}:{home / 'lib'}/*:{jars}/*",
+            ":".join([*map(str, self._classes), str(configuration), f"{home / 'lib'}/*", f"{jars}/*"]),
             "org.apache.hadoop.hive.metastore.HiveMetaStore",
             "-p",
             str(port),
@@ -222,6 +238,7 @@ class JavaMetastore:
             "metastore.compactor.initiator.on": "false",
             "metastore.stats.fetch.bitvector": "false",
             "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
+            **self._properties,
         }
         body = "".join(
             f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"

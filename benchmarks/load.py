@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.catalog import CatalogPlan, TablePlan, columns, partition, partition_name, table
@@ -39,6 +40,12 @@ def load(address: str, plan: CatalogPlan, report: Callable[[str], None] = print)
             partitions += one.partitions
             _add_statistics(client, one)
             report(f"{one.database}.{one.name}: {one.partitions} partitions")
+    for source, names in plan.copies_planned().items():
+        model = next(one for one in plan.tables_planned() if one.name == source)
+        for name in names:
+            if name not in known[model.database]:
+                client.create_table(table(replace(model, name=name)))
+                created += 1
     seconds = time.perf_counter() - started
     figures = {"tables": created, "partitions": partitions, "seconds": seconds}
     if partitions:

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.catalog import CatalogPlan
 from benchmarks.client import connect, has_get_table
-from benchmarks.generator import run_in_process
+from benchmarks.generator import GeneratorProcess
 from benchmarks.operations import read_operations
 from benchmarks.processes import cpu_seconds
 
@@ -30,16 +30,16 @@ def measure_reads(
     client = connect(address)
     operations = read_operations(plan, plain_get_table=has_get_table(client))
     rows: list[Row] = []
+    generator = GeneratorProcess()
     for operation in operations:
         if names and not any(operation.name.startswith(name) for name in names):
             continue
-        run_in_process(address, operation, 1, min(1.0, seconds))  # warm
+        generator.run(address, operation, 1, min(1.0, seconds))  # warm
         for count in clients:
             before = (cpu_seconds(server_pid), cpu_seconds(database_pid), statements() if statements else 0)
-            load = run_in_process(address, operation, count, seconds)
+            load = generator.run(address, operation, count, seconds)
             after = (cpu_seconds(server_pid), cpu_seconds(database_pid), statements() if statements else 0)
-            warm = len(operation.variants)  # the generator asks each once to learn the lengths
-            calls = load.calls + warm
+            calls = load.calls
             row: Row = {
                 "operation": operation.name,
                 "clients": count,
@@ -56,4 +56,5 @@ def measure_reads(
                 f"{operation.name:34s} {count:3d} clients {row['calls_per_second']:10.0f}/s  p50 {row['p50_us']:8.0f} "
                 f"p99 {row['p99_us']:8.0f} us  cpu {row['server_cpu_us']:8.1f} + {row['database_cpu_us']:7.1f} us"
             )
+    generator.close()
     return rows

@@ -1,0 +1,103 @@
+"""Tables with partitions by the thousand in seconds: copies of one table's partitions, made inside MariaDB.
+
+A catalog of 100,000 partitions takes Hive's metastore minutes to load. The copies differ from their source in ids,
+table and location only. No metastore may run meanwhile: nothing of this is in the notification log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pymysql
+from sqlalchemy.engine import make_url
+
+_SEQUENCES = {
+    "org.apache.hadoop.hive.metastore.model.MPartition": ("PARTITIONS", "PART_ID"),
+    "org.apache.hadoop.hive.metastore.model.MStorageDescriptor": ("SDS", "SD_ID"),
+    "org.apache.hadoop.hive.metastore.model.MSerDeInfo": ("SERDES", "SERDE_ID"),
+}
+
+_COPIES = (
+    """INSERT INTO SERDES (SERDE_ID, NAME, SLIB, DESCRIPTION, SERIALIZER_CLASS, DESERIALIZER_CLASS, SERDE_TYPE)
+       SELECT r.SERDE_ID + c.SHIFT, r.NAME, r.SLIB, r.DESCRIPTION, r.SERIALIZER_CLASS, r.DESERIALIZER_CLASS,
+              r.SERDE_TYPE FROM bench_source s JOIN SERDES r USING (SERDE_ID) CROSS JOIN bench_copies c""",
+    """INSERT INTO SERDE_PARAMS (SERDE_ID, PARAM_KEY, PARAM_VALUE)
+       SELECT r.SERDE_ID + c.SHIFT, r.PARAM_KEY, r.PARAM_VALUE
+       FROM bench_source s JOIN SERDE_PARAMS r USING (SERDE_ID) CROSS JOIN bench_copies c""",
+    """INSERT INTO SDS (SD_ID, CD_ID, INPUT_FORMAT, IS_COMPRESSED, IS_STOREDASSUBDIRECTORIES, LOCATION, NUM_BUCKETS,
+                        OUTPUT_FORMAT, SERDE_ID)
+       SELECT r.SD_ID + c.SHIFT, c.CD_ID, r.INPUT_FORMAT, r.IS_COMPRESSED, r.IS_STOREDASSUBDIRECTORIES,
+              REPLACE(r.LOCATION, c.SOURCE_PATH, c.TARGET_PATH), r.NUM_BUCKETS, r.OUTPUT_FORMAT, r.SERDE_ID + c.SHIFT
+       FROM bench_source s JOIN SDS r USING (SD_ID) CROSS JOIN bench_copies c""",
+    """INSERT INTO PARTITIONS (PART_ID, CREATE_TIME, LAST_ACCESS_TIME, PART_NAME, SD_ID, TBL_ID, WRITE_ID)
+       SELECT r.PART_ID + c.SHIFT, r.CREATE_TIME, r.LAST_ACCESS_TIME, r.PART_NAME, r.SD_ID + c.SHIFT, c.TBL_ID,
+              r.WRITE_ID FROM bench_source s JOIN PARTITIONS r USING (PART_ID) CROSS JOIN bench_copies c""",
+    """INSERT INTO PARTITION_PARAMS (PART_ID, PARAM_KEY, PARAM_VALUE)
+       SELECT r.PART_ID + c.SHIFT, r.PARAM_KEY, r.PARAM_VALUE
+       FROM bench_source s JOIN PARTITION_PARAMS r USING (PART_ID) CROSS JOIN bench_copies c""",
+    """INSERT INTO PARTITION_KEY_VALS (PART_ID, PART_KEY_VAL, INTEGER_IDX)
+       SELECT r.PART_ID + c.SHIFT, r.PART_KEY_VAL, r.INTEGER_IDX
+       FROM bench_source s JOIN PARTITION_KEY_VALS r USING (PART_ID) CROSS JOIN bench_copies c""",
+)
+
+
+def copy_partitions(url: str, database: str, source: str, targets: Sequence[str]) -> None:
+    """Gives each of the tables `targets`, which exist and have none, the partitions of the table `source`."""
+    parsed = make_url(url)
+    connection = pymysql.connect(
+        host=parsed.host or "127.0.0.1",
+        port=parsed.port or 3306,
+        user=parsed.username or "root",
+        password=str(parsed.password or ""),
+        database=parsed.database,
+    )
+    with connection, connection.cursor() as cursor:
+        cursor.execute("SET SESSION foreign_key_checks = 0")
+        source_id, _, source_path = _table(cursor, database, source)
+        cursor.execute(
+            "CREATE TEMPORARY TABLE bench_source (PART_ID BIGINT PRIMARY KEY, SD_ID BIGINT, SERDE_ID BIGINT, "
+            "KEY (SD_ID), KEY (SERDE_ID)) SELECT p.PART_ID, p.SD_ID, d.SERDE_ID FROM PARTITIONS p "
+            "JOIN SDS d ON d.SD_ID = p.SD_ID WHERE p.TBL_ID = %s",
+            (source_id,),
+        )
+        cursor.execute("SELECT MIN(LEAST(PART_ID, SD_ID, SERDE_ID)) FROM bench_source")
+        least = int(cursor.fetchone()[0])
+        highest = max(_highest(cursor, table, column) for table, column in _SEQUENCES.values())
+        cursor.execute(
+            "CREATE TEMPORARY TABLE bench_copies (TBL_ID BIGINT PRIMARY KEY, CD_ID BIGINT, SHIFT BIGINT, "
+            "SOURCE_PATH VARCHAR(500), TARGET_PATH VARCHAR(500))"
+        )
+        cursor.execute("SELECT MAX(GREATEST(PART_ID, SD_ID, SERDE_ID)) FROM bench_source")
+        width = int(cursor.fetchone()[0]) - least + 1
+        for number, target in enumerate(targets):
+            table_id, columns_id, path = _table(cursor, database, target)
+            shift = highest - least + 1 + number * width
+            cursor.execute(
+                "INSERT INTO bench_copies VALUES (%s, %s, %s, %s, %s)",
+                (table_id, columns_id, shift, f"{source_path}/", f"{path}/"),
+            )
+        for statement in _COPIES:
+            cursor.execute(statement)
+        for name, (table, column) in _SEQUENCES.items():
+            cursor.execute(
+                "UPDATE SEQUENCE_TABLE SET NEXT_VAL = GREATEST(NEXT_VAL, %s) WHERE SEQUENCE_NAME = %s",
+                (_highest(cursor, table, column) + 1, name),
+            )
+        connection.commit()
+        cursor.execute("ANALYZE TABLE PARTITIONS, SDS, SERDES, SERDE_PARAMS, PARTITION_PARAMS, PARTITION_KEY_VALS")
+
+
+def _table(cursor: Any, database: str, name: str) -> tuple[int, int, str]:
+    cursor.execute(
+        "SELECT t.TBL_ID, s.CD_ID, s.LOCATION FROM TBLS t JOIN DBS d ON d.DB_ID = t.DB_ID "
+        "JOIN SDS s ON s.SD_ID = t.SD_ID WHERE d.NAME = %s AND t.TBL_NAME = %s",
+        (database, name),
+    )
+    table_id, columns_id, path = cursor.fetchone()
+    return int(table_id), int(columns_id), str(path)
+
+
+def _highest(cursor: Any, table: str, column: str) -> int:
+    cursor.execute(f"SELECT COALESCE(MAX({column}), 0) FROM {table}")
+    return int(cursor.fetchone()[0])
