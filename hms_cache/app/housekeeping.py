@@ -31,6 +31,8 @@ class Housekeeping:
         self._tasks = [BackgroundTask("hms-transactions", self._keep_transactions)]
         if not math.isinf(settings.events.retention_s):
             self._tasks.append(BackgroundTask("hms-retention", self._clean_events))
+        if settings.workload.scheduled_queries and stores.auxiliary.scheduled_queries.is_available:
+            self._tasks.append(BackgroundTask("hms-scheduled-queries", self._clean_scheduled_queries))
 
     def start(self, stack: ExitStack) -> None:
         """Start the tasks; what has to be stopped again goes onto the stack."""
@@ -64,3 +66,12 @@ class Housekeeping:
         except DatabaseUnavailable as error:
             _log.warning("no events are deleted while the database is away: %s", error)
         return events.clean_interval_s
+
+    def _clean_scheduled_queries(self) -> float:
+        try:
+            cleaned = self._stores.auxiliary.scheduled_queries.clean()
+            if cleaned.timed_out or cleaned.deleted:
+                _log.info("gave up %d executions of scheduled queries, deleted %d", cleaned.timed_out, cleaned.deleted)
+        except DatabaseUnavailable as error:
+            _log.warning("scheduled queries are not looked through while the database is away: %s", error)
+        return self._settings.workload.scheduled_query_maintenance_interval_s

@@ -34,7 +34,7 @@ def server_options(settings: Settings) -> ServerOptions:
 
 def store_settings(settings: Settings) -> StoreSettings:
     """Of the object store."""
-    catalog = settings.catalog
+    catalog, workload = settings.catalog, settings.workload
     return StoreSettings(
         special_characters_in_table_names=catalog.special_characters_in_table_names,
         disallow_incompatible_column_type_changes=catalog.disallow_incompatible_column_type_changes,
@@ -49,6 +49,12 @@ def store_settings(settings: Settings) -> StoreSettings:
         default_partition_name=catalog.default_partition_name,
         server_user=getpass.getuser(),
         single_alter_partitions_event=settings.events.single_alter_partitions_event,
+        default_pool_size=workload.default_pool_size,
+        scheduled_queries=workload.scheduled_queries,
+        scheduled_query_timeout_s=_whole_s(workload.scheduled_query_timeout_s),
+        scheduled_query_retention_s=_whole_s(workload.scheduled_query_retention_s),
+        scheduled_query_disable_count=workload.scheduled_query_disable_count,
+        scheduled_query_skips=workload.scheduled_query_skips,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -22,6 +22,7 @@ from hms_cache.config.sections import (
     ServerSettings,
     TransactionSettings,
     WarehouseSettings,
+    WorkloadSettings,
 )
 from hms_cache.config.setting import Section, facts_of
 
@@ -46,6 +47,7 @@ class Settings(BaseModel):
     events: EventSettings = Field(default_factory=EventSettings)
     transactions: TransactionSettings = Field(default_factory=TransactionSettings)
     compactions: CompactionSettings = Field(default_factory=CompactionSettings)
+    workload: WorkloadSettings = Field(default_factory=WorkloadSettings)
     admin: AdminSettings = Field(default_factory=AdminSettings)
     log: LogSettings = Field(default_factory=LogSettings)
 
@@ -141,3 +143,17 @@ class Configuration:
             if ours != getattr(getattr(other, reference.section), reference.key):
                 (taken if facts_of(reference.field).reloadable else refused).append(reference.name)
         return taken, refused
+
+    def with_changes(self, other: Configuration, names: Collection[str]) -> Configuration:
+        """This configuration with the values and origins that ``other`` has for the settings of these names."""
+        sections: dict[str, dict[str, object]] = {}
+        for reference in all_settings():
+            if reference.name in names:
+                value = getattr(getattr(other.settings, reference.section), reference.key)
+                sections.setdefault(reference.section, {})[reference.key] = value
+        changed = {
+            section: getattr(self.settings, section).model_copy(update=values) for section, values in sections.items()
+        }
+        origins = {name: origin for name, origin in self.origins.items() if name not in names}
+        origins |= {name: origin for name, origin in other.origins.items() if name in names}
+        return Configuration(self.settings.model_copy(update=changed), origins, self.site)

@@ -8,9 +8,12 @@ from hms_cache.store.named_types import DatabaseIdentity, NamedTypes
 from hms_cache.store.privileges import Privileges
 from hms_cache.store.roles import Roles
 from hms_cache.store.runtime_statistics import RuntimeStatistics
+from hms_cache.store.scheduled_queries import ScheduledQueries
 from hms_cache.store.schema_registry import SchemaRegistry
 from hms_cache.store.stored_procedures import StoredProcedures
 from hms_cache.store.tokens import Tokens
+from hms_cache.store.workload.plan_parts import PlanParts
+from hms_cache.store.workload.resource_plans import ResourcePlans
 
 
 class AuxiliaryStores:
@@ -26,3 +29,6 @@ class AuxiliaryStores:
         self.types = NamedTypes(context)
         self.identity = DatabaseIdentity(context)
         self.schemas = SchemaRegistry(context)
+        self.resource_plans = ResourcePlans(context)
+        self.plan_parts = PlanParts(context)
+        self.scheduled_queries = ScheduledQueries(context)

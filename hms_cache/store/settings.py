@@ -51,3 +51,23 @@ class StoreSettings:
 
     Off: readers older than Hive 4.1 do not know the event.
     """
+
+    default_pool_size: int = 4
+    """`metastore.wm.default.pool.size`: parallel queries of the pool that a new resource plan gets; 0 is no pool."""
+
+    scheduled_queries: bool = True
+    """`metastore.scheduled.queries.enabled`."""
+
+    scheduled_query_timeout_s: int = 120
+    """`metastore.scheduled.queries.execution.timeout`: an execution that does not report for so long is given up."""
+
+    scheduled_query_retention_s: int = 30 * 86_400
+    """`metastore.scheduled.queries.execution.max.age`: executions older than this are deleted."""
+
+    scheduled_query_disable_count: int = 0
+    """`metastore.scheduled.queries.autodisable.count`: failures in a row that disable a query; 0 is never."""
+
+    scheduled_query_skips: int = 0
+    """`metastore.scheduled.queries.skip.opportunities.after.failures`: most failures in a row that make a query miss
+    turns; 0 is none.
+    """

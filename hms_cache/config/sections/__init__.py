@@ -12,6 +12,7 @@ from hms_cache.config.sections.operation import AdminSettings, LogSettings
 from hms_cache.config.sections.server import ServerSettings
 from hms_cache.config.sections.transactions import CompactionSettings, TransactionSettings
 from hms_cache.config.sections.warehouse import WarehouseSettings
+from hms_cache.config.sections.workload import WorkloadSettings
 
 __all__ = [
     "AdminSettings",
@@ -24,4 +25,5 @@ __all__ = [
     "ServerSettings",
     "TransactionSettings",
     "WarehouseSettings",
+    "WorkloadSettings",
 ]

@@ -14,6 +14,8 @@ from hms_cache.server.handlers import (
     privileges,
     procedures,
     reports,
+    resource_plans,
+    scheduled_queries,
     schema_registry,
     service,
     statistics,
@@ -39,6 +41,8 @@ _MODULES: tuple[HandlerTable, ...] = (
     procedures.handlers,
     reports.handlers,
     schema_registry.handlers,
+    resource_plans.handlers,
+    scheduled_queries.handlers,
 )
 
 

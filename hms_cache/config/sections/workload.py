@@ -1,0 +1,73 @@
+"""Workload management and scheduled queries."""
+
+from __future__ import annotations
+
+from hms_cache.config.quantities import Seconds
+from hms_cache.config.setting import Section, setting
+
+
+class WorkloadSettings(Section):
+    """Resource plans and scheduled queries of HiveServer2."""
+
+    default_pool_size: int = setting(
+        4,
+        "Parallel queries of the pool that a new resource plan gets; 0: it gets none.",
+        unit="queries",
+        reason="Hive's default.",
+        site_keys=("metastore.wm.default.pool.size", "hive.metastore.wm.default.pool.size"),
+        ge=0,
+    )
+    scheduled_queries: bool = setting(
+        True,
+        "Take and hand out scheduled queries.",
+        site_keys=("metastore.scheduled.queries.enabled", "hive.metastore.scheduled.queries.enabled"),
+    )
+    scheduled_query_timeout_s: Seconds = setting(
+        120.0,
+        "An execution that has not reported for so long is given up.",
+        unit="seconds",
+        reason="Hive's default; HiveServer2 reports every minute.",
+        site_keys=(
+            "metastore.scheduled.queries.execution.timeout",
+            "hive.metastore.scheduled.queries.progress.timeout",
+        ),
+        gt=0,
+    )
+    scheduled_query_maintenance_interval_s: Seconds = setting(
+        60.0,
+        "How often executions are looked through for those to give up or to delete.",
+        unit="seconds",
+        reason="Hive's default.",
+        site_keys=(
+            "metastore.scheduled.queries.execution.maint.task.frequency",
+            "hive.metastore.scheduled.queries.execution.clean.frequency",
+        ),
+        gt=0,
+    )
+    scheduled_query_retention_s: Seconds = setting(
+        30 * 86400.0,
+        "Executions older than this are deleted; inf: never.",
+        unit="seconds",
+        reason="Hive's default.",
+        site_keys=(
+            "metastore.scheduled.queries.execution.max.age",
+            "hive.metastore.scheduled.queries.execution.max.age",
+        ),
+        gt=0,
+    )
+    scheduled_query_disable_count: int = setting(
+        0,
+        "Failures in a row after which a scheduled query is disabled; 0: it never is.",
+        unit="failures",
+        reason="Hive's default.",
+        site_keys=("metastore.scheduled.queries.autodisable.count",),
+        ge=0,
+    )
+    scheduled_query_skips: int = setting(
+        0,
+        "After n failures in a row, n at most this, a scheduled query misses its next n - 1 turns; 0: it misses none.",
+        unit="failures",
+        reason="Hive's default.",
+        site_keys=("metastore.scheduled.queries.skip.opportunities.after.failures",),
+        ge=0,
+    )

@@ -1,0 +1,160 @@
+"""Resource plans of workload management."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    MetaException,
+    WMAlterPoolResponse,
+    WMAlterResourcePlanResponse,
+    WMAlterTriggerResponse,
+    WMCreateOrDropTriggerToPoolMappingResponse,
+    WMCreateOrUpdateMappingResponse,
+    WMCreatePoolResponse,
+    WMCreateResourcePlanResponse,
+    WMCreateTriggerResponse,
+    WMDropMappingResponse,
+    WMDropPoolResponse,
+    WMDropResourcePlanResponse,
+    WMDropTriggerResponse,
+    WMGetActiveResourcePlanResponse,
+    WMGetAllResourcePlanResponse,
+    WMGetResourcePlanResponse,
+    WMGetTriggersForResourePlanResponse,
+    WMNullableResourcePlan,
+    WMValidateResourcePlanResponse,
+)
+
+handlers = HandlerTable()
+
+
+def _of_plan(method: str) -> Any:
+    return lambda arguments: f"{method}: {arguments.request.resourcePlanName}"
+
+
+@handlers.write("create_resource_plan", audit=lambda a: f"create_resource_plan: {a.request.resourcePlan.name}")
+def create_resource_plan(call: Call, arguments: Any) -> WMCreateResourcePlanResponse:
+    request = arguments.request
+    call.stores.auxiliary.resource_plans.create(request.resourcePlan, request.copyFrom)
+    return WMCreateResourcePlanResponse()
+
+
+@handlers.read("get_resource_plan", audit=_of_plan("get_resource_plan"))
+def get_resource_plan(call: Call, arguments: Any) -> WMGetResourcePlanResponse:
+    request = arguments.request
+    return WMGetResourcePlanResponse(call.stores.auxiliary.resource_plans.get(request.resourcePlanName, request.ns))
+
+
+@handlers.read("get_active_resource_plan")
+def get_active_resource_plan(call: Call, arguments: Any) -> WMGetActiveResourcePlanResponse:
+    return WMGetActiveResourcePlanResponse(call.stores.auxiliary.resource_plans.get_active(arguments.request.ns))
+
+
+@handlers.read("get_all_resource_plans")
+def get_all_resource_plans(call: Call, arguments: Any) -> WMGetAllResourcePlanResponse:
+    return WMGetAllResourcePlanResponse(call.stores.auxiliary.resource_plans.get_all(arguments.request.ns))
+
+
+@handlers.write("alter_resource_plan", audit=_of_plan("alter_resource_plan"))
+def alter_resource_plan(call: Call, arguments: Any) -> WMAlterResourcePlanResponse:
+    """Answers the whole plan where it became active, so that the client gets it as of that moment."""
+    request = arguments.request
+    flags = (request.isEnableAndActivate, request.isReplace, request.isForceDeactivate)
+    if sum(map(bool, flags)) > 1:
+        raise MetaException("Invalid request; multiple flags are set")
+    return WMAlterResourcePlanResponse(
+        call.stores.auxiliary.resource_plans.alter(
+            request.resourcePlanName,
+            request.ns,
+            request.resourcePlan or WMNullableResourcePlan(),
+            can_activate_disabled=bool(request.isEnableAndActivate),
+            can_deactivate=bool(request.isForceDeactivate),
+            is_replace=bool(request.isReplace),
+        )
+    )
+
+
+@handlers.read("validate_resource_plan", audit=_of_plan("validate_resource_plan"))
+def validate_resource_plan(call: Call, arguments: Any) -> WMValidateResourcePlanResponse:
+    request = arguments.request
+    return call.stores.auxiliary.resource_plans.validate(request.resourcePlanName, request.ns)
+
+
+@handlers.write("drop_resource_plan", audit=_of_plan("drop_resource_plan"))
+def drop_resource_plan(call: Call, arguments: Any) -> WMDropResourcePlanResponse:
+    call.stores.auxiliary.resource_plans.drop(arguments.request.resourcePlanName, arguments.request.ns)
+    return WMDropResourcePlanResponse()
+
+
+@handlers.write("create_wm_trigger", audit=lambda a: f"create_wm_trigger: {a.request.trigger.triggerName}")
+def create_wm_trigger(call: Call, arguments: Any) -> WMCreateTriggerResponse:
+    call.stores.auxiliary.plan_parts.create_trigger(arguments.request.trigger)
+    return WMCreateTriggerResponse()
+
+
+@handlers.write("alter_wm_trigger", audit=lambda a: f"alter_wm_trigger: {a.request.trigger.triggerName}")
+def alter_wm_trigger(call: Call, arguments: Any) -> WMAlterTriggerResponse:
+    call.stores.auxiliary.plan_parts.alter_trigger(arguments.request.trigger)
+    return WMAlterTriggerResponse()
+
+
+@handlers.write("drop_wm_trigger", audit=lambda a: f"drop_wm_trigger: {a.request.triggerName}")
+def drop_wm_trigger(call: Call, arguments: Any) -> WMDropTriggerResponse:
+    request = arguments.request
+    call.stores.auxiliary.plan_parts.drop_trigger(request.resourcePlanName, request.triggerName, request.ns)
+    return WMDropTriggerResponse()
+
+
+@handlers.read("get_triggers_for_resourceplan", audit=_of_plan("get_triggers_for_resourceplan"))
+def get_triggers_for_resourceplan(call: Call, arguments: Any) -> WMGetTriggersForResourePlanResponse:
+    request = arguments.request
+    triggers = call.stores.auxiliary.resource_plans.get_triggers(request.resourcePlanName, request.ns)
+    return WMGetTriggersForResourePlanResponse(triggers)
+
+
+@handlers.write("create_wm_pool", audit=lambda a: f"create_wm_pool: {a.request.pool.poolPath}")
+def create_wm_pool(call: Call, arguments: Any) -> WMCreatePoolResponse:
+    call.stores.auxiliary.plan_parts.create_pool(arguments.request.pool)
+    return WMCreatePoolResponse()
+
+
+@handlers.write("alter_wm_pool", audit=lambda a: f"alter_wm_pool: {a.request.poolPath}")
+def alter_wm_pool(call: Call, arguments: Any) -> WMAlterPoolResponse:
+    call.stores.auxiliary.plan_parts.alter_pool(arguments.request.pool, arguments.request.poolPath)
+    return WMAlterPoolResponse()
+
+
+@handlers.write("drop_wm_pool", audit=lambda a: f"drop_wm_pool: {a.request.poolPath}")
+def drop_wm_pool(call: Call, arguments: Any) -> WMDropPoolResponse:
+    request = arguments.request
+    call.stores.auxiliary.plan_parts.drop_pool(request.resourcePlanName, request.poolPath, request.ns)
+    return WMDropPoolResponse()
+
+
+@handlers.write(
+    "create_or_update_wm_mapping", audit=lambda a: f"create_or_update_wm_mapping: {a.request.mapping.entityName}"
+)
+def create_or_update_wm_mapping(call: Call, arguments: Any) -> WMCreateOrUpdateMappingResponse:
+    request = arguments.request
+    call.stores.auxiliary.plan_parts.save_mapping(request.mapping, is_update=bool(request.update))
+    return WMCreateOrUpdateMappingResponse()
+
+
+@handlers.write("drop_wm_mapping", audit=lambda a: f"drop_wm_mapping: {a.request.mapping.entityName}")
+def drop_wm_mapping(call: Call, arguments: Any) -> WMDropMappingResponse:
+    call.stores.auxiliary.plan_parts.drop_mapping(arguments.request.mapping)
+    return WMDropMappingResponse()
+
+
+@handlers.write(
+    "create_or_drop_wm_trigger_to_pool_mapping",
+    audit=lambda a: f"create_or_drop_wm_trigger_to_pool_mapping: {a.request.triggerName}",
+)
+def create_or_drop_wm_trigger_to_pool_mapping(call: Call, arguments: Any) -> WMCreateOrDropTriggerToPoolMappingResponse:
+    request = arguments.request
+    call.stores.auxiliary.plan_parts.save_pool_trigger(
+        request.resourcePlanName, request.triggerName, request.poolPath, request.ns, is_drop=bool(request.drop)
+    )
+    return WMCreateOrDropTriggerToPoolMappingResponse()

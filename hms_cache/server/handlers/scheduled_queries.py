@@ -1,0 +1,46 @@
+"""Scheduled queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    MetaException,
+    ScheduledQuery,
+    ScheduledQueryMaintenanceRequestType,
+    ScheduledQueryPollResponse,
+)
+
+handlers = HandlerTable()
+
+
+@handlers.write(
+    "scheduled_query_maintenance",
+    audit=lambda a: f"scheduled_query_maintenance: {a.request.scheduledQuery.scheduleKey.scheduleName}",
+)
+def scheduled_query_maintenance(call: Call, arguments: Any) -> None:
+    request, queries = arguments.request, call.stores.auxiliary.scheduled_queries
+    if request.type == ScheduledQueryMaintenanceRequestType.CREATE:
+        queries.create(request.scheduledQuery)
+    elif request.type == ScheduledQueryMaintenanceRequestType.ALTER:
+        queries.alter(request.scheduledQuery)
+    elif request.type == ScheduledQueryMaintenanceRequestType.DROP:
+        queries.drop(request.scheduledQuery.scheduleKey)
+    else:
+        raise MetaException("invalid request")
+
+
+@handlers.write("scheduled_query_poll", audit=lambda a: f"scheduled_query_poll: {a.request.clusterNamespace}")
+def scheduled_query_poll(call: Call, arguments: Any) -> ScheduledQueryPollResponse:
+    return call.stores.auxiliary.scheduled_queries.poll(arguments.request.clusterNamespace)
+
+
+@handlers.write("scheduled_query_progress", audit=lambda a: f"scheduled_query_progress: {a.info.scheduledExecutionId}")
+def scheduled_query_progress(call: Call, arguments: Any) -> None:
+    call.stores.auxiliary.scheduled_queries.report_progress(arguments.info)
+
+
+@handlers.read("get_scheduled_query", audit=lambda a: f"get_scheduled_query: {a.scheduleKey.scheduleName}")
+def get_scheduled_query(call: Call, arguments: Any) -> ScheduledQuery:
+    return call.stores.auxiliary.scheduled_queries.get(arguments.scheduleKey)

@@ -1,0 +1,169 @@
+"""Schedules of scheduled queries: Quartz's cron expressions, which Hive's ``create scheduled query`` writes.
+
+Six or seven fields: second, minute, hour, day of month, month, day of week, year. Days of the week count from 1
+(Sunday), and exactly one of the two day fields is ``?``. Facts: the Quartz documentation; cron-utils, which Hive uses.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+_FIRST_YEAR, _LAST_YEAR = 1970, 2099
+"""What Quartz allows."""
+
+_MONTH_NAMES = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
+_WEEKDAYS = {name: number for number, name in enumerate(("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"), 1)}
+
+_NTH_WEEKDAY = re.compile(r"([A-Z0-9]+)#([1-5])")
+_LAST_WEEKDAY = re.compile(r"([A-Z0-9]+)L")
+_BEFORE_LAST_DAY = re.compile(r"L-(\d+)")
+_NEAR_DAY = re.compile(r"(\d+)W")
+
+DayRule = Callable[[int, int], set[int]]
+"""Days of a (year, month)."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuartzSchedule:
+    """A parsed expression. Times are of the server's own time zone, as in Hive."""
+
+    seconds: tuple[int, ...]
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    days: DayRule
+    months: tuple[int, ...]
+    years: tuple[int, ...]
+
+    def next_epoch_s(self, after_s: int) -> int | None:
+        """The first moment after this one, epoch seconds; None if there is none any more."""
+        for moment in self._moments_from(datetime.fromtimestamp(after_s + 1)):
+            found_s = int(time.mktime(moment.timetuple()))
+            # Where clocks are set back an hour comes twice, and the first of the two is over.
+            if found_s > after_s:
+                return found_s
+        return None
+
+    def _moments_from(self, start: datetime) -> Iterator[datetime]:
+        for day in self._dates_from(start.date()):
+            for hour in self.hours:
+                for minute in self.minutes:
+                    if day == start.date() and (hour, minute) < (start.hour, start.minute):
+                        continue
+                    for second in self.seconds:
+                        moment = datetime(day.year, day.month, day.day, hour, minute, second)
+                        if moment >= start:
+                            yield moment
+
+    def _dates_from(self, start: date) -> Iterator[date]:
+        for year in self.years:
+            if year < start.year:
+                continue
+            for month in self.months:
+                if (year, month) < (start.year, start.month):
+                    continue
+                for day in sorted(self.days(year, month)):
+                    found = date(year, month, day)
+                    if found >= start:
+                        yield found
+
+
+def parse_schedule(text: str) -> QuartzSchedule:
+    """:raises ValueError: it is no Quartz expression."""
+    fields = text.upper().split()
+    if len(fields) not in (6, 7):
+        raise ValueError(f"a schedule has 6 or 7 fields, this has {len(fields)}")
+    seconds, minutes, hours, day, month, weekday = fields[:6]
+    if (day == "?") == (weekday == "?"):
+        raise ValueError("exactly one of day of month and day of week must be ?")
+    return QuartzSchedule(
+        seconds=_values(seconds, 0, 59),
+        minutes=_values(minutes, 0, 59),
+        hours=_values(hours, 0, 23),
+        days=_days_of_month(day) if weekday == "?" else _days_of_week(weekday),
+        months=_values(month, 1, 12, _MONTHS),
+        years=_values(fields[6] if len(fields) == 7 else "*", _FIRST_YEAR, _LAST_YEAR),
+    )
+
+
+def _values(text: str, lowest: int, highest: int, names: dict[str, int] | None = None) -> tuple[int, ...]:
+    """Every number that a field of ``*``, numbers, ranges, steps and lists of them stands for, ascending."""
+    found: set[int] = set()
+    for part in text.split(","):
+        span, slash, step_text = part.partition("/")
+        step = _number(step_text, 1, highest, None) if slash else 1
+        first_text, dash, last_text = span.partition("-")
+        if span == "*":
+            first, last = lowest, highest
+        else:
+            first = _number(first_text, lowest, highest, names)
+            last = _number(last_text, lowest, highest, names) if dash else highest if slash else first
+        if first > last:
+            # FRI-MON goes over the end.
+            last += highest - lowest + 1
+        found.update(lowest + (value - lowest) % (highest - lowest + 1) for value in range(first, last + 1, step))
+    return tuple(sorted(found))
+
+
+def _number(text: str, lowest: int, highest: int, names: dict[str, int] | None) -> int:
+    value = (names or {}).get(text)
+    if value is None:
+        if not (text.isascii() and text.isdigit()):
+            raise ValueError(f"{text!r} is no number")
+        value = int(text)
+    if not lowest <= value <= highest:
+        raise ValueError(f"{text} is not between {lowest} and {highest}")
+    return value
+
+
+def _length(year: int, month: int) -> int:
+    return calendar.monthrange(year, month)[1]
+
+
+def _days_of_month(text: str) -> DayRule:
+    if text in ("L", "LW"):
+        nearest = text == "LW"
+        return lambda year, month: {
+            _weekday_near(year, month, _length(year, month)) if nearest else _length(year, month)
+        }
+    if found := _BEFORE_LAST_DAY.fullmatch(text):
+        before = _number(found[1], 0, 30, None)
+        return lambda year, month: {day} if (day := _length(year, month) - before) >= 1 else set()
+    if found := _NEAR_DAY.fullmatch(text):
+        near = _number(found[1], 1, 31, None)
+        return lambda year, month: {_weekday_near(year, month, near)} if near <= _length(year, month) else set()
+    days = _values(text, 1, 31)
+    return lambda year, month: {day for day in days if day <= _length(year, month)}
+
+
+def _weekday_near(year: int, month: int, day: int) -> int:
+    """The day from Monday to Friday next to this one, within the month."""
+    weekday = date(year, month, day).weekday()
+    if weekday == calendar.SATURDAY:
+        return day - 1 if day > 1 else day + 2
+    if weekday == calendar.SUNDAY:
+        return day + 1 if day < _length(year, month) else day - 2
+    return day
+
+
+def _days_of_week(text: str) -> DayRule:
+    if found := _NTH_WEEKDAY.fullmatch(text):
+        weekday, position = _number(found[1], 1, 7, _WEEKDAYS), int(found[2])
+        return lambda year, month: set(_on_weekdays(year, month, {weekday})[position - 1 : position])
+    if text != "L" and (found := _LAST_WEEKDAY.fullmatch(text)):
+        last = _number(found[1], 1, 7, _WEEKDAYS)
+        return lambda year, month: set(_on_weekdays(year, month, {last})[-1:])
+    weekdays = {7} if text == "L" else set(_values(text, 1, 7, _WEEKDAYS))
+    return lambda year, month: set(_on_weekdays(year, month, weekdays))
+
+
+def _on_weekdays(year: int, month: int, weekdays: set[int]) -> list[int]:
+    first = date(year, month, 1)
+    days = (first + timedelta(days=offset) for offset in range(_length(year, month)))
+    # Quartz counts Sunday as 1, Python's ISO weekday counts it as 7.
+    return [day.day for day in days if day.isoweekday() % 7 + 1 in weekdays]

@@ -1,0 +1,1 @@
+"""Tests of workload management and scheduled queries."""

@@ -1,0 +1,44 @@
+"""Fixtures of the tests of workload management: stores with settings of the test's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.store.auxiliary import AuxiliaryStores
+from hms_cache.store.context import StoreContext
+from hms_cache.store.database import Database
+from hms_cache.store.settings import StoreSettings
+from hms_cache.store.warehouse import Warehouse, WarehouseSettings
+from tests.manual_clock import ManualClock
+
+
+@dataclass
+class Workload:
+    """A database, and stores on it."""
+
+    database: Database
+    clock: ManualClock
+    directory: Path
+
+    def stores(self, **settings: object) -> AuxiliaryStores:
+        """The stores of a server with these settings."""
+        warehouse = Warehouse(WarehouseSettings(directory=f"file:{self.directory}"))
+        values = StoreSettings(**settings)  # type: ignore[arg-type]
+        context = StoreContext(self.database, MessageBuilder(clock=self.clock), warehouse, values, self.clock)
+        return AuxiliaryStores(context)
+
+
+@pytest.fixture
+def workload(initialized_database: Database, tmp_path: Path) -> Workload:
+    """On each kind of database in turn."""
+    return Workload(initialized_database, ManualClock(), tmp_path)
+
+
+@pytest.fixture
+def sqlite_workload(sqlite_database: Database, tmp_path: Path) -> Workload:
+    """On SQLite, for what does not depend on the database."""
+    return Workload(sqlite_database, ManualClock(), tmp_path)
