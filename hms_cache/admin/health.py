@@ -31,11 +31,12 @@ class Readiness:
 class DatabaseProbe:
     """Asks the database at most once per :data:`PROBE_VALID_S`, one probe at a time, and never waits long for it.
 
+    It asks for the end of the notification log, so that the lag is known while the poller stands still, too.
     ``_lock`` guards what follows it and is not held while the database is asked.
     """
 
     def __init__(
-        self, ask: Callable[[], None], clock: Clock, start_thread: Callable[[Callable[[], None]], None]
+        self, ask: Callable[[], int], clock: Clock, start_thread: Callable[[Callable[[], None]], None]
     ) -> None:
         self._ask = ask
         self._clock = clock
@@ -46,25 +47,40 @@ class DatabaseProbe:
         self._finished_at_s = float("-inf")
         self._asking = False
         self._error: str | None = "not asked yet"
+        self._log_end = 0
+
+    @property
+    def log_end(self) -> int:
+        """The last event's id as of the last probe that was answered; 0 before."""
+        return self._log_end
+
+    def known_error(self) -> str | None:
+        """As :meth:`error`, as far as it is known: waits for nothing. A probe is begun when the last one is too old."""
+        with self._lock:
+            self._begin_if_due()
+            return self._error
+
+    def _begin_if_due(self) -> None:
+        """Under the lock."""
+        now_s = self._clock.monotonic_s()
+        if not self._asking and now_s - self._finished_at_s > PROBE_VALID_S:
+            self._asking = True
+            self._asked_at_s = now_s
+            self._start_thread(self._probe)
 
     def error(self) -> str | None:
         """Why the database cannot be used now, None when it answers. Waits :data:`PROBE_TIMEOUT_S` at most."""
         with self._lock:
-            now_s = self._clock.monotonic_s()
-            if now_s - self._finished_at_s <= PROBE_VALID_S:
-                return self._error
-            if not self._asking:
-                self._asking = True
-                self._asked_at_s = now_s
-                self._start_thread(self._probe)
+            self._begin_if_due()
             if not self._answered.wait_for(lambda: not self._asking, PROBE_TIMEOUT_S):
                 return f"the database has not answered for {self._clock.monotonic_s() - self._asked_at_s:.0f} s"
             return self._error
 
     def _probe(self) -> None:
         error: str | None = None
+        log_end: int | None = None
         try:
-            self._ask()
+            log_end = self._ask()
         except DatabaseUnavailableError as failure:
             error = str(failure)
         except Exception as failure:
@@ -72,6 +88,8 @@ class DatabaseProbe:
             error = f"{type(failure).__name__}: {failure}"
         with self._lock:
             self._error = error
+            if log_end is not None:
+                self._log_end = log_end
             self._asking = False
             self._finished_at_s = self._clock.monotonic_s()
             self._answered.notify_all()

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hms_cache.admin.commands.subject import CommandParts
 from hms_cache.cache.assembly import Cache
 from hms_cache.clock import Clock
 from hms_cache.config import Configuration
 from hms_cache.metrics import Metrics
+from hms_cache.metrics.operations import Operations
 from hms_cache.notifications.poller import Poller
+from hms_cache.store.contract.snapshots import SnapshotStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +27,28 @@ class AdminSources:
     """Epoch seconds."""
 
     clock: Clock
-    configuration: Configuration
+    configuration_in_force: Callable[[], Configuration]
+    """Changes with a reload."""
     metrics: Metrics
-    ask_database: Callable[[], None]
-    """One statement; raises ``DatabaseUnavailable`` when the database does not answer."""
+    read_log_end: Callable[[], int]
+    """The last event's id, by one statement; raises ``DatabaseUnavailable`` when the database does not answer."""
 
+    store: SnapshotStore
+    """The database, not through the cache."""
     cache: Cache | None
     poller: Poller | None
+    operations: Operations
     cache_off_reason: str = ""
+    pending_restart: Callable[[], tuple[str, ...]] = tuple
+    """Settings whose new values, seen at the last reload, wait for a restart."""
+
+    @property
+    def configuration(self) -> Configuration:
+        """The settings in force."""
+        return self.configuration_in_force()
+
+    def command_parts(self) -> CommandParts | None:
+        """What commands work on; None without a cache."""
+        if self.cache is None or self.poller is None:
+            return None
+        return CommandParts(self.cache, self.poller, self.store, self.clock)

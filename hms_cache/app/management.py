@@ -13,6 +13,7 @@ import uvicorn
 
 from hms_cache.admin.application import build_application
 from hms_cache.admin.health import DatabaseProbe
+from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.errors import StartupError
@@ -23,7 +24,7 @@ _log = logging.getLogger(__name__)
 _STOP_TIMEOUT_S = 5
 
 
-def start_management(sources: AdminSources, stack: ExitStack) -> tuple[str, int]:
+def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings) -> tuple[str, int]:
     """Listen on ``admin.host:admin.port``; the address. What has to be stopped again goes onto the stack.
 
     It has an event loop of its own, so that a scrape never delays a call. Raises ``StartupError`` when the port that
@@ -38,10 +39,10 @@ def start_management(sources: AdminSources, stack: ExitStack) -> tuple[str, int]
         _log.warning("%s; taking a free one", error.problem)
         listening = _listen(settings.host, 0)
     host, port = listening.getsockname()[:2]
-    probe = DatabaseProbe(sources.ask_database, sources.clock, _start_probe)
+    probe = DatabaseProbe(sources.read_log_end, sources.clock, _start_probe)
     server = uvicorn.Server(
         uvicorn.Config(
-            build_application(sources, probe),
+            build_application(sources, probe, siblings),
             log_config=None,
             log_level="warning",
             access_log=False,

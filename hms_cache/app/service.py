@@ -55,6 +55,8 @@ class Service:
         self._started = ExitStack()
         self._caching: Caching | None = None
         self._cache_off_reason = ""
+        self.admin_sources: AdminSources | None = None
+        """What the management port looks at; None without one."""
         self.management_address: tuple[str, int] | None = None
         """Host and port of the management port; None without one."""
 
@@ -78,9 +80,8 @@ class Service:
                 Stores(raw, stores.transactions, stores.log, self._site, stores.auxiliary), database, starting
             )
             if self._settings.admin.enabled:
-                self.management_address = start_management(
-                    self._admin_sources(uri, database, stores), starting, self._siblings
-                )
+                self.admin_sources = self._admin_sources(uri, database, stores)
+                self.management_address = start_management(self.admin_sources, starting, self._siblings)
             self._started = starting.pop_all()
         return uri
 

@@ -72,6 +72,8 @@ class Prewarm:
         self._done = 0
         self._total: int | None = None
         self._finished = False
+        self.ended_early = ""
+        """Why it ended before everything was loaded; empty: it did not."""
 
     def progress(self) -> Progress:
         """How far it is."""
@@ -85,13 +87,16 @@ class Prewarm:
             if self._batches is None:
                 self._batches = self._plan()
             batch = next(self._batches, None)
-            if batch is None or self._is_full():
+            if batch is not None and self._is_full():
+                self.ended_early = "the memory budget is nearly full"
+            if batch is None or self.ended_early:
                 self._finish()
                 return False
             self._loader.load(batch)
         except DatabaseUnavailable as error:
             _log.warning("warming up ends early: %s", error)
             self._finished = True
+            self.ended_early = str(error)
             return False
         self._done += sum(one.facet is Facet.TABLE for one in batch)
         return True

@@ -503,6 +503,17 @@ class SharedCache:
                 for facet in facets:
                     self._remove_facet(entry, facet)
 
+    def forget_partitions(self, table: TableName, partitions: tuple[Values, ...]) -> None:
+        """Drops these partitions of a table on command, and the statistics of any, as `forget` does a subject."""
+        with self.lock:
+            for load in self.loads:
+                if load.key == table and load.facets & {Facet.PARTITIONS, Facet.PARTITION_STATISTICS}:
+                    load.abandoned = True
+            entry = self.tables.get(table)
+            if entry is not None:
+                self._act(entry, Facet.PARTITIONS, Action.DROP_NAMED, partitions)
+                self._remove_facet(entry, Facet.PARTITION_STATISTICS)
+
 
 def _concerns(action: Action, value: Any) -> bool:
     """Whether an effect that came after the fence is one on the value that was read."""

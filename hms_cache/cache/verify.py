@@ -7,7 +7,7 @@ difference. The oracle is the store, never the cache.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hms_cache.cache import invariants
@@ -34,20 +34,30 @@ class Report:
 
 
 def verify(
-    cache: SharedCache, store: SnapshotStore, loader: Loader, *, sample: int | None = None, seed: int | None = None
+    cache: SharedCache,
+    store: SnapshotStore,
+    loader: Loader,
+    *,
+    sample: int | None = None,
+    seed: int | None = None,
+    keys: Sequence[TableName] | None = None,
+    progress: Callable[[int, int], bool] | None = None,
 ) -> Report:
-    """Compares all cached tables, or `sample` of them picked by `seed`, after the invariants.
+    """Compares all cached tables, or `keys`, or `sample` of them picked by `seed`, after the invariants.
 
-    Raises DatabaseUnavailable.
+    `progress` is told how many of how many are compared, and says whether to go on. Raises DatabaseUnavailable.
     """
     invariants.check(cache)
-    with cache.lock:
-        keys = list(cache.tables)
+    if keys is None:
+        with cache.lock:
+            keys = list(cache.tables)
     if sample is not None and sample < len(keys):
         keys = random.Random(seed).sample(keys, sample)
     report = Report()
-    for key in keys:
+    for done, key in enumerate(keys, start=1):
         _compare(cache, store, loader, key, report)
+        if progress is not None and not progress(done, len(keys)):
+            break
     return report
 
 

@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from hms_cache.cli.check import check
+from hms_cache.cli.commands import COMMANDS
 from hms_cache.cli.config import config
 from hms_cache.cli.demo.command import demo
 from hms_cache.cli.jobs import jobs
@@ -27,7 +28,7 @@ def commands() -> None:
     """A Hive Metastore whose cache is never wrong."""
 
 
-for _command in (serve, schema, check, config, status, events, jobs, demo, version):
+for _command in (serve, schema, check, config, status, events, *COMMANDS, jobs, demo, version):
     commands.add_command(_command)
 
 

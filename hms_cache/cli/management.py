@@ -3,50 +3,20 @@
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.request
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
+from hms_cache.cli.management_port import ask, management_option, token_of, token_option
 from hms_cache.errors import HmsCacheError
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-_TIMEOUT_S = 30.0
-
-_address = click.option(
-    "--management",
-    metavar="URL",
-    envvar="HMS_CACHE_MANAGEMENT",
-    default="http://127.0.0.1:9085",
-    show_default=True,
-    help="The server's management port.",
-)
-
-
-def _ask(url: str, *, token: str | None = None, post: bool = False) -> Any:
-    """The decoded JSON answer. Raises ``HmsCacheError`` with the server's words when it says no."""
-    request = urllib.request.Request(url, method="POST" if post else "GET")
-    if token:
-        request.add_header("Authorization", f"Bearer {token}")
-    try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
-            return json.load(answer)
-    except urllib.error.HTTPError as error:
-        raise HmsCacheError(error.read().decode(errors="replace").strip()) from error
-    except OSError as error:
-        raise HmsCacheError(f"no answer from {url}: {getattr(error, 'reason', error)}") from error
 
 
 @click.command()
-@_address
+@management_option
 @click.option("--json", "as_json", is_flag=True, help="The whole status as JSON.")
 def status(*, management: str, as_json: bool) -> None:
     """Show what a running server does: cache, events, calls."""
-    answer = _ask(f"{management}/status")
+    answer = ask(f"{management}/status")
     if as_json:
         click.echo(json.dumps(answer, indent=2))
         return
@@ -73,26 +43,22 @@ def events() -> None:
     """Command how a running server follows the notification log. Needs the server's admin token."""
 
 
-def _token_option(command: Command) -> Command:
-    return click.option(
-        "--token-file",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        envvar="HMS_CACHE_TOKEN_FILE",
-        required=True,
-        help="File whose first line is the token.",
-    )(command)
-
-
 def _command(name: str, management: str, token_file: Path, query: str = "") -> None:
-    lines = token_file.read_text(encoding="utf-8").splitlines()
-    answer = _ask(f"{management}/events/{name}{query}", token=lines[0].strip() if lines else "", post=True)
-    click.echo(f"{answer['status']}: {answer['reason']}")
+    answer = ask(f"{management}/events/{name}{query}", token=token_of(token_file), post=True)
+    workers = answer.get("workers", {})
+    for worker, told in workers.items():
+        click.echo(f"worker {worker}: {told['status']}: {told['reason']}")
+    if not workers:
+        click.echo(f"{answer['status']}: {answer['reason']}")
+    left_out = [worker for worker, told in workers.items() if not told["ok"]]
+    if left_out:
+        raise HmsCacheError(f"not carried out by worker {', '.join(left_out)}")
 
 
 def _plain(name: str, help_text: str) -> None:
     @events.command(name, help=help_text)
-    @_address
-    @_token_option
+    @management_option
+    @token_option
     def command(*, management: str, token_file: Path) -> None:
         _command(name, management, token_file)
 
@@ -100,8 +66,8 @@ def _plain(name: str, help_text: str) -> None:
 def _with_event(name: str, help_text: str) -> None:
     @events.command(name, help=help_text)
     @click.argument("event_id", type=click.IntRange(min=0))
-    @_address
-    @_token_option
+    @management_option
+    @token_option
     def command(*, event_id: int, management: str, token_file: Path) -> None:
         _command(name, management, token_file, f"?event_id={event_id}")
 

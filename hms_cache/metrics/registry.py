@@ -17,6 +17,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from hms_cache.metrics.operations import Operations
 from hms_cache.metrics.sharded import CountFamily, DurationFamily, TallyFamily
 
 F = TypeVar("F", bound=Collector)
@@ -143,6 +144,7 @@ class Metrics:
         self.database = DatabaseMetrics(self.registry)
         self.cache = CacheMetrics(self.registry)
         self.events = EventMetrics(self.registry)
+        self.operations = Operations()
 
     def text(self) -> bytes:
         """All metrics in Prometheus' text format."""

@@ -17,7 +17,7 @@ def at_once(work: Callable[[], None]) -> None:
 
 def test_an_answer_is_given_again_until_it_is_too_old() -> None:
     clock, asked = ManualClock(), []
-    probe = DatabaseProbe(lambda: asked.append(1), clock, at_once)
+    probe = DatabaseProbe(lambda: asked.append(1) or 7, clock, at_once)
     assert probe.error() is None
     assert probe.error() is None
     assert len(asked) == 1
@@ -30,26 +30,30 @@ def test_an_outage_is_told_and_ends_with_the_next_probe() -> None:
     clock = ManualClock()
     outcomes: list[Exception | None] = [DatabaseUnavailable("no route"), RuntimeError("a defect"), None]
 
-    def ask() -> None:
+    def ask() -> int:
         outcome = outcomes.pop(0)
         if outcome is not None:
             raise outcome
+        return 9
 
     probe = DatabaseProbe(ask, clock, at_once)
     assert probe.error() == "no route"
     clock.advance(PROBE_VALID_S + 0.1)
     assert probe.error() == "RuntimeError: a defect"
     clock.advance(PROBE_VALID_S + 0.1)
+    assert probe.log_end == 0, "nobody has said yet"
     assert probe.error() is None
+    assert probe.log_end == 9
 
 
 def test_many_who_ask_at_once_share_one_probe() -> None:
     clock, release, asked = ManualClock(), threading.Event(), []
     answers: list[str | None] = []
 
-    def ask() -> None:
+    def ask() -> int:
         asked.append(1)
         release.wait(30)
+        return 3
 
     probe = DatabaseProbe(ask, clock, at_once)
     started = threading.Barrier(5)

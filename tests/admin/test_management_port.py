@@ -5,72 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-import subprocess
-import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hmsclient import HMSClient
 from hmsclient.genthrift.hive_metastore.ttypes import Database
 from prometheus_client.parser import text_string_to_metric_families
-from thrift.protocol.TBinaryProtocol import TBinaryProtocol
-from thrift.transport.TSocket import TSocket
-from thrift.transport.TTransport import TBufferedTransport
 
-from hms_cache.app.service import Service
 from hms_cache.config import load
 from hms_cache.errors import ConfigurationError, StartupError
-
-TOKEN = "open sesame"
-
-
-class Running:
-    """A server with a management port, and one client."""
-
-    def __init__(self, directory: Path, **settings: object) -> None:
-        (directory / "token").write_text(f"{TOKEN}\n")
-        self.service = Service(
-            load(
-                command_line={
-                    "server.port": 0,
-                    "admin.port": 0,
-                    "admin.token_file": str(directory / "token"),
-                    "database.url": f"sqlite:///{directory / 'hms.db'}",
-                    "warehouse.directory": str(directory / "warehouse"),
-                }
-                | {name.replace("__", "."): value for name, value in settings.items()},
-                environment={},
-            )
-        )
-        uri = self.service.start()
-        self.transport = TBufferedTransport(TSocket("127.0.0.1", int(uri.rpartition(":")[2])))
-        self.transport.open()
-        self.client = HMSClient(TBinaryProtocol(self.transport))
-
-    def close(self) -> None:
-        self.transport.close()
-        self.service.stop()
-
-    def ask(self, path: str, token: str | None = None, post: bool = False) -> tuple[int, str]:
-        assert self.service.management_address is not None
-        host, port = self.service.management_address
-        request = urllib.request.Request(f"http://{host}:{port}{path}", method="POST" if post else "GET")
-        if token is not None:
-            request.add_header("Authorization", f"Bearer {token}")
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    def status(self) -> dict[str, object]:
-        status, text = self.ask("/status")
-        assert status == 200
-        answer: dict[str, object] = json.loads(text)
-        return answer
+from tests.admin.running import TOKEN, Running, hms_cache
 
 
 @pytest.fixture
@@ -199,29 +143,18 @@ def test_the_management_port_may_not_be_the_clients_port() -> None:
 
 def test_the_command_line_asks_and_commands_a_running_server(running: Running, tmp_path: Path) -> None:
     assert running.service.management_address is not None
-    host, port = running.service.management_address
-    where = ("--management", f"http://{host}:{port}")
-
-    def hms_cache(*arguments: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [sys.executable, "-c", "from hms_cache.cli.main import main; main()", *arguments],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            cwd=tmp_path,
-        )
-        return done.returncode, done.stdout + done.stderr
+    where = ("--management", running.management)
 
     running.client.get_all_databases()
-    status, text = hms_cache("status", *where)
+    status, text = hms_cache(tmp_path, "status", *where)
     assert status == 0
     assert "ACTIVE" in text and "get_all_databases" in text
-    assert json.loads(hms_cache("status", "--json", *where)[1])["events"]["status"] == "ACTIVE"
+    assert json.loads(hms_cache(tmp_path, "status", "--json", *where)[1])["events"]["status"] == "ACTIVE"
     commanded = ("--token-file", str(tmp_path / "token"))
-    assert hms_cache("events", "pause", *where, *commanded) == (0, "PAUSED: paused by an operator\n")
-    refused, text = hms_cache("events", "pause", *where, *commanded)
+    assert hms_cache(tmp_path, "events", "pause", *where, *commanded) == (0, "PAUSED: paused by an operator\n")
+    refused, text = hms_cache(tmp_path, "events", "pause", *where, *commanded)
     assert refused == 1 and "cannot pause" in text and "Traceback" not in text
-    assert hms_cache("events", "seek", "0", *where, *commanded)[0] == 0
-    assert hms_cache("events", "resync", *where, *commanded)[0] == 0
-    nobody, text = hms_cache("status", "--management", "http://127.0.0.1:1")
+    assert hms_cache(tmp_path, "events", "seek", "0", *where, *commanded)[0] == 0
+    assert hms_cache(tmp_path, "events", "resync", *where, *commanded)[0] == 0
+    nobody, text = hms_cache(tmp_path, "status", "--management", "http://127.0.0.1:1")
     assert nobody == 1 and "no answer from" in text

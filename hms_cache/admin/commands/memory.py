@@ -1,0 +1,189 @@
+"""``flush``, ``refresh`` and ``warm``: what is held is dropped, read again, or read ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from hms_cache.admin.commands.subject import CommandError, CommandParts, CommandResult, Subject
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.loader import Wanted
+from hms_cache.cache.partition_set import PartitionSet
+from hms_cache.cache.policy import CachePolicy
+from hms_cache.cache.prewarm import TABLES_A_BATCH, Prewarm
+from hms_cache.metrics.operations import Operation
+from hms_cache.notifications.scope import TableName
+from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
+
+#: How long the first position may take to become known: nothing can be loaded before.
+_POSITION_TIMEOUT_S = 30.0
+
+
+def flush(parts: CommandParts, subject: Subject, operation: Operation) -> CommandResult:
+    """Drop what is held of the subject; the next read loads it again. Loads on their way are not kept either."""
+    operation.note = "dropping"
+    dropped = _drop(parts, subject)
+    operation.done = operation.total = dropped
+    return CommandResult(True, f"flushed {subject}: {dropped} tables were held", {"tables": dropped})
+
+
+def refresh(parts: CommandParts, subject: Subject, operation: Operation) -> CommandResult:
+    """Drop what is held of the subject and read it from the database again; a table that is named, held or not.
+
+    Raises `DatabaseUnavailableError`, `CommandError` (there is no such table).
+    """
+    _require_position(parts)
+    wanted = _held(parts, subject)
+    _drop(parts, subject)
+    if subject.table is not None:
+        return _load_table(parts, subject, operation, "refreshed")
+    operation.total = len(wanted)
+    loaded = kept = 0
+    for batch in _batches(wanted):
+        if operation.cancelled.is_set():
+            return CommandResult(False, f"given up after {loaded} of {operation.total}", {"refreshed": loaded})
+        # One that cannot be kept would throw the others of its snapshot away: then each is tried by itself.
+        kept += len(batch) if _load(parts, batch) else sum(_load(parts, [one]) for one in batch)
+        loaded += len(batch)
+        operation.done = loaded
+    text = f"refreshed {subject}: {kept} of {loaded} parts that were held"
+    details = () if kept == loaded else ("what was not kept changed meanwhile, is gone, or exceeds the budget",)
+    return CommandResult(True, text, {"refreshed": kept, "held_before": loaded}, details)
+
+
+def warm(parts: CommandParts, subject: Subject, operation: Operation) -> CommandResult:
+    """Load what is not held of the subject, tables with their partitions, until the memory budget is nearly full.
+
+    Raises `DatabaseUnavailableError`, `CommandError` (there is no such table).
+    """
+    _require_position(parts)
+    if subject.table is not None:
+        return _load_table(parts, subject, operation, "warmed")
+    if subject.database is not None:
+        try:
+            parts.store.get_database(*subject.database)
+        except NoSuchObjectException as error:
+            raise CommandError(f"there is no database {subject}") from error
+    reading = parts.cache.reading
+    prewarm = Prewarm(
+        parts.cache.shared, parts.cache.loader, parts.store, _Narrowed(reading.policy, subject), tables=True
+    )
+    while prewarm.step():
+        progress = prewarm.progress()
+        operation.done, operation.total = progress.done, progress.total
+        if operation.cancelled.is_set():
+            return CommandResult(False, f"given up after {progress.done} tables", {"tables": progress.done})
+    progress = prewarm.progress()
+    total = progress.total if progress.total is not None else progress.done
+    if prewarm.ended_early:
+        return CommandResult(
+            False, f"{progress.done} of {total} tables: {prewarm.ended_early}", {"tables": progress.done}
+        )
+    return CommandResult(
+        True, f"warmed {subject}: {progress.done} of {total} tables", {"tables": progress.done, "total": total}
+    )
+
+
+class _Narrowed(CachePolicy):
+    """A policy that lets the subject's tables in, as far as another one does."""
+
+    def __init__(self, inner: CachePolicy, subject: Subject) -> None:
+        super().__init__(peers=inner.peers)
+        self._inner = inner
+        self._subject = subject
+
+    def names_table(self, table: TableName) -> bool:
+        return self._subject.includes(table) and self._inner.names_table(table)
+
+
+def _require_position(parts: CommandParts) -> None:
+    if not parts.poller.ensure_applied(0, _POSITION_TIMEOUT_S):
+        report = parts.poller.status_report()
+        raise CommandError(f"nothing can be loaded: the event poller is {report.status.value} ({report.reason})")
+
+
+def _drop(parts: CommandParts, subject: Subject) -> int:
+    """How many tables were held."""
+    shared = parts.cache.shared
+    with shared.lock:
+        tables = [key for key in shared.tables if subject.includes(key)]
+        databases = [key for key in shared.databases if subject.includes_database(key)]
+        loading = {load.key for load in shared.loads if isinstance(load.key, TableName) and subject.includes(load.key)}
+    if subject.database is None:
+        shared.forget_all()
+    elif subject.table is not None and subject.partition is not None:
+        shared.forget_partitions(subject.table, (subject.partition,))
+    else:
+        for key in databases:
+            shared.forget(key)
+        for table in dict.fromkeys([*tables, *loading]):
+            shared.forget(table)
+    return len(tables)
+
+
+def _held(parts: CommandParts, subject: Subject) -> list[Wanted]:
+    """What is held of the subject and can be loaded as a whole; statistics come back as they are asked."""
+    shared = parts.cache.shared
+    found: list[Wanted] = []
+    with shared.lock:
+        if subject.database is None:
+            found.extend(Wanted(key, Facet.DATABASE_NAMES) for key in shared.catalogs)
+        for database, entry in shared.databases.items():
+            if subject.includes_database(database):
+                found.extend(Wanted(database, facet) for facet in entry.facets)
+        for table, entry in shared.tables.items():
+            if subject.includes(table):
+                found.extend(
+                    Wanted(table, facet) for facet in (Facet.TABLE, Facet.CONSTRAINTS) if facet in entry.facets
+                )
+                held = entry.facets.get(Facet.PARTITIONS)
+                if isinstance(held, PartitionSet) and held.complete:
+                    found.append(Wanted(table, Facet.PARTITIONS))
+    return found
+
+
+def _batches(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
+    """Some subjects at a time; whole sets of partitions after them, each by itself: such a load is long."""
+    plain = iter([one for one in wanted if one.facet is not Facet.PARTITIONS])
+    while batch := list(islice(plain, TABLES_A_BATCH)):
+        yield batch
+    for one in wanted:
+        if one.facet is Facet.PARTITIONS:
+            yield [one]
+
+
+def _load(parts: CommandParts, wanted: Sequence[Wanted]) -> bool:
+    return parts.cache.loader.load(wanted)
+
+
+def _load_table(parts: CommandParts, subject: Subject, operation: Operation, verb: str) -> CommandResult:
+    """One table with its partitions, or one of them."""
+    table = subject.table
+    assert table is not None
+    try:
+        found = parts.store.get_table(*table)
+    except NoSuchObjectException as error:
+        raise CommandError(f"there is no table {subject}") from error
+    if not parts.cache.reading.policy.names_table(table):
+        return CommandResult(
+            True, f"{subject} is not cached: cache.include and cache.exclude keep it out", {"tables": 0}
+        )
+    operation.note = "loading"
+    operation.total = 1
+    wanted = [Wanted(table, Facet.TABLE)]
+    kept = _load(parts, wanted)
+    shared = parts.cache.shared
+    with shared.lock:
+        entry = shared.tables.get(table)
+        excluded = entry is not None and Facet.EXCLUDED in entry.facets
+    if excluded:
+        return CommandResult(
+            True, f"{subject} is not cached: a property of it, its database or its kind keeps it out", {}
+        )
+    if kept and found.partitionKeys:
+        detail = (subject.partition,) if subject.partition is not None else ()
+        kept = _load(parts, [Wanted(table, Facet.PARTITIONS, detail)])
+    operation.done = 1
+    if not kept:
+        return CommandResult(False, f"{subject} was read but not kept: it changed meanwhile or exceeds the budget", {})
+    return CommandResult(True, f"{verb} {subject}", {"tables": 1})

@@ -1,0 +1,62 @@
+"""``sync``: wait until this server has applied an event."""
+
+from __future__ import annotations
+
+from hms_cache.admin.commands.subject import CommandParts, CommandResult, Subject
+from hms_cache.errors import DatabaseUnavailableError
+from hms_cache.metrics.operations import Operation
+
+#: One attempt: short, so that a cancelled wait ends and progress is seen.
+_ATTEMPT_S = 1.0
+
+#: Between attempts that failed at once (the poller is paused, the database is away).
+_PAUSE_S = 0.1
+
+
+def sync(
+    parts: CommandParts, subject: Subject, operation: Operation, *, event_id: int | None, wait_s: float
+) -> CommandResult:
+    """Wait until everything up to ``event_id`` is applied, at most ``wait_s``; by default, the last event there is now.
+
+    Of a table, everything that was committed before the command came is applied then, by whichever server it was
+    written. Not in time is a result that is not ``ok`` and says what it waited for.
+    """
+    clock = parts.clock
+    deadline_s = clock.monotonic_s() + wait_s
+    target = event_id
+    problem = ""
+    while True:
+        try:
+            if target is None:
+                target = parts.store.current_event_id()
+        except DatabaseUnavailableError as error:
+            problem = f"the database does not answer: {error}"
+        left_s = max(0.0, deadline_s - clock.monotonic_s())
+        if target is not None:
+            operation.done, operation.total = max(0, parts.poller.applied_position), target
+            if parts.poller.ensure_applied(target, min(left_s, _ATTEMPT_S)):
+                operation.done = target
+                return _reached(parts, subject, target)
+            problem = _why_not(parts, target)
+        operation.note = problem
+        if left_s <= 0 or operation.cancelled.is_set():
+            numbers = {"position": parts.poller.applied_position} | ({} if target is None else {"event_id": target})
+            return CommandResult(False, f"not in sync after {wait_s:g} s: {problem}", numbers)
+        operation.cancelled.wait(min(left_s, _PAUSE_S))
+
+
+def _reached(parts: CommandParts, subject: Subject, target: int) -> CommandResult:
+    text = f"in sync: every event up to {target} is applied"
+    if subject.table is not None:
+        with parts.cache.shared.lock:
+            held = subject.table in parts.cache.shared.tables
+        text += f"; {subject} is {'held as it is now' if held else 'not held and will be read when it is asked for'}"
+    return CommandResult(True, text, {"event_id": target, "position": parts.poller.applied_position})
+
+
+def _why_not(parts: CommandParts, target: int) -> str:
+    report, numbers = parts.poller.status_report(), parts.poller.statistics()
+    text = f"event {numbers.position} is applied, {target} is waited for; the poller is {report.status.value}"
+    if numbers.consecutive_fetch_failures:
+        return f"{text}, but the log cannot be read: {numbers.last_fetch_error}"
+    return f"{text} ({report.reason})"

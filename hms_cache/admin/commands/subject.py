@@ -1,0 +1,102 @@
+"""What a command is about, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hms_cache.cache.assembly import Cache
+from hms_cache.clock import Clock
+from hms_cache.errors import HmsCacheError
+from hms_cache.notifications.partition_names import values_of_partition_name
+from hms_cache.notifications.poller import Poller
+from hms_cache.notifications.scope import DEFAULT_CATALOG, DatabaseName, TableName, database_name, table_name
+from hms_cache.store.contract.snapshots import SnapshotStore
+
+
+class CommandError(HmsCacheError):
+    """The command cannot be carried out as it was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandParts:
+    """The parts of a server that commands work on."""
+
+    cache: Cache
+    poller: Poller
+    store: SnapshotStore
+    """The database, not through the cache."""
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """``summary`` is a sentence for people; ``details`` are lines below it, ``numbers`` the same for programs."""
+
+    ok: bool
+    summary: str
+    numbers: Mapping[str, int]
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Everything, a database, a table, or a partition of one, by normalized names."""
+
+    database: DatabaseName | None = None
+    table: TableName | None = None
+    partition: tuple[str, ...] | None = None
+    partition_name: str = ""
+
+    def __str__(self) -> str:
+        if self.table is not None:
+            text = f"{self.table.database}.{self.table.table}"
+            catalog = self.table.catalog
+        elif self.database is not None:
+            text, catalog = self.database.database, self.database.catalog
+        else:
+            return "everything"
+        if catalog != DEFAULT_CATALOG:
+            text = f"{catalog}.{text}"
+        return f"{text} {self.partition_name}" if self.partition_name else text
+
+    def includes(self, table: TableName) -> bool:
+        """Whether the table is part of it."""
+        if self.table is not None:
+            return table == self.table
+        return self.database is None or table.in_database == self.database
+
+    def includes_database(self, database: DatabaseName) -> bool:
+        """Whether the database as a whole is part of it."""
+        return self.table is None and self.database in (None, database)
+
+
+def subject_of(parameters: Mapping[str, str]) -> Subject:
+    """From the query's `catalog`, `database`, `table` and `partition`. Raises `CommandError`."""
+    catalog, database = parameters.get("catalog"), parameters.get("database")
+    table, partition = parameters.get("table"), parameters.get("partition")
+    if table and not database:
+        raise CommandError("a table needs its database")
+    if partition and not table:
+        raise CommandError("a partition needs its table")
+    if not database:
+        if catalog:
+            raise CommandError("a catalog needs a database")
+        return Subject()
+    if not table:
+        return Subject(database_name(catalog, database))
+    values = values_of_partition_name(partition) if partition else None
+    if partition and values is None:
+        raise CommandError(f"{partition!r} is not a partition's name: KEY=VALUE/KEY=VALUE")
+    named = table_name(catalog, database, table)
+    return Subject(named.in_database, named, values, partition or "")
+
+
+def whole_number(parameters: Mapping[str, str], name: str) -> int | None:
+    """The parameter as a number of 0 or more; None when it is not given. Raises `CommandError`."""
+    text = parameters.get(name, "")
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit():
+        raise CommandError(f"{name} must be a number of 0 or more, not {text!r}")
+    return int(text)

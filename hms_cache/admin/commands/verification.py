@@ -1,0 +1,53 @@
+"""``verify``: what is held, compared with the database."""
+
+from __future__ import annotations
+
+from hms_cache.admin.commands.subject import CommandParts, CommandResult, Subject
+from hms_cache.cache.invariants import InvariantViolation
+from hms_cache.cache.verify import verify as compare
+from hms_cache.metrics.operations import Operation
+
+#: Differences told in full: one is enough to act on, and each may hold a table's every column.
+_MOST_DETAILS = 50
+_LONGEST_DETAIL = 2_000
+
+
+def verify(
+    parts: CommandParts, subject: Subject, operation: Operation, *, sample: int | None = None, seed: int | None = None
+) -> CommandResult:
+    """Compare held tables and partitions with the database, all of the subject or ``sample`` of them; changes nothing.
+
+    Not ``ok`` when something differs, which no sound server ever shows. Raises `DatabaseUnavailableError`.
+    """
+    shared = parts.cache.shared
+    with shared.lock:
+        keys = [key for key in shared.tables if subject.includes(key)]
+
+    def note(done: int, total: int) -> bool:
+        operation.done, operation.total = done, total
+        return not operation.cancelled.is_set()
+
+    try:
+        report = compare(shared, parts.store, parts.cache.loader, sample=sample, seed=seed, keys=keys, progress=note)
+    except InvariantViolation as violation:
+        lines = str(violation).splitlines()
+        return CommandResult(False, "what is held contradicts itself", {"differences": len(lines)}, _short(lines))
+    numbers = {
+        "tables": report.tables,
+        "partitions": report.partitions,
+        "undecided": report.undecided,
+        "differences": len(report.differences),
+    }
+    text = f"compared {report.tables} tables and {report.partitions} partitions: {len(report.differences)} differences"
+    if report.undecided:
+        text += f"; {report.undecided} tables changed meanwhile or are no longer held"
+    if operation.cancelled.is_set():
+        return CommandResult(False, f"given up; {text}", numbers, _short(report.differences))
+    return CommandResult(not report.differences, text, numbers, _short(report.differences))
+
+
+def _short(lines: list[str]) -> tuple[str, ...]:
+    shown = [line if len(line) <= _LONGEST_DETAIL else f"{line[:_LONGEST_DETAIL]}…" for line in lines[:_MOST_DETAILS]]
+    if len(lines) > len(shown):
+        shown.append(f"and {len(lines) - len(shown)} more")
+    return tuple(shown)

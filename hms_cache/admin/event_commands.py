@@ -1,0 +1,88 @@
+"""``POST /events/pause``, ``resume``, ``resync``, ``seek?event_id=N``, ``skip?event_id=N``: how the log is followed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from hms_cache.admin.access import refusal, who
+from hms_cache.admin.siblings import Siblings
+from hms_cache.admin.sources import AdminSources
+from hms_cache.errors import DatabaseUnavailableError
+from hms_cache.notifications.poller import Poller
+from hms_cache.notifications.poller_status import IllegalPollerCommand
+
+_log = logging.getLogger(__name__)
+
+
+class EventRoutes:
+    """The endpoint, over one server's parts and its siblings."""
+
+    def __init__(self, sources: AdminSources, siblings: Siblings) -> None:
+        self._sources = sources
+        self._siblings = siblings
+
+    async def command(self, request: Request) -> Response:
+        """The status afterwards; of several workers, this one's, with what each of the others said.
+
+        409 when the command is not legal now, 502 when it was carried out here and not by every other worker.
+        """
+        refused = refusal(self._sources, request)
+        if refused is not None:
+            return refused
+        poller = self._sources.poller
+        if poller is None:
+            return PlainTextResponse(f"there is no cache: {self._sources.cache_off_reason}\n", 409)
+        own = await run_in_threadpool(self._carry_out, poller, request)
+        others = await self._siblings.ask_all(request) if own.status_code != 404 else {}
+        if not others:
+            return own
+        answers = {str(self._siblings.own_index): _told(own.status_code, bytes(own.body).decode())}
+        answers |= {str(index): _told(*answer) for index, answer in others.items()}
+        agreed = all(answer["ok"] for answer in answers.values())
+        first = answers[str(self._siblings.own_index)]
+        body = {"status": first["status"], "reason": first["reason"], "workers": dict(sorted(answers.items()))}
+        return JSONResponse(body, 200 if agreed else 502)
+
+    def _carry_out(self, poller: Poller, request: Request) -> Response:
+        name, by = request.path_params["command"], who(request)
+        operation = self._sources.operations.begin("command", f"events {name}", str(request.query_params), by)
+        outcome = "ok"
+        try:
+            if not _run(poller, name, request.query_params.get("event_id", "")):
+                outcome = "no such command"
+                return PlainTextResponse("no such command: pause, resume, resync, seek and skip are\n", 404)
+        except (IllegalPollerCommand, DatabaseUnavailableError, ValueError) as error:
+            outcome = str(error)
+            return PlainTextResponse(f"{error}\n", 409)
+        finally:
+            self._sources.operations.end(operation, outcome)
+        _log.warning("events %s was commanded by %s", name, by)
+        report = poller.status_report()
+        return JSONResponse({"status": report.status.value, "reason": report.reason})
+
+
+def _told(status: int, text: str) -> dict[str, Any]:
+    """A worker's answer in one shape."""
+    if status == 200:
+        body: dict[str, Any] = json.loads(text)
+        return {"ok": True, **body}
+    return {"ok": False, "status": "UNREACHED" if status == 0 else "REFUSED", "reason": text.strip()}
+
+
+def _run(poller: Poller, name: str, event_id: str) -> bool:
+    """Whether there is such a command. Raises ``IllegalPollerCommand``, ``ValueError`` for a bad event id."""
+    plain = {"pause": poller.pause, "resume": poller.resume, "resync": poller.resync}
+    with_event = {"seek": poller.seek, "skip": poller.skip}
+    if name in plain:
+        plain[name]()
+    elif name in with_event:
+        with_event[name](int(event_id))
+    else:
+        return False
+    return True

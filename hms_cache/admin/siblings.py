@@ -1,0 +1,149 @@
+"""The other processes of the same server (``server.workers``), each reached through a socket file of its own.
+
+A command that one of them gets is passed on to all; pages are those of the first one unless another is asked for by
+``?worker=N``; ``/metrics`` holds all of them, with a label ``worker``. Who cannot be reached is told, never left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import socket
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from hms_cache.admin.access import who
+
+#: A sibling that does not take a connection or answer a page by then is called unreached.
+ANSWER_TIMEOUT_S = 10.0
+
+#: Longest silence of a command on its way: it tells its progress, but a single load may take as long as a statement.
+SILENCE_TIMEOUT_S = 600.0
+
+#: A request that comes from a sibling carries this header and is not passed on again.
+PASSED_ON = "x-passed-on"
+
+
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """A worker by its place among them, and the socket file where it answers."""
+
+    index: int
+    path: Path
+
+
+class Siblings:
+    """This worker and the others. Alone, it is number 0 of 1."""
+
+    def __init__(self, own_index: int = 0, count: int = 1, directory: Path | None = None) -> None:
+        self.own_index = own_index
+        self.count = count
+        self._directory = directory
+
+    @property
+    def own_path(self) -> Path | None:
+        """The socket file where this worker answers the others; None when it is alone."""
+        return self._path(self.own_index) if self._directory is not None else None
+
+    def _path(self, index: int) -> Path:
+        assert self._directory is not None
+        return self._directory / f"worker-{index}.sock"
+
+    def others(self) -> list[Sibling]:
+        """All but this one."""
+        if self._directory is None:
+            return []
+        return [Sibling(index, self._path(index)) for index in range(self.count) if index != self.own_index]
+
+    def other(self, index: int) -> Sibling | None:
+        """One of the others."""
+        return next((one for one in self.others() if one.index == index), None)
+
+    def stream_command(self, request: Request) -> list[AsyncIterator[dict[str, Any]]]:
+        """The request passed on to every other worker: the lines of each, or why it was not reached."""
+        if PASSED_ON in request.headers:
+            return []
+        return [_stream(one, request.url.path, request.url.query, _headers(request)) for one in self.others()]
+
+    async def ask_all(self, request: Request) -> dict[int, tuple[int, str]]:
+        """The request passed on to every other worker: by worker the status and text, 0 for one not reached."""
+        if PASSED_ON in request.headers:
+            return {}
+        others = self.others()
+        target, headers = _target(request.url.path, request.url.query), _headers(request)
+        answers = await asyncio.gather(
+            *(run_in_threadpool(answer_of, one, request.method, target, headers) for one in others)
+        )
+        return {one.index: (status, text) for one, (status, text, _) in zip(others, answers, strict=True)}
+
+
+def _headers(request: Request) -> dict[str, str]:
+    headers = {PASSED_ON: "1", "x-commanded-by": who(request)}
+    for name in ("authorization", "accept"):
+        if name in request.headers:
+            headers[name] = request.headers[name]
+    return headers
+
+
+def _target(path: str, query: str) -> str:
+    return f"{path}?{query}" if query else path
+
+
+class _SocketFileConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        super().__init__("localhost", timeout=timeout_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+def answer_of(sibling: Sibling, method: str, target: str, headers: Mapping[str, str]) -> tuple[int, str, str]:
+    """(status, text, content type) of a sibling's answer; status 0 and the reason when it cannot be reached."""
+    connection = _SocketFileConnection(sibling.path, ANSWER_TIMEOUT_S)
+    try:
+        connection.request(method, target, headers=dict(headers))
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode(), answer.headers.get("content-type", "text/plain")
+    except (OSError, http.client.HTTPException) as error:
+        return 0, f"{error}", "text/plain"
+    finally:
+        connection.close()
+
+
+async def _stream(sibling: Sibling, path: str, query: str, headers: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
+    """The sibling's own lines without its summary; it ends the command when this reader leaves."""
+    connection = _SocketFileConnection(sibling.path, ANSWER_TIMEOUT_S)
+    answered = False
+    try:
+        answer = await run_in_threadpool(_open, connection, _target(path, query), headers)
+        if answer.status != 200:
+            yield {"worker": sibling.index, "unreached": (await run_in_threadpool(answer.read)).decode().strip()}
+            return
+        if connection.sock is not None:
+            connection.sock.settimeout(SILENCE_TIMEOUT_S)
+        while line := await run_in_threadpool(answer.readline):
+            found: dict[str, Any] = json.loads(line)
+            if "finished" not in found:
+                answered = answered or "result" in found
+                yield found
+        if not answered:
+            yield {"worker": sibling.index, "unreached": "it ended before it answered"}
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        if not answered:
+            yield {"worker": sibling.index, "unreached": str(error)}
+    finally:
+        connection.close()
+
+
+def _open(connection: _SocketFileConnection, target: str, headers: Mapping[str, str]) -> http.client.HTTPResponse:
+    connection.request("POST", target, headers=dict(headers))
+    return connection.getresponse()

@@ -1,0 +1,212 @@
+"""``hms-cache flush|refresh|warm|sync|verify``: a running server commanded over its management port.
+
+Exit status: 0 done by every worker; 1 refused, not done in time, differences found, or a worker not reached; 2 the
+command line cannot be used.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import click
+
+from hms_cache.cli.management_port import ask_lines, management_option, token_of, token_option
+from hms_cache.errors import HmsCacheError
+
+_UNITS_S = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class _Wait(click.ParamType[float]):
+    """``30s``, ``500ms``, ``2m`` or seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", str(value))
+        if found is None:
+            self.fail(f"{value!r} is not a duration such as 30s, 500ms or 2m", param, ctx)
+        return float(found[1]) * _UNITS_S[found[2] or ""]
+
+
+def _subject(name: str | None, partition: str | None) -> dict[str, str]:
+    """`database`, `database.table` or `catalog.database.table` as the query's parameters."""
+    parts = name.split(".") if name else []
+    if len(parts) > 3 or not all(parts):
+        raise click.BadParameter(f"{name!r} is not DATABASE, DATABASE.TABLE or CATALOG.DATABASE.TABLE")
+    if len(parts) == 3:
+        query = dict(zip(("catalog", "database", "table"), parts, strict=True))
+    else:
+        query = dict(zip(("database", "table"), parts, strict=False))
+    if partition:
+        query["partition"] = partition
+    return query
+
+
+def _carry_out(command: str, query: dict[str, Any], management: str, token_file: Path, as_json: bool) -> None:
+    """Sends the command, shows how it goes on, and ends the program with its exit status."""
+    given = {name: value for name, value in query.items() if value is not None}
+    url = f"{management}/commands/{command}" + (f"?{urlencode(given)}" if given else "")
+    lines = ask_lines(url, token=token_of(token_file))
+    if as_json:
+        finished = _echo_json(lines)
+    elif sys.stderr.isatty():
+        finished = _show_progress(command, lines)
+    else:
+        finished = _show_results(lines)
+    if finished is None:
+        raise HmsCacheError("the server ended before the command did")
+    if finished["unreached"]:
+        left_out = ", ".join(map(str, finished["unreached"]))
+        click.echo(f"hms-cache: not reached: worker {left_out}", err=True)
+    if not finished["ok"]:
+        sys.exit(1)
+
+
+def _echo_json(lines: Iterator[Any]) -> Any:
+    """The last word of each worker and the summary, as one object."""
+    workers, finished = {}, None
+    for line in lines:
+        finished = line.get("finished", finished)
+        if "result" in line or "unreached" in line:
+            workers[str(line["worker"])] = line.get("result") or {"ok": False, "unreached": line["unreached"]}
+    if finished is not None:
+        click.echo(json.dumps(finished | {"workers": workers}, indent=2))
+    return finished
+
+
+def _show_results(lines: Iterator[Any]) -> Any:
+    finished = None
+    results = []
+    for line in lines:
+        finished = line.get("finished", finished)
+        if "result" in line or "unreached" in line:
+            results.append(line)
+    for line in sorted(results, key=lambda one: int(one["worker"])):
+        place = f"worker {line['worker']}: " if len(results) > 1 else ""
+        if "unreached" in line:
+            click.echo(f"{place}not reached: {line['unreached']}")
+            continue
+        result = line["result"]
+        click.echo(f"{place}{result['summary']}")
+        for detail in result["details"]:
+            click.echo(f"  {detail}")
+    return finished
+
+
+def _show_progress(command: str, lines: Iterator[Any]) -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    kept = []
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[int, Any] = {}
+        for line in lines:
+            if "progress" not in line:
+                kept.append(line)
+                continue
+            worker, now = line["worker"], line["progress"]
+            if worker not in tasks:
+                label = command if worker == 0 else f"{command} (worker {worker})"
+                tasks[worker] = progress.add_task(label, total=None, note="")
+            progress.update(tasks[worker], completed=now["done"], total=now["total"], note=now["note"])
+    return _show_results(iter(kept))
+
+
+_subject_argument = click.argument("subject", required=False, metavar="[DATABASE[.TABLE]]")
+_partition_argument = click.argument("partition", required=False, metavar="[PARTITION]")
+_json_option = click.option("--json", "as_json", is_flag=True, help="The outcome as JSON, without progress.")
+
+
+def _memory_command(name: str, help_text: str) -> click.Command:
+    @click.command(name, help=help_text)
+    @_subject_argument
+    @_partition_argument
+    @_json_option
+    @management_option
+    @token_option
+    def command(
+        *, subject: str | None, partition: str | None, as_json: bool, management: str, token_file: Path
+    ) -> None:
+        _carry_out(name, _subject(subject, partition), management, token_file, as_json)
+
+    return command
+
+
+flush = _memory_command(
+    "flush",
+    "Drop what the server remembers: everything, a database, a table, or a partition (KEY=VALUE/KEY=VALUE) of it. The"
+    " next read loads it from the database.",
+)
+refresh = _memory_command(
+    "refresh",
+    "Drop it and read it from the database again: what was held of everything or of a database; a table or a partition"
+    " whether it was held or not.",
+)
+warm = _memory_command(
+    "warm",
+    "Load what is not remembered yet, tables with their partitions, until the memory budget is nearly full.",
+)
+
+
+@click.command()
+@_subject_argument
+@click.option("--wait", type=_Wait(), default="30s", show_default=True, help="Give up after so long: 30s, 500ms, 2m.")
+@click.option("--event", "event_id", type=click.IntRange(min=0), help="This event instead of the last one there is.")
+@_json_option
+@management_option
+@token_option
+def sync(
+    *,
+    subject: str | None,
+    wait: float,
+    event_id: int | None,
+    as_json: bool,
+    management: str,
+    token_file: Path,
+) -> None:
+    """Wait until the server has applied every event that there is now, or up to a given one.
+
+    Afterwards everything that was committed before the command is seen in what it remembers, at any
+    cache.max_staleness_ms. Exit status 1 when that takes longer than --wait.
+    """
+    query = _subject(subject, None) | {"wait_s": wait, "event_id": event_id}
+    _carry_out("sync", query, management, token_file, as_json)
+
+
+@click.command()
+@_subject_argument
+@click.option("--sample", type=click.IntRange(min=1), help="Compare so many tables, picked by chance.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the chance, to pick the same again.")
+@_json_option
+@management_option
+@token_option
+def verify(
+    *,
+    subject: str | None,
+    sample: int | None,
+    seed: int | None,
+    as_json: bool,
+    management: str,
+    token_file: Path,
+) -> None:
+    """Compare what the server remembers with the database, table by table with all partitions. Changes nothing.
+
+    Exit status 1 when something differs.
+    """
+    _carry_out("verify", _subject(subject, None) | {"sample": sample, "seed": seed}, management, token_file, as_json)
+
+
+COMMANDS: tuple[click.Command, ...] = (flush, refresh, warm, sync, verify)

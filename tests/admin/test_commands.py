@@ -1,0 +1,223 @@
+"""Commands on a running server: flush, refresh, warm, sync, verify, over HTTP and from the command line."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hmsclient.genthrift.hive_metastore import ttypes
+
+from hms_cache.admin.commands import routes
+from hms_cache.cache.entries import Facet
+from hms_cache.notifications.scope import TableName
+from tests.admin.running import TOKEN, Running, hms_cache
+from tests.consistency.observers import wait_until
+
+T = TableName("hive", "shop", "sales")
+OTHER = TableName("hive", "shop", "plain")
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    server = Running(tmp_path, cache__warm="off", cache__refill="none")
+    client = server.client
+    client.create_database(ttypes.Database(name="shop"))
+    client.create_table(new_table("sales", keys=("ds",)))
+    client.create_table(new_table("plain"))
+    client.add_partitions([new_partition(value) for value in ("1", "2", "3")])
+    yield server
+    server.close()
+
+
+def new_table(name: str, keys: tuple[str, ...] = ()) -> ttypes.Table:
+    descriptor = ttypes.StorageDescriptor(
+        cols=[ttypes.FieldSchema("id", "int", None)], serdeInfo=ttypes.SerDeInfo(parameters={}), parameters={}
+    )
+    columns = [ttypes.FieldSchema(key, "string", None) for key in keys]
+    return ttypes.Table(
+        dbName="shop", tableName=name, sd=descriptor, partitionKeys=columns, parameters={}, tableType="MANAGED_TABLE"
+    )
+
+
+def new_partition(value: str) -> ttypes.Partition:
+    descriptor = new_table("sales").sd
+    return ttypes.Partition(values=[value], dbName="shop", tableName="sales", sd=descriptor, parameters={})
+
+
+def held(server: Running, table: TableName) -> set[Facet]:
+    cache = server.sources.cache
+    assert cache is not None
+    with cache.shared.lock:
+        entry = cache.shared.tables.get(table)
+        return set(entry.facets) if entry is not None else set()
+
+
+def read_all(server: Running) -> None:
+    server.client.get_table("shop", "sales")
+    server.client.get_table("shop", "plain")
+    assert len(server.client.get_partitions("shop", "sales", -1)) == 3
+
+
+def test_flush_drops_what_is_named_and_nothing_else(running: Running) -> None:
+    read_all(running)
+    result, finished = running.command("flush", "database=shop&table=sales")
+    assert result["ok"] and finished == {"ok": True, "reached": [0], "unreached": []}
+    assert held(running, T) == set() and Facet.TABLE in held(running, OTHER)
+    read_all(running)
+    running.command("flush", "database=shop&table=sales&partition=ds%3D2")
+    assert Facet.TABLE in held(running, T)
+    loads = running.json("/status")["cache"]["loads"]
+    assert running.client.get_partition("shop", "sales", ["2"]).values == ["2"]
+    assert running.json("/status")["cache"]["loads"] == loads + 1, "it was read again"
+    running.command("flush", "database=shop")
+    assert held(running, T) == held(running, OTHER) == set()
+    read_all(running)
+    assert running.command("flush")[0]["numbers"]["tables"] == 2
+    assert running.json("/status")["cache"]["bytes"] == 0
+    read_all(running)
+
+
+def test_refresh_reads_what_was_held_again(running: Running) -> None:
+    read_all(running)
+    before = {table: held(running, table) for table in (T, OTHER)}
+    for query, loads in (
+        ("", True),
+        ("database=shop", True),
+        ("database=SHOP&table=Sales", True),
+        ("database=x", False),
+    ):
+        count = running.json("/status")["cache"]["loads"]
+        result, _ = running.command("refresh", query)
+        assert result["ok"], result
+        assert {table: held(running, table) for table in (T, OTHER)} == before
+        assert (running.json("/status")["cache"]["loads"] > count) == loads
+
+
+def test_refresh_of_a_table_or_partition_loads_it_whether_held_or_not(running: Running) -> None:
+    assert running.command("refresh", "database=shop&table=sales&partition=ds%3D1")[0]["ok"]
+    assert held(running, T) == {Facet.TABLE, Facet.PARTITIONS}
+    assert running.command("refresh", "database=shop&table=plain")[0]["ok"]
+    assert held(running, OTHER) == {Facet.TABLE}
+    result, finished = running.command("refresh", "database=shop&table=nowhere")
+    assert not result["ok"] and not finished["ok"]
+    assert "there is no table shop.nowhere" in result["summary"]
+
+
+def test_warm_loads_tables_with_their_partitions(running: Running) -> None:
+    result, _ = running.command("warm", "database=shop")
+    assert result["ok"] and result["numbers"] == {"tables": 2, "total": 2}
+    assert {Facet.TABLE, Facet.PARTITIONS} <= held(running, T)
+    loads = running.json("/status")["cache"]["loads"]
+    read_all(running)
+    assert running.json("/status")["cache"]["loads"] == loads, "everything was there"
+    assert not running.command("warm", "database=nowhere")[0]["ok"]
+    assert running.command("warm")[0]["ok"]
+
+
+def test_sync_waits_for_what_is_committed(running: Running) -> None:
+    result, _ = running.command("sync", "database=shop&table=sales&wait_s=30")
+    assert result["ok"]
+    last = result["numbers"]["event_id"]
+    assert result["numbers"]["position"] >= last == 4
+    assert running.command("sync", "event_id=1")[0]["ok"]
+    result, finished = running.command("sync", f"event_id={last + 1}&wait_s=0.05")
+    assert not result["ok"] and not finished["ok"]
+    assert f"{last + 1} is waited for" in result["summary"]
+
+
+def test_sync_of_an_event_that_comes_meanwhile_succeeds(running: Running) -> None:
+    last = running.command("sync")[0]["numbers"]["event_id"]
+    answers: list[bool] = []
+    waiting = threading.Thread(
+        target=lambda: answers.append(running.command("sync", f"event_id={last + 1}&wait_s=60")[0]["ok"])
+    )
+    waiting.start()
+    wait_until(lambda: running.sources.operations.running_commands() == 1, "the command waits")
+    running.client.create_table(new_table("third"))
+    waiting.join(60)
+    assert answers == [True]
+
+
+def test_a_paused_poller_is_named_as_the_cause(running: Running) -> None:
+    running.ask("/events/pause", TOKEN, post=True)
+    running.client.create_table(new_table("third"))
+    result, _ = running.command("sync", "wait_s=0.05")
+    assert not result["ok"] and "PAUSED" in result["summary"] and "paused by an operator" in result["summary"]
+    running.ask("/events/resume", TOKEN, post=True)
+    assert running.command("sync", "wait_s=30")[0]["ok"]
+
+
+def test_verify_compares_and_finds_what_is_wrong(running: Running) -> None:
+    read_all(running)
+    result, _ = running.command("verify")
+    assert result["ok"] and result["numbers"] == {"tables": 2, "partitions": 3, "undecided": 0, "differences": 0}
+    assert running.command("verify", "sample=1&seed=7")[0]["numbers"]["tables"] == 1
+    cache = running.sources.cache
+    assert cache is not None
+    with cache.shared.lock:
+        cache.shared.tables[OTHER].facets[Facet.TABLE].owner = "mallory"
+    result, finished = running.command("verify", "database=shop&table=plain")
+    assert not finished["ok"] and result["numbers"]["differences"] == 1
+    assert "mallory" in result["details"][0]
+    running.command("refresh", "database=shop&table=plain")
+    assert running.command("verify")[0]["ok"]
+
+
+REFUSED = [
+    ("/commands/explode", 404, "no such command"),
+    ("/commands/flush?table=t", 400, "a table needs its database"),
+    ("/commands/flush?database=d&partition=x", 400, "a partition needs its table"),
+    ("/commands/flush?database=d&table=t&partition=x", 400, "not a partition's name"),
+    ("/commands/sync?event_id=x", 400, "event_id must be a number"),
+    ("/commands/sync?wait_s=nan", 400, "wait_s must be seconds"),
+    ("/commands/sync?wait_s=99999", 400, "wait_s must be seconds"),
+    ("/commands/verify?database=d&table=t&partition=a%3Db", 400, "leave the partition out"),
+]
+
+
+def test_what_cannot_be_carried_out_is_refused(running: Running) -> None:
+    for path, status, text in REFUSED:
+        found = running.ask(path, TOKEN, post=True)
+        assert found[0] == status and text in found[1], path
+
+
+def test_commands_need_the_token_and_a_cache(running: Running, tmp_path: Path) -> None:
+    for name in routes.COMMANDS:
+        assert running.ask(f"/commands/{name}", post=True)[0] == 401
+        assert running.ask(f"/commands/{name}", "wrong", post=True)[0] == 401
+        assert running.ask(f"/commands/{name}", TOKEN)[0] == 405
+    (tmp_path / "off").mkdir()
+    off = Running(tmp_path / "off", cache__enabled=False)
+    try:
+        assert off.ask("/commands/flush", TOKEN, post=True) == (409, "there is no cache: cache.enabled is false\n")
+    finally:
+        off.close()
+
+
+def test_there_is_a_limit_to_commands_at_once(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "MOST_COMMANDS", 1)
+    operation = running.sources.operations.begin("command", "warm", "everything", "a test")
+    assert running.ask("/commands/flush", TOKEN, post=True)[0] == 429
+    running.sources.operations.end(operation, "ok")
+    assert running.ask("/commands/flush", TOKEN, post=True)[0] == 200
+
+
+def test_the_command_line_commands(running: Running, tmp_path: Path) -> None:
+    read_all(running)
+    where = ("--management", running.management, "--token-file", str(tmp_path / "token"))
+    status, text = hms_cache(tmp_path, "sync", "shop.sales", "--wait", "30s", *where)
+    assert (status, "in sync" in text) == (0, True)
+    assert hms_cache(tmp_path, "flush", "shop.sales", "ds=1", *where)[0] == 0
+    assert hms_cache(tmp_path, "refresh", "hive.shop.sales", *where) == (0, "refreshed shop.sales\n")
+    status, text = hms_cache(tmp_path, "verify", "--json", *where)
+    assert status == 0 and json.loads(text)["workers"]["0"]["numbers"]["differences"] == 0
+    status, text = hms_cache(tmp_path, "warm", "nowhere.nothing", *where)
+    assert status == 1 and "there is no table" in text and "Traceback" not in text
+    assert hms_cache(tmp_path, "sync", "--wait", "soon", *where)[0] == 2
+    assert hms_cache(tmp_path, "flush", "a.b.c.d", *where)[0] == 2
+    (tmp_path / "wrong").write_text("wrong")
+    status, text = hms_cache(tmp_path, "flush", "--management", running.management, "--token-file", "wrong")
+    assert (status, text) == (1, "hms-cache: the token is missing or wrong\n")
