@@ -1,0 +1,58 @@
+"""Which columns of a table get statistics, and what Spark computes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hms_cache.store.statistics_values import StatisticsKind, kind_of_type
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+COLUMNS_OF_A_PASS = 100
+"""Columns computed in one reading of a table: some ten aggregates each, as many as one plan of Spark bears well."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsColumn:
+    """A column that Hive keeps statistics of. `name` in lower case, `type` in Hive's words."""
+
+    name: str
+    type: str
+    kind: StatisticsKind
+
+
+def statistics_columns(table: Table) -> list[StatisticsColumn]:
+    """The table's columns whose types Hive has statistics for, without partition keys, in their order."""
+    found = []
+    for field in table.sd.cols or ():
+        kind = kind_of_type(field.type)
+        if kind is not None:
+            found.append(StatisticsColumn(field.name.lower(), field.type.lower(), kind))
+    return found
+
+
+def passes(columns: Sequence[StatisticsColumn]) -> list[list[StatisticsColumn]]:
+    """The columns in the portions that one reading of the table takes."""
+    return [list(columns[start : start + COLUMNS_OF_A_PASS]) for start in range(0, len(columns), COLUMNS_OF_A_PASS)]
+
+
+def value_of(column: Column, kind: StatisticsKind) -> Column:
+    """A column's values as they are compared and hashed: numbers as long or double, dates as days, timestamps as
+    seconds of their wall clock in the session's time zone (Hive's timestamps have none)."""
+    from pyspark.sql import functions as f
+
+    if kind is StatisticsKind.LONG:
+        return column.cast("bigint")
+    if kind is StatisticsKind.DOUBLE:
+        return column.cast("double")
+    if kind is StatisticsKind.STRING:
+        return column.cast("string")
+    if kind is StatisticsKind.DATE:
+        return f.unix_date(column).cast("bigint")
+    if kind is StatisticsKind.TIMESTAMP:
+        return f.unix_seconds(f.from_utc_timestamp(column.cast("timestamp"), f.current_timezone()))
+    return column

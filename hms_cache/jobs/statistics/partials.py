@@ -1,0 +1,140 @@
+"""Statistics of some rows: one row for each partition among them, all in Arrow and NumPy.
+
+What a task has read is reduced here before anything is shuffled. Counts add up, bounds and lengths have extremes,
+sketches merge: so Spark puts partial rows together with its own aggregates.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hms_cache.jobs.statistics.columns import StatisticsColumn
+from hms_cache.jobs.statistics.hashes import Hashes, hash_bytes, hash_doubles, hash_longs
+from hms_cache.jobs.statistics.sketches import sketches_of_groups
+from hms_cache.store.statistics_values import StatisticsKind
+
+ROWS_OF_A_PARTIAL = 200_000
+"""Rows gathered before they are reduced: fewer partial rows to shuffle, against some ten MB of values per column."""
+
+BYTES_OF_A_PARTIAL = 64 << 20
+"""The same in bytes, for wide rows: a task holds a few times that."""
+
+_LARGEST_DOUBLE = sys.float_info.max
+
+ReduceBatches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def reducer(columns: Sequence[StatisticsColumn], schema: pa.Schema) -> ReduceBatches:
+    """What `mapInArrow` calls: batches of ``partition, v0, v1, …`` (and ``h…``) in, partial rows of this schema out."""
+
+    def reduce(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for gathered in _portions(batches):
+            yield from partial_rows(gathered, columns, schema).to_batches()
+
+    return reduce
+
+
+def _portions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= ROWS_OF_A_PARTIAL or size >= BYTES_OF_A_PARTIAL:
+            yield pa.Table.from_batches(held)
+            held, rows, size = [], 0, 0
+    if rows:
+        yield pa.Table.from_batches(held)
+
+
+def partial_rows(rows: pa.Table, columns: Sequence[StatisticsColumn], schema: pa.Schema) -> pa.Table:
+    """One row for each partition among the rows."""
+    partitions, groups = np.unique(rows["partition"].to_numpy(), return_inverse=True)
+    grouping = _Grouping(groups.astype(np.int64), len(partitions))
+    found: dict[str, Any] = {
+        "partition": partitions,
+        "rows": np.bincount(grouping.groups, minlength=grouping.count),
+    }
+    for index, column in enumerate(columns):
+        values = _one_array(rows[f"v{index}"])
+        hashed = _one_array(rows[f"h{index}"]) if column.kind is StatisticsKind.DECIMAL else values
+        for name, figures in _figures(grouping, column.kind, values, hashed).items():
+            found[f"{name}{index}"] = figures
+    return pa.table(
+        [pa.array(found[field.name]).cast(field.type) for field in schema],
+        schema=schema,
+    )
+
+
+class _Grouping:
+    """Rows by the number of their group."""
+
+    def __init__(self, groups: npt.NDArray[np.int64], count: int) -> None:
+        self.groups = groups
+        self.count = count
+
+    def aggregates(self, **wanted: tuple[pa.Array, str]) -> dict[str, Any]:
+        """An aggregate of an array each, by group; null where a group has no value."""
+        table = pa.table({"group": self.groups} | {name: values for name, (values, _) in wanted.items()})
+        grouped = table.group_by("group", use_threads=False).aggregate(
+            [(name, function) for name, (_, function) in wanted.items()]
+        )
+        grouped = grouped.sort_by("group").combine_chunks()
+        return {name: _one_array(grouped[f"{name}_{function}"]) for name, (_, function) in wanted.items()}
+
+
+def _figures(grouping: _Grouping, kind: StatisticsKind, values: pa.Array, hashed: pa.Array) -> dict[str, Any]:
+    is_null = values.is_null().to_numpy(zero_copy_only=False)
+    figures: dict[str, Any] = {"nulls": np.bincount(grouping.groups[is_null], minlength=grouping.count)}
+    if kind is StatisticsKind.BOOLEAN:
+        return figures | grouping.aggregates(trues=(values.cast(pa.int64()), "sum"))
+    if kind.has_lengths:
+        length_of = pc.utf8_length if kind is StatisticsKind.STRING else pc.binary_length
+        lengths = length_of(values).cast(pa.int64())
+        figures |= grouping.aggregates(length_sum=(lengths, "sum"), length_max=(lengths, "max"))
+    if kind.has_bounds:
+        bounded = _finite(values) if kind is StatisticsKind.DOUBLE else values
+        figures |= grouping.aggregates(low=(bounded, "min"), high=(bounded, "max"))
+    if kind.has_distinct_values:
+        present = ~is_null
+        hashes = _hashes(hashed, present)
+        figures["sketch"] = sketches_of_groups(grouping.groups[present], hashes, grouping.count)
+    return figures
+
+
+def _finite(values: pa.Array) -> pa.Array:
+    """NaN is no bound, and infinity is the largest number: databases and planners know neither."""
+    ordered = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+    return pc.max_element_wise(
+        pc.min_element_wise(ordered, _LARGEST_DOUBLE, skip_nulls=False), -_LARGEST_DOUBLE, skip_nulls=False
+    )
+
+
+def _hashes(values: pa.Array, present: npt.NDArray[np.bool_]) -> Hashes:
+    if pa.types.is_floating(values.type):
+        return hash_doubles(values.drop_null().to_numpy(zero_copy_only=False))
+    if pa.types.is_integer(values.type):
+        return hash_longs(values.drop_null().to_numpy(zero_copy_only=False))
+    texts = values.cast(pa.large_binary())
+    _, offset_buffer, data_buffer = texts.buffers()
+    if offset_buffer is None or data_buffer is None:
+        return hash_bytes(np.empty(0, np.uint8), *(np.zeros(int(present.sum()), np.int64) for _ in range(2)))
+    offsets = np.frombuffer(offset_buffer, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    starts, lengths = offsets[:-1][present], np.diff(offsets)[present]
+    return hash_bytes(np.frombuffer(data_buffer, np.uint8), starts, lengths)
+
+
+def _one_array(column: Any) -> pa.Array:
+    if isinstance(column, pa.Array):
+        return column
+    combined = column.combine_chunks()
+    if isinstance(combined, pa.ChunkedArray):
+        return combined.chunk(0) if combined.num_chunks else pa.array([], column.type)
+    return combined
