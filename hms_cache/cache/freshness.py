@@ -35,6 +35,10 @@ class Follower(Protocol):
     def status(self) -> PollerStatus:
         """Its status."""
 
+    @property
+    def current_at_s(self) -> float:
+        """When it asked last for the end of the log and then reached it (monotonic); minus infinity: it has not yet."""
+
     def fail(self, reason: str) -> None:
         """Following the log cannot repair what was found: status `ERROR`, until an operator looks at it."""
 
@@ -103,6 +107,12 @@ class Freshness:
         with self._lock:
             self._required_after_s = max(self._required_after_s, now_s)
 
+    def is_check_required(self) -> bool:
+        """Whether a read may have shown what memory does not have yet, so that even `trust` has to ask first (P3)."""
+        with self._lock:
+            self._follow_reset()
+            return self._is_required()
+
     def found_current(self, sent_s: float, generation: int) -> None:
         """A question sent at `sent_s` found nothing newer than what is applied: the age counts from its sending.
 
@@ -166,5 +176,7 @@ class Freshness:
         return age_s <= self.max_staleness_s
 
     def _is_required(self) -> bool:
-        """Whether something asked for a check that has not been sent since."""
-        return self._current_at_s <= self._required_after_s != float("-inf")
+        """Whether something asked for a check that has not been sent since, by a read or by the poller."""
+        if self._required_after_s == float("-inf") or self._current_at_s > self._required_after_s:
+            return False
+        return self._follower.current_at_s <= self._required_after_s

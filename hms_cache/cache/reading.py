@@ -199,12 +199,13 @@ class Reading:
         return self.modes.trust_write_ids and version.valid_write_ids is not None and version.table_id is not None
 
     def _look_trusting(self, look: Callable[[SharedCache], Any], table: TableName | None) -> Any:
-        """A look without a position check: only a transactional table whose tag covers the list may answer it.
+        """A look without a position check: only a transactional table whose tag covers the list may answer it, and
+        only while no read has shown more than memory has (P3).
 
         None: it may not, or there is something wrong, which the ordinary way finds out.
         """
         try:
-            if not self.freshness.may_serve():
+            if not self.freshness.may_serve() or self.freshness.is_check_required():
                 return None
             with self.cache.lock:
                 entry = self.cache.tables.get(table) if table is not None else None

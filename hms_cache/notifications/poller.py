@@ -15,6 +15,7 @@ may concern, at last everything (`event_applier`).
 from __future__ import annotations
 
 import logging
+import math
 import random
 import threading
 from collections.abc import Callable
@@ -135,6 +136,12 @@ class Poller:
     def applied_position(self) -> int:
         """Everything up to this event id is applied; meaningless unless ``ACTIVE`` or ``PAUSED``."""
         return self._position
+
+    @property
+    def current_at_s(self) -> float:
+        """When the end of the log was asked for that has been reached since (monotonic); minus infinity: never yet."""
+        with self._condition:
+            return -math.inf if self._current_at_s is None else self._current_at_s
 
     def status_report(self) -> StatusReport:
         with self._condition:

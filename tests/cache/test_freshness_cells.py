@@ -117,6 +117,7 @@ class Follower:
         self.status = PollerStatus.ACTIVE
         self.asked: list[int] = []
         self.reaches = 10**9
+        self.current_at_s = -INF
         self.cache = SharedCache(10**6)
         self.cache.reset("start", 10)
 

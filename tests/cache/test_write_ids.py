@@ -123,6 +123,27 @@ def test_in_trust_mode_a_covered_list_with_the_right_id_needs_no_statement(serve
     assert seen.count == 1
 
 
+@pytest.mark.parametrize("who", ["read", "poller"])
+def test_trust_shows_nothing_older_than_what_the_database_has_shown(who: str, servers: MakeServer) -> None:
+    """P3: an answer of the store may hold what memory has not; a check, or the poller, catches up with it, once."""
+    here, elsewhere = servers(TRUST), servers()
+    table_id = make(elsewhere)
+    valid = list_of(elsewhere)
+    for _ in range(2):
+        read(here, valid, table_id)
+    txn_id = elsewhere.transactions.open()
+    elsewhere.transactions.allocate([txn_id])
+    elsewhere.objects.alter_table(CATALOG, "d", "t", changed_table(elsewhere.objects, "d", "t", version="new"))
+    assert read(here, valid, table_id)[0].parameters["version"] == "old"
+    here.store.get_table_names_by_filter(CATALOG, "d", 'hive_filter_field_owner__ = "tester"')
+    if who == "poller":
+        here.poller.step()
+    assert read(here, valid, table_id)[0].parameters["version"] == "new"
+    with count_statements(here.database) as seen:
+        assert read(here, valid, table_id)[1] is Reason.HIT
+    assert seen.count == 0
+
+
 def test_in_check_mode_every_list_is_checked_too(servers: MakeServer) -> None:
     here = servers()
     table_id = make(here)
