@@ -11,9 +11,10 @@ from starlette.routing import Route
 from hms_cache.admin.commands.routes import CommandRoutes
 from hms_cache.admin.event_commands import EventRoutes
 from hms_cache.admin.health import DatabaseProbe, readiness
-from hms_cache.admin.siblings import Siblings
+from hms_cache.admin.siblings import PASSED_ON, Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.admin.status import impala_metrics, server_status
+from hms_cache.admin.worker_choice import merged_metrics, on_chosen_worker
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -22,26 +23,31 @@ def build_application(sources: AdminSources, probe: DatabaseProbe, siblings: Sib
     """All routes over these parts."""
     siblings = siblings or Siblings()
 
-    def livez(_: Request) -> Response:
+    async def livez(_: Request) -> Response:
         return PlainTextResponse("alive\n")
 
     async def readyz(_: Request) -> Response:
         found = await run_in_threadpool(readiness, sources, probe)
         return PlainTextResponse(f"{found.reason}\n", 200 if found.ready else 503)
 
-    def metrics(_: Request) -> Response:
-        return Response(sources.metrics.text(), media_type=_PROMETHEUS)
+    async def metrics(request: Request) -> Response:
+        text = sources.metrics.text()
+        if siblings.count == 1 or PASSED_ON in request.headers:
+            return Response(text, media_type=_PROMETHEUS)
+        others = await siblings.ask_all(request)
+        texts = {index: body for index, (status, body) in others.items() if status == 200}
+        return Response(merged_metrics({siblings.own_index: text.decode()} | texts), media_type=_PROMETHEUS)
 
-    def json_metrics(_: Request) -> Response:
+    async def json_metrics(_: Request) -> Response:
         return JSONResponse(impala_metrics(sources))
 
-    def version(_: Request) -> Response:
+    async def version(_: Request) -> Response:
         return JSONResponse({"name": "hms-cache", "version": sources.version})
 
-    def status(_: Request) -> Response:
-        return JSONResponse(server_status(sources).as_json())
+    async def status(_: Request) -> Response:
+        return JSONResponse(server_status(sources, siblings).as_json())
 
-    def configuration(_: Request) -> Response:
+    async def configuration(_: Request) -> Response:
         rows = sources.configuration.rows()
         return JSONResponse({name: {"value": value, "origin": origin} for name, value, origin in rows})
 
@@ -49,12 +55,11 @@ def build_application(sources: AdminSources, probe: DatabaseProbe, siblings: Sib
         "/livez": livez,
         "/readyz": readyz,
         "/metrics": metrics,
-        "/jsonmetrics": json_metrics,
         "/version": version,
-        "/status": status,
-        "/config": configuration,
     }
+    of_one_worker = {"/jsonmetrics": json_metrics, "/status": status, "/config": configuration}
     routes = [Route(path, endpoint) for path, endpoint in readings.items()]
+    routes += [Route(path, on_chosen_worker(endpoint, siblings)) for path, endpoint in of_one_worker.items()]
     commands, events = CommandRoutes(sources, siblings), EventRoutes(sources, siblings)
     routes.append(Route("/commands/{command}", commands.command, methods=["POST"]))
     routes.append(Route("/events/{command}", events.command, methods=["POST"]))

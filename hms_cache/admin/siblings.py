@@ -32,33 +32,34 @@ PASSED_ON = "x-passed-on"
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """A worker by its place among them, and the socket file where it answers."""
+    """A worker by its place among them, and the socket file where it answers; None when none could be made."""
 
     index: int
-    path: Path
+    path: Path | None
 
 
+@dataclass(frozen=True, slots=True)
 class Siblings:
     """This worker and the others. Alone, it is number 0 of 1."""
 
-    def __init__(self, own_index: int = 0, count: int = 1, directory: Path | None = None) -> None:
-        self.own_index = own_index
-        self.count = count
-        self._directory = directory
+    own_index: int = 0
+    count: int = 1
+    directory: Path | None = None
+    """Holds the socket files; nobody but this user may enter it."""
+
+    management_port: int | None = None
+    """The port that they share; None: the one that the settings name."""
 
     @property
     def own_path(self) -> Path | None:
-        """The socket file where this worker answers the others; None when it is alone."""
-        return self._path(self.own_index) if self._directory is not None else None
+        """The socket file where this worker answers the others; None when it is alone, or without a directory."""
+        return self._path(self.own_index) if self.count > 1 else None
 
-    def _path(self, index: int) -> Path:
-        assert self._directory is not None
-        return self._directory / f"worker-{index}.sock"
+    def _path(self, index: int) -> Path | None:
+        return self.directory / f"worker-{index}.sock" if self.directory is not None else None
 
     def others(self) -> list[Sibling]:
         """All but this one."""
-        if self._directory is None:
-            return []
         return [Sibling(index, self._path(index)) for index in range(self.count) if index != self.own_index]
 
     def other(self, index: int) -> Sibling | None:
@@ -96,11 +97,14 @@ def _target(path: str, query: str) -> str:
 
 
 class _SocketFileConnection(http.client.HTTPConnection):
-    def __init__(self, path: Path, timeout_s: float) -> None:
+    def __init__(self, path: Path | None, timeout_s: float) -> None:
         super().__init__("localhost", timeout=timeout_s)
         self._path = path
 
     def connect(self) -> None:
+        """Raises OSError."""
+        if self._path is None:
+            raise OSError("there is no directory for the workers' socket files")
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(self.timeout)
         self.sock.connect(str(self._path))

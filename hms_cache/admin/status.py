@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.metrics import quantile_s
 from hms_cache.notifications.poller_status import PollerStatus
@@ -71,6 +72,9 @@ class ServerStatus:
 
     version: str
     uri: str
+    worker: int
+    """Which of the server's processes this is, from 0."""
+    workers: int
     uptime_s: float
     connections: int
     calls: tuple[CallStatus, ...]
@@ -82,11 +86,13 @@ class ServerStatus:
         return asdict(self)
 
 
-def server_status(sources: AdminSources) -> ServerStatus:
+def server_status(sources: AdminSources, siblings: Siblings) -> ServerStatus:
     """The status now. Cheap: reads counters, takes no lock for long, asks no database."""
     return ServerStatus(
         version=sources.version,
         uri=sources.uri,
+        worker=siblings.own_index,
+        workers=siblings.count,
         uptime_s=round(sources.clock.epoch_s() - sources.started_at_s, 3),
         connections=int(_sample(sources, "hms_cache_connections")),
         calls=_calls(sources),

@@ -31,14 +31,18 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     somebody chose is taken; in place of the default one a free one is taken then (two servers on one machine).
     """
     settings = sources.configuration.settings.admin
+    shared_port = siblings.management_port
     try:
-        listening = _listen(settings.host, settings.port)
+        listening = _listen(
+            settings.host, settings.port if shared_port is None else shared_port, shared_port is not None
+        )
     except StartupError as error:
         if sources.configuration.origin("admin.port") != DEFAULT_ORIGIN:
             raise
         _log.warning("%s; taking a free one", error.problem)
         listening = _listen(settings.host, 0)
     host, port = listening.getsockname()[:2]
+    sockets = [listening, *_listen_for_siblings(siblings, stack)]
     probe = DatabaseProbe(sources.read_log_end, sources.clock, _start_probe)
     server = uvicorn.Server(
         uvicorn.Config(
@@ -51,9 +55,7 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
             timeout_graceful_shutdown=_STOP_TIMEOUT_S,
         )
     )
-    thread = threading.Thread(
-        target=lambda: asyncio.run(server.serve(sockets=[listening])), name="hms-admin", daemon=True
-    )
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=sockets)), name="hms-admin", daemon=True)
     thread.start()
 
     def stop() -> None:
@@ -70,13 +72,53 @@ def _start_probe(work: Callable[[], None]) -> None:
     threading.Thread(target=work, name="hms-probe", daemon=True).start()
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def hold_management_port(host: str, port: int, *, is_chosen: bool) -> socket.socket:
+    """Reserves the port that several workers listen on; it is never listened on itself.
+
+    Raises ``StartupError`` when one that somebody chose is taken; in place of the default one a free one is taken.
+    """
+    try:
+        # Sharing is allowed to every process of this user: another server's port must not be joined.
+        with _listen(host, port):
+            pass
+        return _bind(host, port, shared=True)
+    except StartupError as error:
+        if is_chosen:
+            raise
+        _log.warning("%s; taking a free one", error.problem)
+        return _bind(host, 0, shared=True)
+
+
+def _listen_for_siblings(siblings: Siblings, stack: ExitStack) -> list[socket.socket]:
+    """The socket file for the other workers; without one, commands tell that this worker is not reached."""
+    path = siblings.own_path
+    if path is None:
+        return []
+    listening = socket.socket(socket.AF_UNIX)
+    try:
+        path.unlink(missing_ok=True)
+        listening.bind(str(path))
+        listening.listen()
+    except OSError as error:
+        _log.warning("other workers cannot reach this one: no socket file %s: %s", path, error)
+        listening.close()
+        return []
+    stack.callback(listening.close)
+    return [listening]
+
+
+def _listen(host: str, port: int, shared: bool = False) -> socket.socket:
+    listening = _bind(host, port, shared=shared)
+    listening.listen()
+    return listening
+
+
+def _bind(host: str, port: int, *, shared: bool) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        listening.listen()
     except OSError as error:
         listening.close()
         raise StartupError(

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
+from hms_cache.admin.siblings import Siblings
 from hms_cache.app.log_output import set_log_level, set_up_logging
 from hms_cache.app.service import Service
 from hms_cache.config import Configuration
@@ -23,11 +24,15 @@ def print_ready(uri: str) -> None:
     sys.stdout.flush()
 
 
-def run(load: Callable[[], Configuration], announce: Callable[[str], None] = print_ready) -> None:
+def run(
+    load: Callable[[], Configuration],
+    announce: Callable[[str], None] = print_ready,
+    siblings: Siblings | None = None,
+) -> None:
     """Serve until SIGTERM or SIGINT, then drain and return. SIGHUP loads the configuration again.
 
-    ``announce`` is given the URI when clients may come. Raises ``ConfigurationError`` or
-    ``StartupError`` before that, with nothing left running.
+    ``announce`` is given the URI when clients may come; ``siblings`` is the place among several workers. Raises
+    ``ConfigurationError`` or ``StartupError`` before that, with nothing left running.
     """
     configuration = load()
     set_up_logging(configuration.settings.log)
@@ -47,7 +52,7 @@ def run(load: Callable[[], Configuration], announce: Callable[[str], None] = pri
     signal.signal(signal.SIGTERM, on_stop)
     signal.signal(signal.SIGINT, on_stop)
     signal.signal(signal.SIGHUP, on_reload)
-    service = Service(configuration)
+    service = Service(configuration, siblings=siblings)
     uri = service.start()
     try:
         announce(uri)

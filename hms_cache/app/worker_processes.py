@@ -14,13 +14,19 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 
+from hms_cache.admin.siblings import Siblings
+from hms_cache.app.management import hold_management_port
 from hms_cache.app.process import run
 from hms_cache.config import Configuration
+from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.errors import StartupError
 
 _log = logging.getLogger(__name__)
@@ -39,31 +45,32 @@ _PR_SET_PDEATHSIG = 1
 class _Workers:
     """The children by process id. Only the parent's main thread touches it."""
 
-    def __init__(self, load: LoadWithPort, port: int) -> None:
+    def __init__(self, load: LoadWithPort, port: int, siblings: Siblings) -> None:
         self._load = load
         self._port = port
-        self.running: dict[int, int] = {}
-        """Process id to the end of the pipe that tells of its readiness."""
+        self._siblings = siblings
+        self.running: dict[int, tuple[int, int]] = {}
+        """Process id to the worker's index and the end of the pipe that tells of its readiness."""
 
-    def start(self) -> int:
+    def start(self, index: int) -> int:
         """Forks one; its process id. No thread runs in the parent, so a fork is safe."""
         reading, writing = os.pipe()
         process = os.fork()
         if process == 0:
             os.close(reading)
-            self._serve(writing)
+            self._serve(writing, replace(self._siblings, own_index=index))
         os.close(writing)
-        self.running[process] = reading
+        self.running[process] = index, reading
         return process
 
-    def _serve(self, writing: int) -> None:
+    def _serve(self, writing: int, siblings: Siblings) -> None:
         """In the child, for its whole life."""
         status = 1
         try:
             _end_with_parent()
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_DFL)
-            run(lambda: self._load(self._port), announce=lambda uri: _tell(writing, uri))
+            run(lambda: self._load(self._port), announce=lambda uri: _tell(writing, uri), siblings=siblings)
             status = 0
         except Exception:
             _log.exception("a worker failed")
@@ -72,7 +79,7 @@ class _Workers:
 
     def wait_until_ready(self, process: int) -> str | None:
         """The URI that the worker serves, None when it ended before or took too long."""
-        reading = self.running[process]
+        _, reading = self.running[process]
         ready, _, _ = select.select([reading], [], [], _START_TIMEOUT_S)
         return os.read(reading, 4096).decode() or None if ready else None
 
@@ -81,13 +88,13 @@ class _Workers:
         for process in self.running:
             os.kill(process, number)
 
-    def forget(self, process: int) -> bool:
-        """Whether it was one of ours; it is no more."""
-        reading = self.running.pop(process, None)
-        if reading is None:
-            return False
-        os.close(reading)
-        return True
+    def forget(self, process: int) -> int | None:
+        """The index of the worker, which is no more; None: it was none of ours."""
+        found = self.running.pop(process, None)
+        if found is None:
+            return None
+        os.close(found[1])
+        return found[0]
 
 
 def _end_with_parent() -> None:
@@ -106,9 +113,32 @@ def run_workers(load: LoadWithPort) -> None:
 
     Prints one ``ready thrift://HOST:PORT`` when all of them listen. Raises ``ConfigurationError`` or ``StartupError``.
     """
-    settings = load(None).settings.server
-    holder = _hold_port(settings.host, settings.port)
-    workers = _Workers(load, holder.getsockname()[1])
+    configuration = load(None)
+    settings = configuration.settings.server
+    with ExitStack() as held:
+        holder = held.enter_context(_hold_port(settings.host, settings.port))
+        _run(_Workers(load, holder.getsockname()[1], _siblings(configuration, held)), settings.workers)
+
+
+def _siblings(configuration: Configuration, held: ExitStack) -> Siblings:
+    """What the workers need to find each other; what has to be given back at the end goes onto the stack."""
+    settings = configuration.settings.admin
+    count = configuration.settings.server.workers
+    if not settings.enabled:
+        return Siblings(count=count)
+    is_chosen = configuration.origin("admin.port") != DEFAULT_ORIGIN
+    holder = held.enter_context(hold_management_port(settings.host, settings.port, is_chosen=is_chosen))
+    directory = None
+    try:
+        directory = Path(
+            held.enter_context(tempfile.TemporaryDirectory(prefix="hms-cache-", ignore_cleanup_errors=True))
+        )
+    except OSError as error:
+        _log.warning("commands will reach one worker only: no directory for socket files: %s", error)
+    return Siblings(0, count, directory, holder.getsockname()[1])
+
+
+def _run(workers: _Workers, count: int) -> None:
     stopping: list[int] = []
 
     def on_stop(number: int, _frame: FrameType | None) -> None:
@@ -119,8 +149,8 @@ def run_workers(load: LoadWithPort) -> None:
         workers.signal(number)
 
     # The first one makes what is missing (an embedded database's schema); the others find it.
-    for _ in range(settings.workers):
-        uri = workers.wait_until_ready(workers.start())
+    for index in range(count):
+        uri = workers.wait_until_ready(workers.start(index))
         if uri is None:
             workers.signal(signal.SIGKILL)
             raise StartupError("a worker did not start", remedy="Its own message stands above.")
@@ -131,11 +161,11 @@ def run_workers(load: LoadWithPort) -> None:
     sys.stdout.flush()
     while workers.running:
         process, status = os.wait()
-        if workers.forget(process) and not stopping:
+        ended = workers.forget(process)
+        if ended is not None and not stopping:
             _log.error("worker %d ended with status %d; another one takes its place", process, status)
             time.sleep(_RESTART_PAUSE_S)
-            workers.start()
-    holder.close()
+            workers.start(ended)
 
 
 def _hold_port(host: str, port: int) -> socket.socket:

@@ -2,18 +2,68 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 from pathlib import Path
+from urllib.request import urlopen
 
+import pytest
 from hmsclient.genthrift.hive_metastore.ttypes import Database
+from prometheus_client.parser import text_string_to_metric_families
 
+from tests.admin.running import hms_cache
 from tests.cli.test_serve import PATIENCE_S, client, serving
 
 
 def children(pid: int) -> set[int]:
     """Process ids of a process's children."""
     return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+
+
+def management_of(process: subprocess.Popen[str]) -> str:
+    """The management port, from the log."""
+    assert process.stderr is not None
+    while "management port on " not in (line := process.stderr.readline()):
+        assert line, "it ended"
+    return f"http://{line.split('management port on ')[1].strip()}"
+
+
+def test_a_command_reaches_all_workers_and_tells_whom_it_did_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("open sesame\n")
+    (tmp_path / "sockets").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "sockets"))
+    settings = ("--set", "admin.port=0", "--set", f"admin.token_file={tmp_path / 'token'}")
+    with serving("--port", "0", "--workers", "2", *settings, cwd=tmp_path) as (process, _):
+        url = management_of(process)
+        given = ("--management", url, "--token-file", str(tmp_path / "token"))
+        status, text = hms_cache(tmp_path, "sync", "--wait", "30s", *given)
+        assert status == 0 and "worker 0: in sync" in text and "worker 1: in sync" in text
+        status, text = hms_cache(tmp_path, "events", "pause", *given)
+        assert status == 0 and "worker 0: PAUSED" in text and "worker 1: PAUSED" in text
+        status, text = hms_cache(tmp_path, "sync", "--wait", "0.2s", "--event", "99", *given)
+        assert status == 1 and text.count("not in sync") == 2
+        assert hms_cache(tmp_path, "events", "resume", *given)[0] == 0
+
+        with urlopen(f"{url}/metrics", timeout=PATIENCE_S) as answer:
+            families = list(text_string_to_metric_families(answer.read().decode()))
+        samples = [sample for family in families for sample in family.samples]
+        assert {sample.labels["worker"] for sample in samples} == {"0", "1"}
+        assert len({(sample.name, *sorted(sample.labels.items())) for sample in samples}) == len(samples)
+        for worker in (0, 1):
+            with urlopen(f"{url}/status?worker={worker}", timeout=PATIENCE_S) as answer:
+                assert json.load(answer)["worker"] == worker
+
+        (found,) = (tmp_path / "sockets").glob("hms-cache-*")
+        (found / "worker-0.sock").unlink()
+        (found / "worker-1.sock").unlink()
+        status, text = hms_cache(tmp_path, "flush", *given)
+        assert status == 1 and text.count("flushed everything") == text.count("not reached: worker") == 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
 
 
 def test_workers_share_a_port_and_a_catalog(tmp_path: Path) -> None:

@@ -1,0 +1,71 @@
+"""Which worker answers a page, and all workers' metrics as one text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from hms_cache.admin.siblings import PASSED_ON, Siblings, answer_of
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+_SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(\{)?")
+
+
+def on_chosen_worker(endpoint: Endpoint, siblings: Siblings) -> Endpoint:
+    """Has ``?worker=N`` answer, by default the first: whichever the kernel gave the connection to, pages agree.
+
+    One that was asked for and cannot be reached is told (502); without the first one, whoever was asked answers.
+    """
+    if siblings.count == 1:
+        return endpoint
+
+    async def choose(request: Request) -> Response:
+        text = request.query_params.get("worker", "")
+        if PASSED_ON in request.headers:
+            return await endpoint(request)
+        if text and not (text.isascii() and text.isdigit() and int(text) < siblings.count):
+            return PlainTextResponse(f"there is no worker {text}: 0 to {siblings.count - 1} are\n", 404)
+        wanted = siblings.other(int(text or 0))
+        if wanted is None:
+            return await endpoint(request)
+        headers = {PASSED_ON: "1", "accept": request.headers.get("accept", "")}
+        target = f"{request.url.path}?{request.url.query}"
+        status, body, content_type = await run_in_threadpool(answer_of, wanted, request.method, target, headers)
+        if status:
+            return Response(body, status, headers={"content-type": content_type})
+        if text:
+            return PlainTextResponse(f"worker {text} was not reached: {body}\n", 502)
+        return await endpoint(request)
+
+    return choose
+
+
+def merged_metrics(texts: Mapping[int, str]) -> str:
+    """Metrics of several workers in Prometheus' text format, each sample with its label ``worker``."""
+    headers: dict[str, list[str]] = {}
+    samples: dict[str, list[str]] = {}
+    for worker, text in sorted(texts.items()):
+        family = ""
+        for line in text.splitlines():
+            if line.startswith("# "):
+                family = line.split(" ", 3)[2]
+                known = headers.setdefault(family, [])
+                if line not in known:
+                    known.append(line)
+            elif line:
+                samples.setdefault(family, []).append(_labelled(line, worker))
+    lines = [line for family, known in headers.items() for line in (*known, *samples.get(family, ()))]
+    return "\n".join(lines) + "\n"
+
+
+def _labelled(line: str, worker: int) -> str:
+    found = _SAMPLE.match(line)
+    if found is None:
+        return line
+    rest = line[found.end() :]
+    return f'{found[1]}{{worker="{worker}"' + (f",{rest}" if found[2] else f"}}{rest}")
