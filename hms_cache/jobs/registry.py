@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hms_cache.jobs.frame import Job
+from hms_cache.jobs.history.definition import JOB as HISTORY
 
-_ALL: tuple[Job, ...] = ()
+_ALL: tuple[Job, ...] = (HISTORY,)
 
 JOBS: dict[str, Job] = {job.name: job for job in _ALL}

@@ -1,0 +1,1 @@
+"""The job ``history``: the notification log as a Parquet table by day."""

@@ -1,0 +1,31 @@
+"""The job ``history``, as the command line shows it."""
+
+from __future__ import annotations
+
+from hms_cache.jobs.frame import DATABASE, METASTORE, Job, Option
+
+JOB = Job(
+    name="history",
+    summary="Keep the notification log as a Parquet table by day: who changed what when.",
+    description=(
+        "Goes on after the last event of the run before; each event is kept exactly once, whatever happens in between. "
+        "Give one of --metastore and --database."
+    ),
+    main="hms_cache.jobs.history.main:main",
+    options=(
+        METASTORE,
+        DATABASE,
+        Option(
+            "output", "Directory of the history: a path or a URI that Spark can write.", required=True, metavar="DIR"
+        ),
+        Option(
+            "start",
+            "Where the first run begins: earliest, latest, or the id of the event to begin after.",
+            default="earliest",
+        ),
+        # What a task holds while it writes: messages are of a few KiB, 100,000 of them some hundred MiB in all.
+        Option("batch_events", "Events of one commit.", kind=int, default=100_000, minimum=1),
+        Option("keep_messages", "Keep the messages of the events, too: larger, and nothing is lost.", kind=bool),
+        Option("churn_rows", "Tables with the most changes to show.", kind=int, default=20, minimum=0),
+    ),
+)

@@ -1,0 +1,165 @@
+"""Events as history, and history as churn. Pure functions of DataFrames.
+
+Fields of messages: Hive's `JSONMessageFactory` (3.1 to 4.1); objects in them are Thrift's JSON, by field numbers.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DateType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+HISTORY = StructType(
+    [
+        StructField("event_id", LongType()),
+        StructField("event_time", TimestampType()),
+        StructField("event_type", StringType()),
+        # created, altered, renamed, truncated, dropped, written, statistics, transaction or other
+        StructField("change", StringType()),
+        StructField("catalog", StringType()),
+        StructField("database", StringType()),
+        StructField("table", StringType()),
+        # Of a rename: database.table before it.
+        StructField("old_name", StringType()),
+        # Who did it, as far as the log knows: the owner of what was created, who Hive says modified a table last.
+        StructField("actor", StringType()),
+        # The server that wrote it, and its principal.
+        StructField("server", StringType()),
+        StructField("service_principal", StringType()),
+        StructField("partitions", IntegerType()),
+        StructField("files", IntegerType()),
+        StructField("transaction_id", LongType()),
+        StructField("write_id", LongType()),
+        StructField("message", StringType()),
+    ]
+)
+"""A row for each event, without the columns of the directories."""
+
+HISTORY_TABLE = StructType([*HISTORY.fields, StructField("day", DateType()), StructField("batch", LongType())])
+"""As it is stored: partitioned by the day of the event (UTC) and the batch that wrote it."""
+
+CHURN = StructType(
+    [
+        StructField("catalog", StringType()),
+        StructField("database", StringType()),
+        StructField("table", StringType()),
+        StructField("events", LongType()),
+        StructField("alterations", LongType()),
+        StructField("writes", LongType()),
+        StructField("partitions_added", LongType()),
+        StructField("partitions_dropped", LongType()),
+        StructField("actors", LongType()),
+        StructField("first_event_time", TimestampType()),
+        StructField("last_event_time", TimestampType()),
+    ]
+)
+
+_WRITES = ("INSERT", "ACID_WRITE_EVENT", "BATCH_ACID_WRITE_EVENT")
+_TRANSACTIONS = ("OPEN_TXN", "COMMIT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID_EVENT", "COMMIT_COMPACTION_EVENT")
+
+
+def transform(events: DataFrame, *, keep_messages: bool = False) -> DataFrame:
+    """Rows of `HISTORY` with their `day`, one for each row of `hms_events` (with ``message=json``)."""
+    field = {name: _message(name) for name in ("db", "table", "server", "servicePrincipal", "isTruncateOp")}
+    event_type = F.col("event_type")
+    is_table = event_type.isin("ALTER_TABLE")
+    renamed = is_table & ((F.lower(field["db"]) != F.col("database")) | (F.lower(field["table"]) != F.col("table")))
+    truncated = F.lower(field["isTruncateOp"]) == "true"
+    return events.select(
+        "event_id",
+        "event_time",
+        "event_type",
+        _change(event_type, F.coalesce(renamed, F.lit(False)), F.coalesce(truncated, F.lit(False))).alias("change"),
+        "catalog",
+        "database",
+        "table",
+        F.when(renamed, F.lower(F.concat_ws(".", field["db"], field["table"]))).alias("old_name"),
+        _actor(event_type).alias("actor"),
+        _nonempty(field["server"]).alias("server"),
+        _nonempty(field["servicePrincipal"]).alias("service_principal"),
+        _partitions(event_type).alias("partitions"),
+        F.json_array_length(_message("files")).alias("files"),
+        _number("txnid").alias("transaction_id"),
+        _positive(_number("writeId")).alias("write_id"),
+        (F.col("message") if keep_messages else F.lit(None).cast("string")).alias("message"),
+        F.to_date("event_time").alias("day"),
+    )
+
+
+def churn(history: DataFrame) -> DataFrame:
+    """Rows of `CHURN`, the table with the most events first."""
+    event_type, partitions = F.col("event_type"), F.coalesce(F.col("partitions"), F.lit(0)).cast("long")
+    return (
+        history.where(F.col("table").isNotNull())
+        .groupBy("catalog", "database", "table")
+        .agg(
+            F.count("*").alias("events"),
+            F.count_if(F.col("change").isin("altered", "renamed", "truncated")).alias("alterations"),
+            F.count_if(F.col("change") == "written").alias("writes"),
+            F.sum(F.when(event_type == "ADD_PARTITION", partitions).otherwise(0)).alias("partitions_added"),
+            F.sum(F.when(event_type == "DROP_PARTITION", partitions).otherwise(0)).alias("partitions_dropped"),
+            F.count_distinct("actor").alias("actors"),
+            F.min("event_time").alias("first_event_time"),
+            F.max("event_time").alias("last_event_time"),
+        )
+        .orderBy(F.desc("events"), "catalog", "database", "table")
+    )
+
+
+def _message(name: str) -> Column:
+    return F.get_json_object("message", f"$.{name}")
+
+
+def _number(name: str) -> Column:
+    return F.get_json_object("message", f"$.{name}").try_cast("long")
+
+
+def _positive(column: Column) -> Column:
+    return F.when(column > 0, column)
+
+
+def _nonempty(column: Column) -> Column:
+    return F.when(column != "", column)
+
+
+def _change(event_type: Column, renamed: Column, truncated: Column) -> Column:
+    return (
+        F.when(event_type.contains("COL_STAT"), "statistics")
+        .when(event_type.isin(*_TRANSACTIONS), "transaction")
+        .when(event_type.isin(*_WRITES), "written")
+        .when(truncated, "truncated")
+        .when(renamed, "renamed")
+        .when(event_type.startswith("CREATE_") | event_type.startswith("ADD_"), "created")
+        .when(event_type.startswith("DROP_"), "dropped")
+        .when(event_type.startswith("ALTER_"), "altered")
+        .otherwise("other")
+    )
+
+
+def _object(name: str, path: str) -> Column:
+    """A field of an object that a message holds as a text."""
+    return F.get_json_object(_message(name), path)
+
+
+def _actor(event_type: Column) -> Column:
+    """Tables name their owner in field 3 and parameters in field 9, databases their owner in field 6."""
+    modified_by = _object("tableObjAfterJson", "$['9']['map'][3]['last_modified_by']")
+    return _nonempty(
+        F.when(event_type == "CREATE_TABLE", _object("tableObjJson", "$['3']['str']"))
+        .when(event_type == "ALTER_TABLE", modified_by)
+        .when(event_type == "CREATE_DATABASE", _object("dbJson", "$['6']['str']"))
+    )
+
+
+def _partitions(event_type: Column) -> Column:
+    listed = F.json_array_length(_message("partitions"))
+    one = (event_type == "ALTER_PARTITION") | _message("ptnObjJson").isNotNull()
+    return F.coalesce(listed, F.when(one, F.lit(1)))
