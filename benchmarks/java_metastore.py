@@ -34,6 +34,8 @@ _LIBRARIES = (
     "org.apache.httpcomponents:httpclient:4.5.13",
     "org.apache.commons:commons-compress:1.24.0",
     "com.mysql:mysql-connector-j:8.0.31",
+    # Of it one class: the answer to `get_database` needs SnapshotException.
+    "org.apache.hadoop:hadoop-hdfs:3.3.6",
 )
 _OPENS = [
     "java.base/java.lang",
@@ -64,8 +66,10 @@ def fetch(directory: Path | None = None) -> Path:
     target = directory or cache_directory()
     home = target / f"apache-hive-metastore-{VERSION}-bin"
     target.mkdir(parents=True, exist_ok=True)
-    if not (target / ".complete").exists():
-        for artifact in (_DISTRIBUTION, *_LIBRARIES):
+    fetched = (target / ".complete").exists()
+    missing = [one for one in _LIBRARIES if not (target / "jars" / "{1}-{2}.jar".format(*one.split(":"))).exists()]
+    if missing or not fetched:
+        for artifact in missing if fetched else (_DISTRIBUTION, *_LIBRARIES):
             subprocess.run(
                 [
                     "mvn",
@@ -160,6 +164,11 @@ class JavaMetastore:
         self.address = ""
 
     @property
+    def log(self) -> str:
+        """What it has logged so far: warnings, and what its cache tells."""
+        return (self._directory / "java.log").read_text(errors="replace")
+
+    @property
     def pid(self) -> int:
         """The process id."""
         assert self._process is not None
@@ -176,6 +185,7 @@ class JavaMetastore:
         (configuration / "log4j2.properties").write_text(
             "status = error\nappender.c.type = Console\nappender.c.name = C\nappender.c.layout.type = PatternLayout\n"
             "rootLogger.level = WARN\nrootLogger.appenderRef.c.ref = C\n"
+            "logger.cache.name = org.apache.hadoop.hive.metastore.cache\nlogger.cache.level = INFO\n"
         )
         jars = home.parent / "jars"
         command = [
@@ -238,6 +248,7 @@ class JavaMetastore:
             "metastore.compactor.initiator.on": "false",
             "metastore.stats.fetch.bitvector": "false",
             "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
+            **self._properties,
             **self._properties,
         }
         body = "".join(

@@ -15,6 +15,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hms_cache.cache.entries import Entry
 
+Reply = bytes | tuple[bytes, ...]
+"""A reply as it is written: at once, or, where copying would cost too much, in pieces."""
+
+ASKED_KEYS = 512
+"""Requests of large answers that are remembered, to keep the answer when they come again."""
+
+LARGEST_SHARE = 8
+"""No answer may take more than this part of the budget, or one would push out all others."""
+
 OVERHEAD_BYTES = 300
 """Key, template, slots and dictionary entry of one answer."""
 
@@ -24,11 +33,11 @@ class Answer:
 
     __slots__ = ("current", "kind", "method", "render", "size_bytes", "used")
 
-    def __init__(self, method: str, kind: str, render: Callable[[bytes], bytes], size_bytes: int) -> None:
+    def __init__(self, method: str, kind: str, render: Callable[[bytes], Reply], size_bytes: int) -> None:
         self.method = method
         self.kind = kind
         self.render = render
-        """From the 4 bytes of a sequence id to the whole reply."""
+        """From the 4 bytes of a sequence id to the whole reply. All share the pieces of a large one."""
         self.size_bytes = size_bytes
         self.current = True
         self.used = 0
@@ -63,11 +72,14 @@ class Provenance(threading.local):
 class Answers:
     """All encoded answers of a cache, least recently made first. Guarded by the cache's lock, but for `find`."""
 
-    def __init__(self, budget_bytes: int, largest_bytes: int) -> None:
+    def __init__(self, budget_bytes: int, always_kept_bytes: int) -> None:
+        """Answers up to `always_kept_bytes` are kept at once, larger ones when they are asked for again."""
         self.budget_bytes = budget_bytes
-        self.largest_bytes = largest_bytes
+        self.always_kept_bytes = always_kept_bytes
+        self.largest_bytes = max(always_kept_bytes, budget_bytes // LARGEST_SHARE)
         self.size_bytes = 0
         self._by_key: OrderedDict[bytes, tuple[Answer, Entry]] = OrderedDict()
+        self._asked: OrderedDict[int, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._by_key)
@@ -76,6 +88,17 @@ class Answers:
         """The answer to a request, if it is held. One dictionary look-up: needs no lock."""
         found = self._by_key.get(key)
         return found[0] if found is not None else None
+
+    def wants_large(self, key: bytes) -> bool:
+        """Whether the large answer to a request is worth keeping: it was made before, not long ago."""
+        mark = hash(key)
+        if mark in self._asked:
+            self._asked.move_to_end(mark)
+            return True
+        self._asked[mark] = None
+        if len(self._asked) > ASKED_KEYS:
+            self._asked.popitem(last=False)
+        return False
 
     def add(self, key: bytes, answer: Answer, entry: Entry) -> None:
         """Keeps an answer with its entry; too large ones are not kept, old ones make room."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from hms_cache.cache.answers import Answer, Provenance
+from hms_cache.cache.answers import Answer, Provenance, Reply
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.loader import Loader, Wanted
@@ -175,7 +175,7 @@ class Reading:
         else:
             self.provenance.from_elsewhere()
 
-    def keep_answer(self, key: bytes, method: str, render: Callable[[bytes], bytes], size_bytes: int) -> None:
+    def keep_answer(self, key: bytes, method: str, render: Callable[[bytes], Reply], size_bytes: int) -> None:
         """Keeps the encoded reply of the call that this thread just answered, if it came from one entry as it still is.
 
         The caller has called `provenance.begin()` before the call.
@@ -190,6 +190,13 @@ class Reading:
                     self.cache.answers.add(key, Answer(method, source.kind, render, size_bytes), entry)
         except Exception:
             _log.exception("a reply could not be kept")  # P9: it is right all the same
+
+    def wants_large_answer(self, key: bytes) -> bool:
+        """Whether to keep the large reply of the call that this thread just answered; see `Answers.wants_large`."""
+        if self.provenance.entry is None or not self.provenance.is_pure:
+            return False
+        with self.cache.lock:
+            return self.cache.answers.wants_large(key)
 
     def pass_through(self, kind: str, ask: Callable[[], T]) -> T:
         """A question that memory never answers."""
@@ -253,6 +260,8 @@ class Reading:
             if entry is not None and Facet.EXCLUDED in entry.facets:
                 return Bypass(Reason.EXCLUDED)
             if self.is_absent(cache, table):
+                if _has_seen_table(version):
+                    return Bypass(Reason.STALE_WRITE_IDS)
                 raise NoSuchObjectException(f"{qualified(*table)} table not found")
             return Need((Wanted(table, Facet.TABLE),))
         reason = self.version_test(entry, version)
@@ -297,6 +306,14 @@ class Reading:
                 "(setting cache.reads_without_write_ids = reject)"
             )
         return Reason.EXCLUDED
+
+
+def _has_seen_table(version: RequestVersion) -> bool:
+    """Whether the reader's snapshot is of a table of the name: that memory has none is no answer to it (P2)."""
+    if version.table_id is not None:
+        return True
+    request = _parsed(version.valid_write_ids) if version.valid_write_ids is not None else None
+    return request is not None and not request.is_no_list and request.high_watermark > 0
 
 
 @functools.lru_cache(maxsize=4096)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from thrift.Thrift import TApplicationException
 
+from hms_cache.cache.answers import Reply
 from hms_cache.server.faults import wire_fault
 from hms_cache.server.session import Session
 from hms_cache.wire import Message, MessageReader, WireError, encode_exception
@@ -126,7 +127,7 @@ class Connection(asyncio.Protocol):
         self._write(reply)
         return True
 
-    def send_hot(self, reply: bytes) -> None:
+    def send_hot(self, reply: Reply) -> None:
         """The position check found memory current: sends the reply of the request that waits."""
         self._running = None
         if self._transport is None:
@@ -221,9 +222,12 @@ class Connection(asyncio.Protocol):
 
     # Bytes out, trouble, timers
 
-    def _write(self, reply: bytes | None) -> None:
+    def _write(self, reply: Reply | None) -> None:
         if reply is not None and self._transport is not None:
-            self._transport.write(reply)
+            if type(reply) is tuple:
+                self._transport.writelines(reply)
+            else:
+                self._transport.write(cast(bytes, reply))
 
     def _refuse_bytes(self, error: WireError) -> None:
         """Bad bytes cost their sender only: a fault where one can be told, then the end. Logged once, counted."""

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from thrift.Thrift import TApplicationException
 
 from hms_cache.cache.reading import Reading
-from hms_cache.cache.shared_cache import LARGEST_ANSWER_BYTES
+from hms_cache.cache.shared_cache import ALWAYS_KEPT_ANSWER_BYTES
 from hms_cache.server.audit import AuditLog
 from hms_cache.server.calls import Call, Handler, Kind
-from hms_cache.server.encoded_answers import MOST_KEPT_PIECES, encode_in_pieces, join_reply
+from hms_cache.server.encoded_answers import encode_in_pieces, join_reply
 from hms_cache.server.faults import application_exception, declared_exception, unknown_method
 from hms_cache.server.hot_path import METHODS as HOT_METHODS
 from hms_cache.server.session import Session
@@ -26,6 +26,12 @@ from hms_cache.wire import (
 )
 
 _log = logging.getLogger(__name__)
+
+MOST_SUMMED_PIECES = 20_000
+"""More are those of 2,500 partitions, a large answer: adding them up would cost a tenth of joining them."""
+
+LARGE_REPLY_BYTES = 64 * 1024
+"""Kept replies above this are written in two pieces, header and payload: copying them would cost more than that."""
 
 CallObserver = Callable[[str, str, float], None]
 """(method, outcome, seconds); outcome is `ok`, `fault` (declared by the method), `error` or `unknown_method`."""
@@ -70,7 +76,7 @@ class Dispatcher:
             self._keep.provenance.begin()
         outcome, reply = self._run(handler, session, message, keeps)
         if self._audit.wants(is_write=handler.kind is Kind.WRITE):
-            self._audit.record(session.user, session.peer, handler.audit(message.args))
+            self._audit.record(session.user, session.peer, _audit_text(handler, message))
         self._note(message.name, outcome, started)
         return reply
 
@@ -97,7 +103,7 @@ class Dispatcher:
         try:
             pieces = encode_in_pieces(message.encoding, method, result.success) if method.has_value else None
             if pieces is not None and outcome == "ok":
-                if not keeps or len(pieces) > MOST_KEPT_PIECES or sum(map(len, pieces)) > LARGEST_ANSWER_BYTES:
+                if not keeps or not self._keeps_pieces(message, pieces):
                     return outcome, join_reply(message, pieces)
                 payload = b"".join(pieces)
             else:
@@ -112,12 +118,21 @@ class Dispatcher:
             )
             return "error", encode_exception(message, fault)
 
+    def _keeps_pieces(self, message: Message, pieces: list[bytes]) -> bool:
+        """Whether a reply in pieces is kept: small ones always, large ones when they are asked for again."""
+        if len(pieces) <= MOST_SUMMED_PIECES and sum(map(len, pieces)) <= ALWAYS_KEPT_ANSWER_BYTES:
+            return True
+        key = message.key_bytes
+        return key is not None and self._keep is not None and self._keep.wants_large_answer(key)
+
     def _keep_answer(self, message: Message, payload: bytes) -> None:
         """Keeps the encoded reply for requests of the same bytes, if it came from memory as it still is."""
         key = message.key_bytes
         template = reply_template(message, payload) if key is not None else None
         if template is not None and key is not None and self._keep is not None:
-            self._keep.keep_answer(key, message.name, template.render, template.size_bytes)
+            is_large = template.size_bytes > LARGE_REPLY_BYTES
+            render = template.render_pieces if is_large else template.render
+            self._keep.keep_answer(key, message.name, render, template.size_bytes)
 
     def _note(self, method: str, outcome: str, started: float) -> None:
         seconds = time.perf_counter() - started
@@ -125,3 +140,11 @@ class Dispatcher:
             self._observe(method, outcome, seconds)
         if seconds >= self._slow_call_s:
             _log.warning("slow call: %s took %.3f s (%s)", method, seconds, outcome)
+
+
+def _audit_text(handler: Handler, message: Message) -> str:
+    """What the audit log says of a call; the name alone where the request lacks what the text is made of."""
+    try:
+        return handler.audit(message.args)
+    except (AttributeError, TypeError):
+        return message.name

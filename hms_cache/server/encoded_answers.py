@@ -29,9 +29,6 @@ from hms_cache.wire.codec import ENCODING_FAULTS
 from hms_cache.wire.errors import UnencodableReply
 from hms_cache.wire.splicing import STOP, field_header, list_header
 
-MOST_KEPT_PIECES: Final = 20_000
-"""More are those of 2,500 partitions, an answer too large to be kept."""
-
 _CARRIERS: Final[dict[type, tuple[str, ...]]] = {
     GetPartitionNamesPsResponse: ("names",),
     GetPartitionsByNamesResult: ("partitions",),

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
-from hms_cache.cache.answers import Answer
+from hms_cache.cache.answers import Answer, Reply
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.position_check import CheckResult
 from hms_cache.cache.reading import Reading
@@ -66,7 +66,7 @@ has set (`setMetaConf` changes what expressions mean)."""
 class Waiting(Protocol):
     """A connection whose request waits for a position check."""
 
-    def send_hot(self, reply: bytes) -> None:
+    def send_hot(self, reply: Reply) -> None:
         """Sends the reply and goes on with what the client sent meanwhile."""
 
     def take_ordinary_way(self) -> None:
@@ -105,7 +105,7 @@ class HotPath:
         """The answer to these request bytes, if one is held and this server answers from memory."""
         return self._answers.find(key) if self._reading.modes.enabled else None
 
-    def answer(self, connection: Waiting, found: Answer, sequence: bytes) -> bytes | None:
+    def answer(self, connection: Waiting, found: Answer, sequence: bytes) -> Reply | None:
         """The reply, when it can be sent at once; None: the connection will be told (`Waiting`)."""
         # In this order: an event that is applied meanwhile clears `current` before the position moves.
         if self._freshness.is_recent() and found.current:

@@ -97,6 +97,10 @@ class ReplyTemplate:
         """The reply to the request with this sequence id, as the 4 bytes that `MessageReader.peek` gives."""
         return self._before + sequence + self._after
 
+    def render_pieces(self, sequence: bytes) -> tuple[bytes, bytes]:
+        """The same in two pieces, the second the payload itself: for payloads that are too large to be copied."""
+        return self._before + sequence, self._after
+
 
 def reply_template(message: Message, payload: bytes) -> ReplyTemplate | None:
     """A template of the reply to this request, for all requests with its `key_bytes`.

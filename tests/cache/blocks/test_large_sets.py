@@ -68,13 +68,12 @@ def test_a_table_of_100_000_partitions() -> None:
 
 
 @pytest.mark.soak
-def test_a_table_of_a_million_partitions_answers_few_of_them_in_milliseconds() -> None:
+@pytest.mark.long
+def test_a_table_of_a_million_partitions() -> None:
+    """Right answers; how long they take is measured by `python -m benchmarks compare`."""
     spent: dict[str, float] = {}
     use(large_set(1_000_000), 1_000_000, spent.__setitem__)
     print({label: f"{seconds * 1000:.2f} ms" for label, seconds in spent.items()})
-    assert spent["filter"] < 0.01
-    assert spent["by partial values"] < 0.01
-    assert spent["by names"] < 0.01
 
 
 GROWTH = """
@@ -101,6 +100,7 @@ print(json.dumps([resident() - before, sum(one.memory_bytes() for one in held)])
 
 
 @pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("count", [100_000, 1_000_000])
 def test_the_process_grows_by_what_partitions_are_charged_with(count: int) -> None:
