@@ -49,6 +49,8 @@ def store_settings(settings: Settings) -> StoreSettings:
         default_partition_name=catalog.default_partition_name,
         server_user=getpass.getuser(),
         single_alter_partitions_event=settings.events.single_alter_partitions_event,
+        metadata_translation=catalog.metadata_translation,
+        translated_location_mode=catalog.translated_location_mode,
         default_pool_size=workload.default_pool_size,
         scheduled_queries=workload.scheduled_queries,
         scheduled_query_timeout_s=_whole_s(workload.scheduled_query_timeout_s),

@@ -23,6 +23,8 @@ _ENCODERS = {
 }
 
 
+_TRANSFORMER = "org.apache.hadoop.hive.metastore.MetastoreDefaultTransformer"
+
 #: True of this server whatever is configured: every write is logged in its own transaction.
 _IN_EFFECT = dict.fromkeys(
     ("metastore.transactional.event.listeners", "hive.metastore.transactional.event.listeners"),
@@ -85,6 +87,8 @@ class HiveValues:
         value = getattr(getattr(self._settings, reference.section), reference.key)
         if reference.name == "events.message_format":
             return _ENCODERS[value]
+        if reference.name == "catalog.metadata_translation":
+            return "" if value == "off" else _TRANSFORMER
         if reference.name == "transactions.min_history_level":
             return "false" if value == "off" else "true"
         if isinstance(value, bool):

@@ -12,6 +12,7 @@ from hms_cache.store.scheduled_queries import ScheduledQueries
 from hms_cache.store.schema_registry import SchemaRegistry
 from hms_cache.store.stored_procedures import StoredProcedures
 from hms_cache.store.tokens import Tokens
+from hms_cache.store.translation.metadata_translation import MetadataTranslation
 from hms_cache.store.workload.plan_parts import PlanParts
 from hms_cache.store.workload.resource_plans import ResourcePlans
 
@@ -31,4 +32,5 @@ class AuxiliaryStores:
         self.schemas = SchemaRegistry(context)
         self.resource_plans = ResourcePlans(context)
         self.plan_parts = PlanParts(context)
+        self.translation = MetadataTranslation(context)
         self.scheduled_queries = ScheduledQueries(context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +72,11 @@ class StoreSettings:
     """`metastore.scheduled.queries.skip.opportunities.after.failures`: most failures in a row that make a query miss
     turns; 0 is none.
     """
+
+    metadata_translation: Literal["off", "hive4"] = "off"
+    """`metastore.metadata.transformer.class`: with ``hive4``, managed tables that are not transactional become external
+    ones, and clients that name capabilities see what they may do. Hive 4's default is to translate.
+    """
+
+    translated_location_mode: Literal["force", "seqsuffix", "seqprefix", "prohibit"] = "force"
+    """`metastore.metadata.transformer.location.mode`: when the default location of such a table is there already."""

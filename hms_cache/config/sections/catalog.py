@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from pydantic import field_validator
 
@@ -85,6 +86,22 @@ class CatalogSettings(Section):
         site_keys=("metastore.stats.autogather", "hive.stats.autogather"),
     )
 
+    metadata_translation: Literal["off", "hive4"] = setting(
+        "off",
+        "hive4: tables are translated as Hive 4 does: managed ones that are not transactional become external, and"
+        " clients that name their capabilities see what they may do with a table.",
+        reason="Hive 4 translates by default; for Spark, Trino and Impala, which name no capabilities, managed tables"
+        " would become external ones.",
+        site_keys=("metastore.metadata.transformer.class",),
+    )
+    translated_location_mode: Literal["force", "seqsuffix", "seqprefix", "prohibit"] = setting(
+        "force",
+        "With translation, where the default location of a table that becomes external is there already: force uses it,"
+        " seqsuffix and seqprefix number the name, prohibit refuses the table.",
+        reason="Hive's default.",
+        site_keys=("metastore.metadata.transformer.location.mode",),
+    )
+
     statistics_sketches: bool = setting(
         False,
         "Answer the sketches of column statistics, and aggregate numbers of distinct values from them.",
@@ -108,6 +125,14 @@ class CatalogSettings(Section):
         ge=0,
         le=1,
     )
+
+    @field_validator("metadata_translation", mode="before")
+    @classmethod
+    def _transformer_class_or_mode(cls, value: object) -> object:
+        """Site files name Hive's class, or a blank for none."""
+        if not isinstance(value, str):
+            return value
+        return {"MetastoreDefaultTransformer": "hive4", "": "off"}.get(value.strip().rpartition(".")[2], value)
 
     @field_validator("partition_name_whitelist_pattern")
     @classmethod

@@ -46,12 +46,15 @@ def drop_catalog(call: Call, arguments: Any) -> None:
 
 @handlers.read("get_database", audit=lambda a: f"get_database: {a.name}")
 def get_database(call: Call, arguments: Any) -> Database:
-    return call.stores.raw.get_database(*database_name(arguments.name))
+    found = call.stores.raw.get_database(*database_name(arguments.name))
+    return call.stores.auxiliary.translation.database(found, None)
 
 
 @handlers.read("get_database_req", audit=lambda a: f"get_database: {a.request.name}")
 def get_database_req(call: Call, arguments: Any) -> Database:
-    return call.stores.raw.get_database(*database_name(arguments.request.name, arguments.request.catalogName))
+    request = arguments.request
+    found = call.stores.raw.get_database(*database_name(request.name, request.catalogName))
+    return call.stores.auxiliary.translation.database(found, request.processorCapabilities)
 
 
 @handlers.read("get_databases", audit=lambda a: f"get_databases: {a.pattern}")

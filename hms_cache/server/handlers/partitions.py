@@ -25,6 +25,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetPartitionsByNamesResult,
     GetPartitionsPsWithAuthResponse,
     GetPartitionsResponse,
+    InvalidObjectException,
     MetaException,
     NoSuchObjectException,
     Partition,
@@ -67,12 +68,18 @@ def expression(call: Call, request: Any) -> ByExpression:
     )
 
 
-def partition_values(call: Call, table: TableName, name: str) -> list[str]:
+def partition_values(call: Call, table: TableName, name: str | None) -> list[str]:
     """Values of a partition name in the order of the table's keys.
 
-    Raises NoSuchObjectException (table), InvalidObjectException (a key is missing in the name).
+    Raises NoSuchObjectException (there is no such table, or a key is missing in the name), MetaException (no name).
     """
-    return values_for_keys(name, [key.name for key in call.stores.raw.get_table(*table).partitionKeys or ()])
+    if not name:
+        raise MetaException(f"Partition name is invalid. {name or ''}")
+    keys = [key.name for key in call.stores.raw.get_table(*table).partitionKeys or ()]
+    try:
+        return values_for_keys(name, keys)
+    except InvalidObjectException as error:
+        raise NoSuchObjectException(error.message) from error
 
 
 # One partition
@@ -116,16 +123,40 @@ def _partitions(call: Call, name: TableName, selection: PartitionSelection, **op
 
 @handlers.read("get_partitions")
 def get_partitions(call: Call, arguments: Any) -> list[Partition]:
-    return _partitions(call, positional(arguments), AllPartitions(), max_parts=limit(arguments.max_parts))
+    return _all_partitions(call, positional(arguments), max_parts=limit(arguments.max_parts))
 
 
 @handlers.read("get_partitions_req")
 def get_partitions_req(call: Call, arguments: Any) -> PartitionsResponse:
     request = arguments.req
-    found = _partitions(
-        call, requested_table(request), AllPartitions(), max_parts=limit(request.maxParts), **version(request)
+    found = _all_partitions(
+        call, requested_table(request), max_parts=limit(request.maxParts), **version(request)
     )
     return PartitionsResponse(partitions=found)
+
+
+def _all_partitions(call: Call, name: TableName, **options: Any) -> list[Partition]:
+    """All partitions; a table that is not there has none (Hive 4.0.1, in the calls that ask for no privileges)."""
+    _check_not_empty(name)
+    try:
+        return _partitions(call, name, AllPartitions(), **options)
+    except NoSuchObjectException:
+        return []
+
+
+def _all_names(call: Call, name: TableName, **options: Any) -> list[str]:
+    """Names of all partitions, as `_all_partitions`."""
+    _check_not_empty(name)
+    try:
+        return _names(call, name, AllPartitions(), **options)
+    except NoSuchObjectException:
+        return []
+
+
+def _check_not_empty(name: TableName) -> None:
+    for part, text in (("dbName", name.database), ("tblName", name.table)):
+        if not text:
+            raise NoSuchObjectException(f"{part} is not valid")
 
 
 @handlers.read("get_partitions_with_auth")
@@ -211,6 +242,9 @@ def get_partitions_by_names_req(call: Call, arguments: Any) -> GetPartitionsByNa
     found = _partitions(call, name, ByNames(names), **snapshot)
     if request.get_col_stats:
         found = _with_statistics(call, name, found, names, request.engine or "hive", snapshot)
+    found = call.stores.auxiliary.translation.partitions(
+        found, lambda: call.stores.raw.get_table(*name, **snapshot), request.processorCapabilities
+    )
     return GetPartitionsByNamesResult(partitions=found)
 
 
@@ -299,6 +333,7 @@ def get_partitions_with_specs(call: Call, arguments: Any) -> GetPartitionsRespon
         found = _partitions(call, name, selection, projection=projection, grantee=who, **version(request))
     except NoSuchObjectException as error:
         raise MetaException(error.message) from error
+    found = call.stores.auxiliary.translation.partitions(found, lambda: table, request.processorCapabilities)
     return GetPartitionsResponse(partitionSpec=group_partitions(table, found))
 
 
@@ -325,15 +360,13 @@ def _names(call: Call, name: TableName, selection: PartitionSelection, **options
 
 @handlers.read("get_partition_names")
 def get_partition_names(call: Call, arguments: Any) -> list[str]:
-    return _names(call, positional(arguments), AllPartitions(), max_parts=limit(arguments.max_parts))
+    return _all_names(call, positional(arguments), max_parts=limit(arguments.max_parts))
 
 
 @handlers.read("fetch_partition_names_req")
 def fetch_partition_names_req(call: Call, arguments: Any) -> list[str]:
     request = arguments.partitionReq
-    return _names(
-        call, requested_table(request), AllPartitions(), max_parts=limit(request.maxParts), **version(request)
-    )
+    return _all_names(call, requested_table(request), max_parts=limit(request.maxParts), **version(request))
 
 
 @handlers.read("get_partition_names_ps")

@@ -25,6 +25,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetFieldsResponse,
     GetSchemaResponse,
     GetTableResult,
+    GetTablesExtRequestFields,
     GetTablesResult,
     MetaException,
     NoSuchObjectException,
@@ -52,7 +53,8 @@ def get_table_req(call: Call, arguments: Any) -> GetTableResult:
     engine = (request.engine or "hive") if request.getColumnStats else None
     table = call.stores.raw.get_table(*requested_table(request), **version(request), statistics_engine=engine)
     _check_capabilities(table, request.capabilities)
-    return GetTableResult(table=table, isStatsCompliant=table.isStatsCompliant)
+    seen = call.stores.auxiliary.translation.table(table, request.processorCapabilities)
+    return GetTableResult(table=seen, isStatsCompliant=table.isStatsCompliant)
 
 
 def _check_capabilities(table: Table, capabilities: Any) -> None:
@@ -123,7 +125,25 @@ def get_tables_ext(call: Call, arguments: Any) -> list[ExtendedTableInfo]:
     names = call.stores.raw.get_table_names(*name, request.tableNamePattern)
     if request.limit and request.limit > 0:
         names = names[: request.limit]
-    return [ExtendedTableInfo(tblName=table) for table in names]
+    translation = call.stores.auxiliary.translation
+    if not translation.is_on:
+        return [ExtendedTableInfo(tblName=table) for table in names]
+    found = (
+        translation.extended_table(table, request.processorCapabilities)
+        for table in call.stores.raw.get_tables(*name, names)
+    )
+    return [_extended(table, capabilities, request.requestedFields) for table, capabilities in found]
+
+
+def _extended(table: Table, capabilities: list[str], mask: int) -> ExtendedTableInfo:
+    """What a client may do with the table, and what the table asks for; each if its bit is set in the mask."""
+    answer = ExtendedTableInfo(tblName=table.tableName)
+    if mask & GetTablesExtRequestFields.ACCESS_TYPE:
+        answer.accessType = table.accessType
+    if mask & GetTablesExtRequestFields.PROCESSOR_CAPABILITIES:
+        answer.requiredReadCapabilities = table.requiredReadCapabilities
+        answer.requiredWriteCapabilities = table.requiredWriteCapabilities
+    return answer
 
 
 @handlers.read("get_materialized_views_for_rewriting")
@@ -189,8 +209,10 @@ def _create(
     table: Table,
     environment_context: EnvironmentContext | None = None,
     constraints: SQLAllTableConstraints | None = None,
+    capabilities: list[str] | None = None,
 ) -> None:
     table.catName, table.dbName = database_name(table.dbName, table.catName)
+    table = call.stores.auxiliary.translation.table_to_create(table, capabilities, call.stores.raw.get_database)
     if not table.owner:
         table.owner = call.session.user
     if not table.createTime:
@@ -227,7 +249,17 @@ def create_table_with_constraints(call: Call, arguments: Any) -> None:
 @handlers.write("create_table_req", audit=lambda a: f"create_table: {a.request.table}")
 def create_table_req(call: Call, arguments: Any) -> None:
     request = arguments.request
-    _create(call, request.table, request.envContext, _constraints(request))
+    _create(call, request.table, request.envContext, _constraints(request), request.processorCapabilities)
+
+
+@handlers.read("translate_table_dryrun", audit=lambda a: f"translate_table_dryrun: {a.request.table}")
+def translate_table_dryrun(call: Call, arguments: Any) -> Table:
+    """The table that `create_table_req` would create; nothing is created. Without translation it is the same table."""
+    request = arguments.request
+    table: Table = request.table
+    table.catName, table.dbName = database_name(table.dbName, table.catName)
+    translation = call.stores.auxiliary.translation
+    return translation.table_to_create(table, request.processorCapabilities, call.stores.raw.get_database)
 
 
 def _alter(
@@ -245,6 +277,8 @@ def _alter(
 ) -> None:
     old = table_name(database, name, catalog or table.catName)
     table.catName, table.dbName = database_name(table.dbName or old.database, table.catName or old.catalog)
+    raw = call.stores.raw
+    call.stores.auxiliary.translation.check_alteration(lambda: raw.get_table(*old), table, raw.get_database)
     properties = (environment_context.properties if environment_context is not None else None) or {}
     if expected is None and "expected_parameter_key" in properties and "expected_parameter_value" in properties:
         expected = ExpectedParameter(properties["expected_parameter_key"], properties["expected_parameter_value"])

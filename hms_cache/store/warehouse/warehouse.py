@@ -92,6 +92,16 @@ class Warehouse:
 
     # Locations
 
+    @property
+    def managed_root(self) -> Location:
+        """Below it lie managed tables."""
+        return self._managed_root
+
+    @property
+    def external_root(self) -> Location | None:
+        """Below it lie external tables; None if there is no directory of their own for them."""
+        return self._external_root
+
     def location(self, text: str) -> Location:
         """The location a client wrote, completed by the default file system. Raises MetaException."""
         return Location.parse(text, self._default)
