@@ -82,7 +82,7 @@ class SharedCache:
         self.loads: set[Load] = set()
         self.invalidated: OrderedDict[TableName, tuple[frozenset[Facet], float]] = OrderedDict()
         """Facets that events dropped from tables that had been read, and when that was; for the refill; bounded."""
-        self.answers = Answers(budget_bytes // ANSWERS_SHARE, LARGEST_ANSWER_BYTES)
+        self.answers = Answers(budget_bytes // ANSWERS_SHARE, ALWAYS_KEPT_ANSWER_BYTES)
         self.creations = CreationWatch()
         self.evictions = 0
         self.failed_events = 0
@@ -528,8 +528,8 @@ ANSWERS_SHARE = 4
 """Encoded answers may take a quarter of the budget on top of what they are made from: a hot table is asked with a few
 different requests, and its answer is about as large as its entry."""
 
-LARGEST_ANSWER_BYTES = 1024 * 1024
-"""Larger answers are spliced when they are asked: copying a megabyte costs more than finding the parts."""
+ALWAYS_KEPT_ANSWER_BYTES = 1024 * 1024
+"""Larger answers are kept when they are asked for again: most of them are asked for once."""
 
 REFILL_KEYS = 10_000
 """Tables remembered for the refill: more would not be refilled before they are asked for anyway."""
