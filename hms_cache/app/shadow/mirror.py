@@ -1,0 +1,148 @@
+"""Asks the other metastore what the primary was asked, and compares."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hms_cache.app.shadow.comparing import Answer, Difference, Rules, differences
+from hms_cache.app.shadow.metastore import Address, Metastore, NoAnswer
+from hms_cache.app.shadow.reads import summary
+from hms_cache.app.shadow.report import Report
+
+#: Calls that wait to be mirrored. At 10 ms a call, 4 threads are behind by less than three seconds.
+MOST_WAITING: Final = 1000
+#: Answers are kept while they wait, decoded, ten times as large: so much of a reply takes one more place. Full, the
+#: queue holds 32 MiB of replies.
+BYTES_PER_PLACE: Final = 32 * 1024
+THREADS: Final = 4
+#: Both are asked again before a difference counts, after these pauses: a write between the two questions looks like
+#: one, and a metastore's cache may be behind by its poll interval.
+PAUSES_S: Final = (0.2, 1.0)
+#: With so many differences found, more of them are asked for only once again and without a pause.
+MANY_DIFFERENCES: Final = 100
+#: How long `finish` waits for the queue to empty.
+_FINISH_S: Final = 600.0
+#: How long `put` waits for room. Longer than a metastore may take to answer.
+ROOM_TIMEOUT_S: Final = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One read: its method, its arguments, and the primary's answer if it was seen."""
+
+    method: str
+    arguments: Any
+    answer: Answer | None = None
+    size_bytes: int = 0
+
+
+class Comparer:
+    """Compares one read at a time, over a connection to each metastore. For one thread."""
+
+    def __init__(
+        self, primary: Address, other: Address, rules: Rules, report: Report, pause: Callable[[float], object]
+    ) -> None:
+        self._primary = Metastore(primary, rules)
+        self._other = Metastore(other, rules)
+        self._report = report
+        self._pause = pause
+
+    def compare(self, read: Read) -> None:
+        """Ask, compare, ask again if they differ, report. Never raises for what a metastore does."""
+        try:
+            places, repeats = self._places(read)
+        except NoAnswer as error:
+            self._report.count(read.method, "unanswered")
+            self._report.note(f"no answer: {error}")
+            return
+        if places:
+            self._report.differ(read.method, summary(read.arguments), places)
+        else:
+            self._report.count(read.method, "passing" if repeats else "equal")
+
+    def _places(self, read: Read) -> tuple[list[Difference], int]:
+        primary = read.answer or self._primary.ask(read.method, read.arguments)
+        places = differences(read.method, primary, self._other.ask(read.method, read.arguments))
+        repeats = 0
+        many = self._report.total("different") >= MANY_DIFFERENCES
+        for pause_s in (0.0,) if many else PAUSES_S:
+            if not places:
+                break
+            self._pause(pause_s)
+            repeats += 1
+            primary = self._primary.ask(read.method, read.arguments)
+            places = differences(read.method, primary, self._other.ask(read.method, read.arguments))
+        return places, repeats
+
+    def close(self) -> None:
+        """Close both connections."""
+        self._primary.close()
+        self._other.close()
+
+
+class Mirror:
+    """A bounded queue of reads and the threads that compare them. What does not fit is counted and left out."""
+
+    def __init__(self, primary: Address, other: Address, rules: Rules, report: Report) -> None:
+        self._report = report
+        self._queue: queue.Queue[Read | None] = queue.Queue()
+        self._room = threading.Condition()
+        self._places = 0  # under `_room`
+        self._stopping = threading.Event()
+        self._comparers = [Comparer(primary, other, rules, report, self._stopping.wait) for _ in range(THREADS)]
+        self._threads = [
+            threading.Thread(target=self._work, args=(comparer,), name=f"shadow-{number}", daemon=True)
+            for number, comparer in enumerate(self._comparers)
+        ]
+
+    def start(self) -> None:
+        """Start the threads."""
+        for thread in self._threads:
+            thread.start()
+
+    def offer(self, read: Read) -> None:
+        """Queue a read; returns at once. One that does not fit is counted as dropped."""
+        if not self._put(read, 0.0):
+            self._report.count(read.method, "dropped")
+
+    def put(self, read: Read) -> None:
+        """Queue a read, waiting for room: for those who can ask more slowly. Raises `NoAnswer` if there is none."""
+        if not self._put(read, ROOM_TIMEOUT_S):
+            raise NoAnswer(f"no mirrored call was answered within {ROOM_TIMEOUT_S:.0f} s")
+
+    def _put(self, read: Read, timeout_s: float) -> bool:
+        places = _places_of(read)
+        with self._room:
+            if not self._room.wait_for(lambda: not self._places or self._places + places <= MOST_WAITING, timeout_s):
+                return False
+            self._places += places
+        self._queue.put(read)
+        return True
+
+    def finish(self) -> None:
+        """Compare what waits, at most for ten minutes, and end the threads."""
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join(_FINISH_S)
+        self._stopping.set()
+
+    def _work(self, comparer: Comparer) -> None:
+        try:
+            while (read := self._queue.get()) is not None:
+                try:
+                    comparer.compare(read)
+                finally:
+                    with self._room:
+                        self._places -= _places_of(read)
+                        self._room.notify_all()
+        finally:
+            comparer.close()
+
+
+def _places_of(read: Read) -> int:
+    return 1 + read.size_bytes // BYTES_PER_PLACE

@@ -1,0 +1,73 @@
+"""A file of reads, to be asked again later: one JSON object a line, with the arguments as Thrift encodes them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from hms_cache.app.shadow.mirror import Read
+from hms_cache.app.shadow.reads import summary
+from hms_cache.errors import HmsCacheError
+from hms_cache.wire import METHODS, WireError
+from hms_cache.wire.codec import decode_with
+from hms_cache.wire.encodings import BINARY
+
+#: A recording stops growing here: some millions of calls.
+MOST_BYTES: Final = 1024**3
+
+
+class BadRecording(HmsCacheError):
+    """A line of the file is no recorded read."""
+
+
+class Recorder:
+    """Appends reads to a file. Thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError."""
+        self._lock = threading.Lock()
+        self._file = path.open("a", encoding="utf-8")
+        self.is_full = False
+
+    def write(self, method: str, arguments: Any) -> None:
+        """Append one read; nothing more once the file has reached its limit."""
+        encoded = BINARY.encode(arguments, METHODS[method].args_table)
+        line = {
+            "time_s": round(time.time(), 3),
+            "method": method,
+            "arguments": base64.b64encode(encoded).decode(),
+            "summary": summary(arguments),
+        }
+        with self._lock:
+            if not self.is_full and not self._file.closed:
+                self._file.write(json.dumps(line) + "\n")
+                self.is_full = self._file.tell() >= MOST_BYTES
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._file.close()
+
+
+def recorded_reads(path: Path) -> Iterator[Read]:
+    """The reads of a file, in order. Raises OSError and BadRecording."""
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = json.loads(line)
+                spec = METHODS[row["method"]]
+                data = base64.b64decode(row["arguments"], validate=True)
+                arguments = decode_with(spec.args_table, spec.args_class(), data, compact=False)
+            except (ValueError, KeyError, TypeError, WireError) as error:
+                raise BadRecording(f"{path}:{number}: no recorded read ({error})") from error
+            yield Read(spec.name, arguments)

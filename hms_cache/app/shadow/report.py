@@ -1,0 +1,87 @@
+"""What a shadow has seen: counts by method and outcome, and the differences themselves."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+from hms_cache.app.shadow.comparing import Difference
+
+#: Differences kept in full. Some hundred of them tell what is wrong; all are counted.
+MOST_KEPT: Final = 1000
+#: Places kept of one call's answer.
+MOST_PLACES: Final = 20
+
+Outcome = Literal["equal", "different", "passing", "unanswered", "dropped"]
+"""``passing``: they differed and did not when both were asked again (a write came between). ``unanswered``: one of the
+metastores did not answer. ``dropped``: the queue was full, nothing was compared."""
+
+OUTCOMES: Final[tuple[Outcome, ...]] = ("equal", "different", "passing", "unanswered", "dropped")
+
+
+@dataclass(frozen=True, slots=True)
+class DifferentCall:
+    """One call that the two metastores answered differently, every time they were asked."""
+
+    method: str
+    arguments: str
+    places: tuple[Difference, ...]
+
+
+class Report:
+    """Collects from several threads; everything is under one lock."""
+
+    def __init__(self, primary: str, other: str) -> None:
+        self._primary = primary
+        self._other = other
+        self._lock = threading.Lock()
+        self._started_s = time.time()
+        self._counts: Counter[tuple[str, Outcome]] = Counter()
+        self._notes: Counter[str] = Counter()
+        self._calls: list[DifferentCall] = []
+
+    def count(self, method: str, outcome: Outcome) -> None:
+        """One call more with this outcome."""
+        with self._lock:
+            self._counts[method, outcome] += 1
+
+    def note(self, text: str) -> None:
+        """Something that kept calls from being compared."""
+        with self._lock:
+            self._notes[text] += 1
+
+    def differ(self, method: str, arguments: str, places: list[Difference]) -> None:
+        """One call that was answered differently."""
+        with self._lock:
+            self._counts[method, "different"] += 1
+            if len(self._calls) < MOST_KEPT:
+                self._calls.append(DifferentCall(method, arguments, tuple(places[:MOST_PLACES])))
+
+    def total(self, outcome: Outcome) -> int:
+        """Calls with this outcome, of all methods."""
+        with self._lock:
+            return sum(count for (_, found), count in self._counts.items() if found == outcome)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether something was compared, all of it was alike, and nothing was left out for want of an answer."""
+        return self.total("equal") > 0 and not self.total("different") and not self.total("unanswered")
+
+    def as_json(self) -> dict[str, Any]:
+        """The whole report in plain values."""
+        with self._lock:
+            methods: dict[str, dict[str, int]] = {}
+            for (method, outcome), count in sorted(self._counts.items()):
+                methods.setdefault(method, dict.fromkeys(OUTCOMES, 0))[outcome] = count
+            return {
+                "primary": self._primary,
+                "other": self._other,
+                "seconds": round(time.time() - self._started_s, 3),
+                "totals": {name: sum(counts[name] for counts in methods.values()) for name in OUTCOMES},
+                "methods": methods,
+                "notes": dict(self._notes),
+                "differences": [asdict(call) for call in self._calls],
+            }

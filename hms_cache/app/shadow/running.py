@@ -1,0 +1,103 @@
+"""The three ways to run a shadow, from start to report."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from hms_cache.app.shadow.comparing import Rules
+from hms_cache.app.shadow.metastore import Address, Metastore
+from hms_cache.app.shadow.mirror import Mirror, Read
+from hms_cache.app.shadow.proxy import Proxy
+from hms_cache.app.shadow.recording import Recorder, recorded_reads
+from hms_cache.app.shadow.report import Report
+from hms_cache.app.shadow.walk import Walk
+from hms_cache.errors import StartupError
+
+
+def replay(path: Path, primary: Address, other: Address, rules: Rules) -> Report:
+    """Ask both what the file holds. Raises BadRecording, OSError, NoAnswer."""
+    return _compare_all(recorded_reads(path), primary, other, rules)
+
+
+def walk(primary: Address, other: Address, rules: Rules, tables: Sequence[str] = ("*",)) -> Report:
+    """Read the whole catalog, or the tables of these patterns, through both. Raises WalkFailed and NoAnswer."""
+    metastore = Metastore(primary, rules)
+    try:
+        return _compare_all(Walk(metastore, tables).reads(), primary, other, rules)
+    finally:
+        metastore.close()
+
+
+def listen(
+    bind: Address,
+    primary: Address,
+    other: Address | None,
+    rules: Rules,
+    *,
+    record: Path | None,
+    announce: Callable[[Address], None],
+    duration_s: float | None = None,
+) -> Report:
+    """Serve clients until SIGINT or SIGTERM, or for ``duration_s`` seconds.
+
+    Reads are mirrored to ``other`` and appended to ``record``, whichever there is. Raises StartupError when the port
+    is taken, OSError when the file cannot be written.
+    """
+    report = Report(str(primary), str(other) if other else "")
+    with ExitStack() as stack:
+        takers: list[Callable[[Read], None]] = []
+        if record is not None:
+            recorder = stack.enter_context(Recorder(record))
+            takers.append(lambda read: recorder.write(read.method, read.arguments))
+        if other is not None:
+            takers.append(stack.enter_context(_running(Mirror(primary, other, rules, report))).offer)
+
+        def on_read(read: Read) -> None:
+            for taker in takers:
+                taker(read)
+
+        asyncio.run(_serve(bind, Proxy(primary, rules, on_read, report.note), announce, duration_s))
+    return report
+
+
+async def _serve(bind: Address, proxy: Proxy, announce: Callable[[Address], None], duration_s: float | None) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    try:
+        address = await proxy.start(bind.host, bind.port)
+    except OSError as error:
+        raise StartupError(
+            f"cannot listen on {bind}: {error.strerror or error}", remedy="Choose another address with --listen."
+        ) from error
+    try:
+        announce(address)
+        async with asyncio.timeout(duration_s):
+            await stopping.wait()
+    except TimeoutError:
+        pass  # the time is up
+    finally:
+        await proxy.close()
+
+
+def _compare_all(reads: Iterable[Read], primary: Address, other: Address, rules: Rules) -> Report:
+    report = Report(str(primary), str(other))
+    with _running(Mirror(primary, other, rules, report)) as mirror:
+        for read in reads:
+            mirror.put(read)
+    return report
+
+
+@contextmanager
+def _running(mirror: Mirror) -> Iterator[Mirror]:
+    """The mirror with its threads; at the end it compares what still waits."""
+    mirror.start()
+    try:
+        yield mirror
+    finally:
+        mirror.finish()

@@ -1,0 +1,137 @@
+"""``hms-cache shadow``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from hms_cache.app.shadow.metastore import Address
+
+_SHOWN_DIFFERENCES = 50
+
+
+@click.command()
+@click.option(
+    "--server",
+    metavar="THRIFT_URI",
+    default="thrift://127.0.0.1:9083",
+    show_default=True,
+    help="The primary: clients get its answers.",
+)
+@click.option("--against", metavar="THRIFT_URI", help="The metastore whose answers are compared.")
+@click.option(
+    "--listen",
+    "bind",
+    metavar="HOST:PORT",
+    default="127.0.0.1:9183",
+    show_default=True,
+    help="Where clients connect to; port 0 picks a free one.",
+)
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Append what clients read to this file.",
+)
+@click.option(
+    "--replay",
+    "recording",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Ask both what this file holds, in place of listening.",
+)
+@click.option("--walk", is_flag=True, help="Read the whole catalog through both, in place of listening.")
+@click.option(
+    "--table",
+    "tables",
+    metavar="PATTERN",
+    multiple=True,
+    help="With --walk: only these, as database.table with * and ?; may be given several times.",
+)
+@click.option("--duration", "duration_s", type=click.FloatRange(min=0), help="Listen for so many seconds.")
+@click.option("--times", is_flag=True, help="Compare times of creation and change, too.")
+@click.option("--ids", is_flag=True, help="Compare ids of objects, too: the two share a database.")
+@click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
+def shadow(
+    *,
+    server: str,
+    against: str | None,
+    bind: str,
+    record: Path | None,
+    recording: Path | None,
+    walk: bool,
+    tables: tuple[str, ...],
+    duration_s: float | None,
+    times: bool,
+    ids: bool,
+    as_json: bool,
+) -> None:
+    """Ask two metastores the same reads and report every difference between their answers.
+
+    Listens for clients, passes what they send to the primary and mirrors reads to the other, until Ctrl-C. Writes
+    reach the primary only. A difference counts if it is still there when both are asked again.
+
+    Exit status 1 when answers differ, a metastore did not answer, or nothing was compared.
+    """
+    from hms_cache.app.shadow import running
+    from hms_cache.app.shadow.comparing import Rules
+    from hms_cache.app.shadow.metastore import Address
+
+    if walk and recording:
+        raise click.UsageError("--walk and --replay exclude each other")
+    if (walk or recording) and record:
+        raise click.UsageError("--record goes with listening only")
+    if against is None and (walk or recording or not record):
+        raise click.UsageError("--against is missing: the metastore to compare with")
+    if tables and not walk:
+        raise click.UsageError("--table goes with --walk only")
+    rules = Rules(compare_times=times, compare_ids=ids)
+    primary = Address.parse(server)
+    other = Address.parse(against) if against else None
+    if other is not None and recording:
+        report = running.replay(recording, primary, other, rules)
+    elif other is not None and walk:
+        report = running.walk(primary, other, rules, tables or ("*",))
+    else:
+        report = running.listen(
+            Address.parse(bind), primary, other, rules, record=record, announce=_announce, duration_s=duration_s
+        )
+    _show(report.as_json(), as_json)
+    if other is not None and not report.is_clean:
+        sys.exit(1)
+
+
+def _announce(address: Address) -> None:
+    click.echo(f"listening {address}", err=True)
+
+
+def _show(report: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(report, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    outcomes = list(report["totals"])
+    table = Table("method", *outcomes, title=f"{report['primary']} and {report['other'] or 'nobody else'}")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for method, counts in report["methods"].items():
+        table.add_row(method, *(str(counts[outcome] or "") for outcome in outcomes))
+    console.print(table)
+    for call in report["differences"][:_SHOWN_DIFFERENCES]:
+        console.print(f"{call['method']}({call['arguments']})", markup=False, soft_wrap=True)
+        for place in call["places"]:
+            where = place["path"] or "answer"
+            console.print(f"  {where}: {place['primary']} | {place['other']}", markup=False, soft_wrap=True)
+    left_out = report["totals"]["different"] - min(len(report["differences"]), _SHOWN_DIFFERENCES)
+    if left_out:
+        console.print(f"{left_out} more calls differ; --json shows up to 1000 of all", markup=False)
+    for note, count in report["notes"].items():
+        console.print(f"{count} times: {note}", markup=False, soft_wrap=True)
+    if not any(report["totals"].values()):
+        console.print("nothing was compared")

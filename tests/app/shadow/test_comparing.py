@@ -1,0 +1,80 @@
+"""What counts as a difference between two answers, and what does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hms_cache.app.shadow.comparing import Answer, Rules, differences, plain
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Partition, Table
+
+
+def value(content: Any, rules: Rules | None = None) -> Answer:
+    return Answer("value", plain(content, rules or Rules()))
+
+
+def paths(method: str, primary: Any, other: Any) -> list[str]:
+    return [place.path for place in differences(method, value(primary), value(other))]
+
+
+def test_equal_answers_have_no_difference() -> None:
+    table = Table(tableName="t", dbName="d", parameters={"a": "1"})
+    assert paths("get_table", table, Table(tableName="t", dbName="d", parameters={"a": "1"})) == []
+
+
+def test_names_come_in_any_order() -> None:
+    assert paths("get_all_tables", ["a", "b"], ["b", "a"]) == []
+
+
+def test_columns_do_not() -> None:
+    columns = [FieldSchema("a", "int", None), FieldSchema("b", "int", None)]
+    assert paths("get_fields", columns, columns[::-1]) == [""]
+
+
+def test_columns_within_a_table_do_not_either() -> None:
+    columns = [FieldSchema("a", "int", None), FieldSchema("b", "int", None)]
+    assert paths("get_table", Table(partitionKeys=columns), Table(partitionKeys=columns[::-1])) == ["partitionKeys"]
+
+
+def test_partitions_are_paired_by_their_values() -> None:
+    ours = [Partition(values=[str(number)], parameters={"n": "1"}) for number in range(4)]
+    theirs = [Partition(values=[str(number)], parameters={"n": "1"}) for number in (3, 2, 0)]
+    theirs[1].parameters = {"n": "2"}
+    found = differences("get_partitions", value(ours), value(theirs))
+    assert [(place.path, place.primary) for place in found if place.path.endswith(".n")] == [
+        ('[["2"]].parameters.n', "1")
+    ]
+    assert [place.other for place in found if place.path == '[["1"]]'] == ["absent"]
+    assert len(found) == 2
+
+
+def test_one_more_of_the_same_is_a_difference() -> None:
+    assert paths("get_all_tables", ["a"], ["a", "a"]) == ["[a]"]
+
+
+def test_releases_may_leave_defaults_out() -> None:
+    assert paths("get_table", Table(tableName="t", retention=0, temporary=False), Table(tableName="t")) == []
+
+
+def test_times_and_ids_count_when_asked_for() -> None:
+    ours = Table(tableName="t", createTime=1, id=5, parameters={"transient_lastDdlTime": "1"})
+    theirs = Table(tableName="t", createTime=2, id=6, parameters={"transient_lastDdlTime": "2"})
+    assert differences("get_table", value(ours), value(theirs)) == []
+    rules = Rules(compare_times=True, compare_ids=True)
+    found = differences("get_table", value(ours, rules), value(theirs, rules))
+    assert {place.path for place in found} == {"createTime", "id", "parameters.transient_lastDdlTime"}
+
+
+@pytest.mark.parametrize(
+    ("other", "is_different"),
+    [
+        (Answer("exception", "NoSuchObjectException", "other words"), False),
+        (Answer("exception", "MetaException", "no such table"), True),
+        (Answer("fault", 1, "no such table"), True),
+        (Answer("value", None), True),
+    ],
+)
+def test_the_class_of_an_exception_counts_and_its_words_do_not(other: Answer, is_different: bool) -> None:
+    primary = Answer("exception", "NoSuchObjectException", "no such table")
+    assert bool(differences("get_table", primary, other)) is is_different
