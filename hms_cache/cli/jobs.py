@@ -90,7 +90,8 @@ def _run(
     from hms_cache.jobs.frame.progress import terminal_progress
     from hms_cache.jobs.frame.session import job_session
 
-    with job_session(job.name, master, conf) as spark:
+    needed = job.spark_settings(options) if job.spark_settings is not None else {}
+    with job_session(job.name, master, {**needed, **conf}) as spark:
         if as_json:
             result = job.run(spark, options, dry_run=dry_run)
         else:

@@ -76,6 +76,9 @@ class Job:
     description: str = ""
     """Further paragraphs of its help."""
 
+    spark_settings: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
+    """Settings of Spark that it needs, by its options; those that the caller gives win."""
+
     def load_main(self) -> Callable[[JobRun], JobResult]:
         """The function that does it."""
         module, _, function = self.main.partition(":")

@@ -61,19 +61,23 @@ STATISTICS = StructType(
         StructField("columns", ArrayType(COLUMN, False), False),
     ]
 )
-"""What `transform` answers: one row for each partition that has rows."""
+"""What `transform` answers: one row for each partition."""
 
 
-def transform(rows: DataFrame, columns: Sequence[StatisticsColumn]) -> DataFrame:
+def transform(rows: DataFrame, columns: Sequence[StatisticsColumn], partitions: DataFrame | None = None) -> DataFrame:
     """Column statistics by partition (`STATISTICS`).
 
     `rows`: ``partition`` (int), then ``c0``, ``c1``, … in the order of `columns`, of whatever type Spark reads them as.
     Figures are those of Hive: lengths of texts in characters, of binaries in bytes, their average over all rows with 0
-    for a null; bounds without NaN.
+    for a null; bounds without NaN. `partitions`: a ``partition`` each, which get statistics although they may have no
+    rows.
     """
     values = rows.select(_values(rows, columns))
     partial_schema = _partial_schema(values, columns)
     partials = values.mapInArrow(reducer(columns, to_arrow_schema(partial_schema)), partial_schema)
+    if partitions is not None:
+        no_rows = partitions.select("partition", f.lit(0).cast("bigint").alias("rows"))
+        partials = partials.unionByName(no_rows, allowMissingColumns=True)
     merged = partials.groupBy("partition").agg(*_aggregates(columns))
     return merged.mapInArrow(_finisher(columns), STATISTICS)
 
@@ -146,7 +150,7 @@ def _finisher(columns: Sequence[StatisticsColumn]) -> Any:
 
 
 def _column_row(row: dict[str, Any], index: int, column: StatisticsColumn) -> dict[str, Any]:
-    kind, count, nulls = column.kind, row["rows"], row[f"nulls{index}"]
+    kind, count, nulls = column.kind, row["rows"], row[f"nulls{index}"] or 0
     figures: dict[str, Any] = {
         "column": column.name,
         "type": column.type,
@@ -158,7 +162,7 @@ def _column_row(row: dict[str, Any], index: int, column: StatisticsColumn) -> di
         trues = row[f"trues{index}"] or 0
         figures |= {"trues": trues, "falses": count - nulls - trues}
     if kind.has_lengths:
-        figures["average_length"] = (row[f"length_sum{index}"] or 0) / count
+        figures["average_length"] = (row[f"length_sum{index}"] or 0) / max(count, 1)
         figures["maximum_length"] = row[f"length_max{index}"] or 0
     if kind.has_bounds:
         end = {StatisticsKind.DOUBLE: "double", StatisticsKind.DECIMAL: "decimal"}.get(kind, "long")

@@ -1,0 +1,146 @@
+"""Which partitions changed since the statistics were computed, by the notification log; and where a run left off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import fsspec
+
+from hms_cache.errors import ConfigurationError
+from hms_cache.notifications.event_log import EventLog, digest_of
+from hms_cache.notifications.event_types import EventType
+from hms_cache.notifications.events import NotificationRow, TableAltered
+from hms_cache.notifications.message_reader import read_event
+from hms_cache.notifications.scope import PartitionValues, TableName
+
+EVENTS_OF_A_READ = 1_000
+"""Events asked for at once: some MB where messages are long."""
+
+_CHANGES = frozenset(
+    {
+        EventType.ADD_PARTITION,
+        EventType.ALTER_PARTITION,
+        EventType.ALTER_PARTITIONS,
+        EventType.DROP_PARTITION,
+        EventType.INSERT,
+        EventType.RELOAD,
+        EventType.CREATE_TABLE,
+        EventType.ALTER_TABLE,
+    }
+)
+"""Events after which data may be other data. Statistics that are written have events of their own, not among these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the log: everything up to this event is in the statistics. The digest proves that it is this log."""
+
+    event_id: int
+    digest: str | None
+
+
+def current_place(log: EventLog) -> Place:
+    """The end of the log."""
+    head = log.head().last_event_id
+    if head < 1:
+        return Place(0, None)
+    return Place(head, digest_of([row for row in log.fetch(head - 1, 2).rows if row.event_id == head]))
+
+
+@dataclass(slots=True)
+class Changes:
+    """What happened to a table since its place."""
+
+    lost: str = ""
+    """Why the log cannot tell; then everything counts as changed."""
+
+    whole: bool = False
+    """The table as a whole may hold other data: for one without partitions any change, for others an unclear one."""
+
+    partitions: set[PartitionValues] = field(default_factory=set)
+    touched: bool = False
+    """Partitions came, went or changed."""
+
+
+def changes_since(log: EventLog, places: Mapping[TableName, Place]) -> dict[TableName, Changes]:
+    """The changes of each table since its place, in one reading of the log."""
+    changes = {table: Changes() for table in places}
+    waiting = {place.event_id: place.digest for place in places.values() if place.event_id > 0}
+    if not waiting:
+        first = 0
+    else:
+        first = min(waiting) - 1
+    expected = first + 1
+    for row in _rows(log, first):
+        if row.event_id > expected:
+            for table, place in places.items():
+                if place.event_id < row.event_id - 1:
+                    changes[table].lost = f"events {expected} to {row.event_id - 1} are no longer in the log"
+        expected = row.event_id + 1
+        if row.event_id in waiting and waiting[row.event_id] == digest_of([row]):
+            del waiting[row.event_id]
+        if row.event_type in _CHANGES:
+            _note(row, places, changes)
+    for table, place in places.items():
+        if place.event_id in waiting and not changes[table].lost:
+            changes[table].lost = f"event {place.event_id} is not the one that it was: the log is another one"
+    return changes
+
+
+def _rows(log: EventLog, after_event_id: int) -> Iterator[NotificationRow]:
+    while True:
+        page = log.fetch(after_event_id, EVENTS_OF_A_READ)
+        yield from page.rows
+        if not page.rows:
+            return
+        after_event_id = page.rows[-1].event_id
+
+
+def _note(row: NotificationRow, places: Mapping[TableName, Place], changes: dict[TableName, Changes]) -> None:
+    event = read_event(row)
+    scope = event.scope
+    named = set(scope.partitions) | set(scope.tables)
+    everything = scope.everything or bool(scope.whole_databases) or bool(scope.whole_catalogs)
+    for table in places if everything else named & places.keys():
+        if row.event_id <= places[table].event_id or not scope.concerns_table(table):
+            continue
+        found = changes[table]
+        found.touched = True
+        if table in scope.partitions:
+            found.partitions.update(scope.partitions[table])
+        # What an alteration changes of a table that has partitions is no data: a type that changed took its
+        # statistics with it.
+        elif not isinstance(event, TableAltered) and row.event_type != EventType.CREATE_TABLE:
+            found.whole = True
+
+
+class PlaceFile:
+    """The places of all tables, in a JSON file of any file system. One job at a time may use it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def read(self) -> dict[TableName, Place]:
+        """All places; none if there is no file yet. Raises ConfigurationError for a file of another kind."""
+        try:
+            with fsspec.open(self.path, "r", encoding="utf-8") as file:
+                content = json.load(file)
+            return {
+                TableName(*name.split(".", 2)): Place(int(place["event_id"]), place["digest"])
+                for name, place in content["tables"].items()
+            }
+        except FileNotFoundError:
+            return {}
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigurationError(f"{self.path} is no file of places: {error}") from error
+
+    def write(self, places: Mapping[TableName, Place]) -> None:
+        """Replaces the file."""
+        tables = {
+            ".".join(table): {"event_id": place.event_id, "digest": place.digest}
+            for table, place in sorted(places.items())
+        }
+        with fsspec.open(self.path, "w", encoding="utf-8", auto_mkdir=True) as file:
+            json.dump({"tables": tables}, file, indent=1)

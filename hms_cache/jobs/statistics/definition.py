@@ -1,0 +1,48 @@
+"""The job ``statistics``, as the command line shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hms_cache.jobs.frame import DATABASE, METASTORE, TABLES, Job, Option
+
+
+def spark_settings(options: Mapping[str, Any]) -> dict[str, str]:
+    """Spark reads the tables through the same metastore."""
+    return {
+        "spark.sql.catalogImplementation": "hive",
+        "spark.hadoop.hive.metastore.uris": str(options["metastore"]),
+    }
+
+
+JOB = Job(
+    name="statistics",
+    summary="Compute column statistics of tables and partitions, and write them to the metastore.",
+    description=(
+        "Works on partitions that lack statistics of a column, and, with --state, on those that the notification log "
+        "names since the last run. Distinct values are kept as bit vectors that Hive reads and merges. Give --database "
+        "too where the metastore does not answer bit vectors: those of a table are merged from its partitions'. "
+        "Spark tells the metastore of files that it appends to a partition of Parquet or ORC only if "
+        "spark.sql.hive.convertInsertingPartitionedTable is false; after other appends, --all. Transactional tables, "
+        "views and tables of formats that keep statistics themselves are left out. Exit status 3 if something failed."
+    ),
+    main="hms_cache.jobs.statistics.main:main",
+    options=(
+        Option(
+            "metastore",
+            METASTORE.help,
+            required=True,
+            metavar=METASTORE.metavar,
+        ),
+        DATABASE,
+        TABLES,
+        Option("state", "File that keeps how far the notification log is followed.", metavar="FILE"),
+        Option("all", "Every partition, whatever statistics there are.", kind=bool),
+        Option("partitions_only", "Write none of partitioned tables as a whole.", kind=bool),
+        Option("engine", "Whose statistics they are, for readers that keep several kinds apart.", default="hive"),
+        Option("batch_partitions", "Partitions of one call.", kind=int, default=100, minimum=1),
+        Option("writers", "Calls at the same time.", kind=int, default=4, minimum=1),
+    ),
+    spark_settings=spark_settings,
+)

@@ -1,0 +1,77 @@
+"""Which partitions and tables lack statistics of some of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+
+from hms_cache.client import MetastoreClient
+from hms_cache.jobs.sources.catalog_reader import TableName
+from hms_cache.store.names import DEFAULT_CATALOG
+from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, PartitionsStatsRequest, TableStatsRequest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+PARTITIONS_OF_A_SLICE = 500
+"""Partitions looked at in one call: the statistics of each column come with it, some 100 bytes."""
+
+_NAMES = ArrayType(StringType(), False)
+SLICES = StructType(
+    [
+        StructField("database", StringType(), False),
+        StructField("table", StringType(), False),
+        StructField("columns", _NAMES, False),
+        # Null: the table itself.
+        StructField("partitions", _NAMES),
+    ]
+)
+LACKING = StructType(
+    [
+        StructField("database", StringType(), False),
+        StructField("table", StringType(), False),
+        StructField("partition", StringType()),
+    ]
+)
+
+
+def transform(slices: DataFrame, metastore: str, engine: str) -> DataFrame:
+    """Of the partitions and tables in `slices` (`SLICES`), those without statistics of a column (`LACKING`)."""
+    return slices.mapInArrow(_finder(metastore, engine), LACKING)
+
+
+def _finder(metastore: str, engine: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    import pyarrow
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    schema = to_arrow_schema(LACKING)
+
+    def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with MetastoreClient(metastore) as client:
+            for batch in batches:
+                for row in batch.to_pylist():
+                    name = TableName(DEFAULT_CATALOG, row["database"], row["table"])
+                    found = _lacking(client, name, row["columns"], row["partitions"], engine)
+                    rows = [{"database": name.database, "table": name.table, "partition": one} for one in found]
+                    yield pyarrow.RecordBatch.from_pylist(rows, schema)
+
+    return find
+
+
+def _lacking(
+    client: MetastoreClient, name: TableName, columns: list[str], partitions: list[str] | None, engine: str
+) -> list[str | None]:
+    try:
+        if partitions is None:
+            answer = client.call(
+                "get_table_statistics_req", TableStatsRequest(name.database, name.table, columns, engine=engine)
+            )
+            return [] if {one.colName for one in answer.tableStats} >= set(columns) else [None]
+        request = PartitionsStatsRequest(name.database, name.table, columns, partitions, engine=engine)
+        found = client.call("get_partitions_statistics_req", request).partStats
+    except NoSuchObjectException:
+        return []  # dropped since it was listed
+    return [one for one in partitions if not {stat.colName for stat in found.get(one, ())} >= set(columns)]

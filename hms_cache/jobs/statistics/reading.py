@@ -1,0 +1,137 @@
+"""The rows of a table's partitions, as Spark reads them, each with the number of its partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hms_cache.jobs.statistics.columns import StatisticsColumn
+from hms_cache.store.partition_names import DEFAULT_PARTITION_VALUE, values_of_name
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+PARTITIONS_OF_A_SCAN = 500
+"""Partitions named in one reading, where not all are read: Spark turns them into one filter."""
+
+_WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Partitions that are read together; `names` is None for a table without partitions."""
+
+    names: tuple[str, ...] | None
+    is_whole: bool = True
+    """Whether they are all of the table's, so that no filter is needed."""
+
+
+def portions(chosen: Sequence[str] | None, total: int) -> list[Portion]:
+    """The partitions in portions: all at once if they are half of the table or more."""
+    if chosen is None:
+        return [Portion(None)]
+    if 2 * len(chosen) >= total:
+        return [Portion(tuple(chosen))]
+    starts = range(0, len(chosen), PARTITIONS_OF_A_SCAN)
+    return [Portion(tuple(chosen[start : start + PARTITIONS_OF_A_SCAN]), is_whole=False) for start in starts]
+
+
+def unreadable_partitions(table: Table, names: Sequence[str]) -> list[str]:
+    """Partitions that Spark cannot tell apart, or not read: several spellings of one number, or what is no number."""
+    numeric = [index for index, key in enumerate(table.partitionKeys) if key.type.lower() in _WHOLE_NUMBERS]
+    if not numeric:
+        return []
+    by_values: dict[tuple[str | int, ...], list[str]] = {}
+    unreadable = []
+    for name in names:
+        values: list[str | int] = list(values_of_name(name))
+        try:
+            for index in numeric:
+                if values[index] != DEFAULT_PARTITION_VALUE:
+                    values[index] = int(values[index])
+        except ValueError:
+            unreadable.append(name)
+            continue
+        by_values.setdefault(tuple(values), []).append(name)
+    return unreadable + [name for alike in by_values.values() if len(alike) > 1 for name in alike]
+
+
+def partition_numbers(spark: SparkSession, table: Table, names: Sequence[str] | None) -> DataFrame:
+    """``partition`` (int), ``name``, and ``k0``, ``k1``, … of the types of the partition keys.
+
+    A table without partitions is number 0, without a name.
+    """
+    keys = table.partitionKeys or ()
+    fields = ["partition int", "name string", *(f"k{index} string" for index in range(len(keys)))]
+    rows: list[tuple[object, ...]] = [(0, None)]
+    if names is not None:
+        rows = [(number, name, *map(_value, values_of_name(name))) for number, name in enumerate(names)]
+    texts = spark.createDataFrame(rows, ", ".join(fields))
+    typed = [texts[f"k{index}"].try_cast(_key_type(key.type)).alias(f"k{index}") for index, key in enumerate(keys)]
+    return texts.select("partition", "name", *typed)
+
+
+def _value(text: str) -> str | None:
+    return None if text == DEFAULT_PARTITION_VALUE else text
+
+
+def _key_type(hive_type: str) -> str:
+    return "string" if hive_type.lower().startswith(("char", "varchar")) else hive_type
+
+
+def rows_of(
+    spark: SparkSession, table: Table, columns: Sequence[StatisticsColumn], portion: Portion, numbers: DataFrame
+) -> DataFrame:
+    """``partition``, then ``c0``, ``c1``, … for `transform`. `numbers`: `partition_numbers` of the portion."""
+    from pyspark.sql import functions as f
+
+    name = f"`{table.dbName}`.`{table.tableName}`"
+    # A session remembers files; those of a table that changed are others.
+    spark.catalog.refreshTable(name)
+    rows = spark.table(name)
+    values = [rows[f"`{column.name}`"].alias(f"c{index}") for index, column in enumerate(columns)]
+    if portion.names is None:
+        return rows.select(f.lit(0).cast("int").alias("partition"), *values)
+    if not portion.is_whole:
+        rows = rows.where(_names_filter(rows, table, portion.names))
+    keys = [rows[f"`{key.name}`"] for key in table.partitionKeys]
+    small = f.broadcast(numbers.drop("name"))
+    condition = f.lit(True)
+    for index, key in enumerate(keys):
+        condition = condition & key.eqNullSafe(small[f"k{index}"])
+    return rows.join(small, condition).select(small["partition"], *values)
+
+
+def _names_filter(rows: DataFrame, table: Table, names: Sequence[str]) -> Column:
+    """At least the named partitions, as Spark gives it to the metastore: values of a key, by those of the others."""
+    from pyspark.sql import functions as f
+
+    keys = table.partitionKeys
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name in names:
+        *others, last = values_of_name(name)
+        groups.setdefault(tuple(others), []).append(last)
+    chosen = []
+    for prefix, lasts in groups.items():
+        condition = _is_one_of(rows, keys[-1].name, keys[-1].type, lasts)
+        for key, value in zip(keys, prefix, strict=False):
+            condition = _is_one_of(rows, key.name, key.type, [value]) & condition
+        chosen.append(condition)
+    # A balanced tree: Spark walks it with one stack frame for each level.
+    while len(chosen) > 1:
+        chosen = [
+            chosen[index] if index + 1 == len(chosen) else chosen[index] | chosen[index + 1]
+            for index in range(0, len(chosen), 2)
+        ]
+    return chosen[0] if chosen else f.lit(False)
+
+
+def _is_one_of(rows: DataFrame, key: str, hive_type: str, values: Sequence[str]) -> Column:
+    from pyspark.sql import functions as f
+
+    column = rows[f"`{key}`"]
+    present = [f.lit(value).cast(_key_type(hive_type)) for value in values if value != DEFAULT_PARTITION_VALUE]
+    condition = column.isin(present) if present else f.lit(False)
+    return condition if len(present) == len(values) else condition | column.isNull()
