@@ -72,6 +72,10 @@ class Entry:
     is_transactional: bool = False
     has_commit_parameters: bool = False
     """The table has parameters that a `commit_txn` may change without naming the table (keys `_meta…`)."""
+    fence: int = -1
+    """The event up to which the load that filled a part of it last was true; events since did not concern it."""
+    load_s: float = 0.0
+    """How long that load took."""
     last_read: float = 0.0
     reads: int = 0
     version: int = 0

@@ -112,6 +112,7 @@ class Loader:
 
     def _load(self, wanted: Sequence[Wanted]) -> bool:
         slots = {key: self._cache.begin_load(key, facets) for key, facets in _facets(wanted).items()}
+        began_s = self._freshness.now_s()
         try:
             self.loads += 1
             with self._store.snapshot() as snapshot:
@@ -125,8 +126,9 @@ class Loader:
             if self._has_unlogged(loaded, fence, highest_id):
                 return False
             kept = True
+            took_s = self._freshness.now_s() - began_s
             for item in loaded:
-                kept = self._install(slots[item.wanted.key], fence, item) and kept
+                kept = self._install(slots[item.wanted.key], fence, item, took_s) and kept
             if not kept:
                 self.discarded += 1
             for key in slots:
@@ -162,10 +164,16 @@ class Loader:
             self._report(f"unlogged writer: no event tells of the creation of {name} (table id {item.value.id})")
         return bool(unlogged)
 
-    def _install(self, slot: Load, fence: int, item: _Loaded) -> bool:
-        if item.merge is None:
-            return self._cache.install(slot, fence, item.facet, item.value, item.weight, item.prepare)
-        return self._merge(slot, fence, item)
+    def _install(self, slot: Load, fence: int, item: _Loaded, took_s: float) -> bool:
+        if item.merge is not None:
+            return self._merge(slot, fence, item)
+
+        def prepare(entry: Entry) -> None:
+            entry.fence, entry.load_s = fence, took_s
+            if item.prepare is not None:
+                item.prepare(entry)
+
+        return self._cache.install(slot, fence, item.facet, item.value, item.weight, prepare)
 
     def _merge(self, slot: Load, fence: int, item: _Loaded) -> bool:
         """Adds to a facet in place, under the lock, unless an event after the fence concerns the facet."""

@@ -12,7 +12,7 @@ from hms_cache.metrics.registry import EventMetrics
 from hms_cache.notifications.event_log import LogDiscontinuity
 from hms_cache.notifications.events import Event, EventHeader, NotificationRow, UndecodedEvent, header_of, undecoded
 from hms_cache.notifications.message_reader import read_event
-from hms_cache.notifications.poller_statistics import EventFailure, PollerCounters
+from hms_cache.notifications.poller_statistics import Batch, EventFailure, PollerCounters
 from hms_cache.notifications.scope import EVERYTHING
 
 _LOGGER = logging.getLogger(__name__)
@@ -69,13 +69,14 @@ class EventApplier:
         Raises ``LogDiscontinuity`` if the sink refuses even to drop everything, so that it is reset.
         """
         began_s = self._clock.monotonic_s()
-        events = [event for row in rows if (event := self._decode(row)) is not None]
         reached = rows[-1].event_id
+        with self._lock:
+            self._counters.current_batch = Batch(rows[0].event_id, reached, len(rows), self._clock.epoch_s())
         try:
-            self._sink.apply(events, reached)
-        except Exception:
-            _LOGGER.exception("a batch of events could not be applied; its events are applied one by one")
-            self._apply_one_by_one(events, reached)
+            events = self._decode_and_hand_over(rows)
+        finally:
+            with self._lock:
+                self._counters.current_batch = None
         took_s = self._clock.monotonic_s() - began_s
         with self._lock:
             self._skip_ids = {event_id for event_id in self._skip_ids if event_id > reached}
@@ -84,11 +85,21 @@ class EventApplier:
             counters.applied += len(events)
             for rate in counters.rates:
                 rate.add(len(rows))
-            counters.apply_durations = counters.apply_durations.with_one(took_s)
+            counters.apply_durations.add(took_s)
             counters.newest_event_delay_s = max(0.0, self._clock.epoch_s() - rows[-1].event_time_s)
         if self._metrics is not None:
             self._metrics.received.add((), len(rows))
             self._metrics.apply_duration.observe(took_s)
+
+    def _decode_and_hand_over(self, rows: Sequence[NotificationRow]) -> list[Event]:
+        events = [event for row in rows if (event := self._decode(row)) is not None]
+        reached = rows[-1].event_id
+        try:
+            self._sink.apply(events, reached)
+        except Exception:
+            _LOGGER.exception("a batch of events could not be applied; its events are applied one by one")
+            self._apply_one_by_one(events, reached)
+        return events
 
     def _decode(self, row: NotificationRow) -> Event | None:
         header = header_of(row)

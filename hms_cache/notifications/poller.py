@@ -367,7 +367,7 @@ class Poller:
         took_s = self._clock.monotonic_s() - began_s
         with self._condition:
             self._counters.consecutive_fetch_failures = 0
-            self._counters.fetch_durations = self._counters.fetch_durations.with_one(took_s)
+            self._counters.fetch_durations.add(took_s)
             self._head_event_id = head.last_event_id
         if self._metrics is not None:
             self._metrics.fetch_duration.observe(took_s)

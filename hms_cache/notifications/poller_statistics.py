@@ -14,6 +14,8 @@ from hms_cache.notifications.events import EventHeader
 _TICK_S = 5.0
 # The last failed events, with their reasons: enough for a page; the count is kept apart.
 _REMEMBERED_FAILURES = 50
+# Runs that the quantiles are taken from: a quarter of an hour of one a second, 10 KB.
+_REMEMBERED_DURATIONS = 1000
 
 
 class MovingRate:
@@ -50,15 +52,67 @@ class MovingRate:
 
 
 class Durations(NamedTuple):
-    """How long a kind of work took, over all runs."""
+    """How long a kind of work took, in seconds: over all runs, and quantiles of the last ones."""
 
     runs: int = 0
     total_s: float = 0.0
+    shortest_s: float = 0.0
     longest_s: float = 0.0
     last_s: float = 0.0
+    median_s: float = 0.0
+    p95_s: float = 0.0
+    p99_s: float = 0.0
 
-    def with_one(self, seconds: float) -> Durations:
-        return Durations(self.runs + 1, self.total_s + seconds, max(self.longest_s, seconds), seconds)
+    @property
+    def mean_s(self) -> float:
+        """Over all runs; 0 without any."""
+        return self.total_s / self.runs if self.runs else 0.0
+
+
+class RecordedDurations:
+    """Collects what `Durations` tells; exact over all runs but for the quantiles. The poller's lock guards it."""
+
+    def __init__(self) -> None:
+        self._last: deque[float] = deque(maxlen=_REMEMBERED_DURATIONS)
+        self._runs = 0
+        self._total_s = 0.0
+        self._shortest_s = math.inf
+        self._longest_s = 0.0
+
+    def add(self, seconds: float) -> None:
+        """One more run."""
+        self._last.append(seconds)
+        self._runs += 1
+        self._total_s += seconds
+        self._shortest_s = min(self._shortest_s, seconds)
+        self._longest_s = max(self._longest_s, seconds)
+
+    def summary(self) -> Durations:
+        """As of now."""
+        if not self._last:
+            return Durations()
+        ordered = sorted(self._last)
+        median_s, p95_s, p99_s = (ordered[math.ceil(len(ordered) * part) - 1] for part in (0.5, 0.95, 0.99))
+        return Durations(
+            self._runs,
+            self._total_s,
+            self._shortest_s,
+            self._longest_s,
+            self._last[-1],
+            median_s,
+            p95_s,
+            p99_s,
+        )
+
+
+class Batch(NamedTuple):
+    """Events that are being applied now."""
+
+    first_event_id: int
+    last_event_id: int
+    events: int
+    began_at_s: float
+    """Epoch seconds."""
 
 
 class EventFailure(NamedTuple):
@@ -87,6 +141,7 @@ class PollerStatistics(NamedTuple):
     last_fetch_error: str
     fetch_durations: Durations
     apply_durations: Durations
+    current_batch: Batch | None
     newest_event_delay_s: float
     rate_1_minute: float
     rate_5_minutes: float
@@ -107,8 +162,9 @@ class PollerCounters:
     fetch_failures: int = 0
     consecutive_fetch_failures: int = 0
     last_fetch_error: str = ""
-    fetch_durations: Durations = field(default_factory=Durations)
-    apply_durations: Durations = field(default_factory=Durations)
+    fetch_durations: RecordedDurations = field(default_factory=RecordedDurations)
+    apply_durations: RecordedDurations = field(default_factory=RecordedDurations)
+    current_batch: Batch | None = None
     newest_event_delay_s: float = 0.0
     rates: tuple[MovingRate, MovingRate, MovingRate] = field(init=False)
 
@@ -132,8 +188,9 @@ class PollerCounters:
             fetch_failures=self.fetch_failures,
             consecutive_fetch_failures=self.consecutive_fetch_failures,
             last_fetch_error=self.last_fetch_error,
-            fetch_durations=self.fetch_durations,
-            apply_durations=self.apply_durations,
+            fetch_durations=self.fetch_durations.summary(),
+            apply_durations=self.apply_durations.summary(),
+            current_batch=self.current_batch,
             newest_event_delay_s=self.newest_event_delay_s,
             rate_1_minute=self.rates[0].per_second(),
             rate_5_minutes=self.rates[1].per_second(),
