@@ -23,6 +23,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     SQLAllTableConstraints,
     Table,
     TableMeta,
+    TableParamsUpdate,
 )
 
 TableNames = dict[str, TableMeta]
@@ -230,6 +231,9 @@ class CachedTables(TableStore):
         self._store.update_creation_metadata(catalog, database, name, creation_metadata)
         # No event names this change (research d.5): other servers of the set keep materialized views out of the cache.
         self._reading.cache.forget(key_of(catalog, database, name))
+
+    def update_table_parameters(self, updates: Sequence[TableParamsUpdate]) -> None:
+        self._store.update_table_parameters(updates)
 
     def fire_insert_event(
         self,

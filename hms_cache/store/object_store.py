@@ -30,6 +30,7 @@ from hms_cache.store.statistics import Statistics
 from hms_cache.store.table_changes import TableChanges
 from hms_cache.store.table_creation import TableCreation
 from hms_cache.store.table_drops import TableDrops
+from hms_cache.store.table_parameter_updates import TableParameterUpdates
 from hms_cache.store.table_truncation import TableTruncation
 from hms_cache.store.tables import TableReads
 from hms_cache.store.transactions import run_read
@@ -51,6 +52,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     SQLForeignKey,
     Table,
     TableMeta,
+    TableParamsUpdate,
 )
 from hms_cache.txn import ValidTxnList
 
@@ -74,6 +76,7 @@ class ObjectStore(SnapshotStore):
         self._table_changes = TableChanges(context)
         self._table_drops = TableDrops(context)
         self._table_truncation = TableTruncation(context)
+        self._table_parameter_updates = TableParameterUpdates(context)
         self._insert_events = InsertEvents(context)
         self._partitions = Partitions(context)
         self._constraints = Constraints(context)
@@ -269,6 +272,9 @@ class ObjectStore(SnapshotStore):
         self, catalog: str, database: str, name: str, creation_metadata: CreationMetadata
     ) -> None:
         self._table_changes.update_creation_metadata(catalog, database, name, creation_metadata)
+
+    def update_table_parameters(self, updates: Sequence[TableParamsUpdate]) -> None:
+        self._table_parameter_updates.update_table_parameters(updates)
 
     def fire_insert_event(
         self,

@@ -198,7 +198,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     if is_renamed and table_id_of(connection, databases[1].database_id, new.tableName) is not None:
         raise InvalidOperationException(f"new table {new.dbName}.{new.tableName} already exists")
     if change.expected_parameter is not None:
-        _check_expected_parameter(connection, row, new, change.expected_parameter)
+        check_expected_parameter(connection, row, new, change.expected_parameter)
     old = row.table
     check_change(old, new, context.settings, change.environment_context)
     becomes_acid = check_altered_table(old, new)
@@ -261,7 +261,7 @@ def _expected_parameter(environment_context: EnvironmentContext | None) -> Expec
     return None if key is None or value is None else ExpectedParameter(key, value)
 
 
-def _check_expected_parameter(connection: Connection, row: TableRow, new: Table, expected: ExpectedParameter) -> None:
+def check_expected_parameter(connection: Connection, row: TableRow, new: Table, expected: ExpectedParameter) -> None:
     """Raises MetaException unless the parameter is as expected.
 
     The table's row is locked, so nobody of ours can change the parameter until the commit. A Java metastore that

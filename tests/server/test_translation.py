@@ -69,3 +69,18 @@ def test_with_translation(serve: Serve, tmp_path: Path) -> None:
     assert link.call("get_config_value", name="metastore.metadata.transformer.class", defaultValue="").endswith(
         "MetastoreDefaultTransformer"
     )
+
+
+def test_parameters_of_several_tables_at_once(serve: Serve) -> None:
+    link = serve().link()
+    link.call("create_database", database=database("d"))
+    for name in ("t", "u"):
+        link.call("create_table", tbl=table("d", name, a="1"))
+    updates = [ttypes.TableParamsUpdate(None, "@hive#d", name, {"a": "2"}, "a", "1") for name in ("t", "u")]
+    link.call("update_table_params", updates=updates)
+    assert [link.call("get_table", dbname="d", tbl_name=name).parameters["a"] for name in ("t", "u")] == ["2", "2"]
+    with pytest.raises(ttypes.MetaException, match="The table has been modified"):
+        link.call("update_table_params", updates=updates)
+    updates = [ttypes.TableParamsUpdate("hive", "d", "x", {"a": "2"})]
+    with pytest.raises(ttypes.MetaException, match=r"hive\.d\.x table not found"):
+        link.call("update_table_params", updates=updates)

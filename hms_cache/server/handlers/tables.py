@@ -382,3 +382,14 @@ def truncate_table_req(call: Call, arguments: Any) -> TruncateTableResponse:
 def update_creation_metadata(call: Call, arguments: Any) -> None:
     name = table_name(arguments.dbname, arguments.tbl_name, arguments.catName)
     call.stores.raw.update_creation_metadata(*name, arguments.creation_metadata)
+
+
+@handlers.write(
+    "update_table_params",
+    audit=lambda a: f"update_table_params: {', '.join(f'{u.db_name}.{u.table_name}' for u in a.updates or ())}",
+)
+def update_table_params(call: Call, arguments: Any) -> None:
+    for update in arguments.updates or ():
+        name = table_name(update.db_name, update.table_name, update.cat_name)
+        update.cat_name, update.db_name, update.table_name = name
+    call.stores.raw.update_table_parameters(arguments.updates or [])

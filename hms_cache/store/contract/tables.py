@@ -13,6 +13,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     SQLAllTableConstraints,
     Table,
     TableMeta,
+    TableParamsUpdate,
 )
 
 
@@ -157,6 +158,14 @@ class TableStore(ABC):
         self, catalog: str, database: str, name: str, creation_metadata: CreationMetadata
     ) -> None:
         """Replaces a materialized view's creation metadata, byte for byte. Raises MetaException."""
+
+    @abstractmethod
+    def update_table_parameters(self, updates: Sequence[TableParamsUpdate]) -> None:
+        """Sets parameters of several tables, all or none; parameters not named stay. An ALTER_TABLE event for each.
+
+        Raises NoSuchObjectException, MetaException whose text holds `The table has been modified` when an expected
+        parameter does not hold.
+        """
 
     @abstractmethod
     def fire_insert_event(
