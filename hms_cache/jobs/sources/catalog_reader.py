@@ -73,6 +73,10 @@ class CatalogReader(Protocol):
         """Names and structs of the partitions in a range."""
         ...
 
+    def partition_names(self, table: TableName) -> list[str]:
+        """Names of all partitions of a table, in order; none for a table that does not exist."""
+        ...
+
     def table_statistics(self, table: Table, engine: str) -> list[ColumnStatistics]:
         """Column statistics of the table itself: one element or none."""
         ...

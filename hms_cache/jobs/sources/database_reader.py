@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from hms_cache.app.stores import build_database_stores
 from hms_cache.config import Settings
+from hms_cache.config.sections.catalog import CatalogSettings
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
+from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.database import Database as MetastoreDatabase
 from hms_cache.store.database import DatabaseOptions
 from hms_cache.store.partition_reads import partitions_of_rows
@@ -29,6 +31,9 @@ PARTITIONS_OF_A_READ = 5_000
 #: A slice reads one thing after the other: one connection of each kind.
 _OPTIONS = DatabaseOptions(pool_size=1, check_pool_size=1)
 
+#: Bit vectors are part of the catalog as data, whatever a server answers.
+_WITH_SKETCHES = Settings(catalog=CatalogSettings(statistics_sketches=True))
+
 
 def open_metastore_database(url: str) -> MetastoreDatabase:
     """The database for one reader. Raises ConfigurationError; nothing is connected yet."""
@@ -41,7 +46,7 @@ class DatabaseReader:
     def __init__(self, url: str) -> None:
         """`url`: SQLAlchemy's form or JDBC's. Raises ConfigurationError."""
         self._database = open_metastore_database(url)
-        self.store = build_database_stores(Settings(), self._database).objects
+        self.store = build_database_stores(_WITH_SKETCHES, self._database).objects
         """The store itself, for reads that a `CatalogReader` has not."""
 
     def catalog_names(self) -> list[str]:
@@ -104,6 +109,12 @@ class DatabaseReader:
             except NoSuchObjectException:
                 return  # the table was dropped
             yield from zip(rows.names, partitions_of_rows(rows), strict=True)
+
+    def partition_names(self, table: TableName) -> list[str]:
+        try:
+            return self.store.get_partition_names(table.catalog, table.database, table.table, AllPartitions())
+        except NoSuchObjectException:
+            return []
 
     def table_statistics(self, table: Table, engine: str) -> list[ColumnStatistics]:
         try:

@@ -116,6 +116,9 @@ class MetastoreReader:
             except NoSuchObjectException:
                 return  # the table was dropped
 
+    def partition_names(self, table: TableName) -> list[str]:
+        return self._partition_names(table, _EVERY_ONE)
+
     def _partition_names(self, table: TableName, most: int) -> list[str]:
         try:
             names: list[str] = self._client.call(

@@ -1,0 +1,1 @@
+"""The job ``verify``: what servers answer, compared with the database."""

@@ -1,0 +1,134 @@
+"""One unit compared, under live writes.
+
+A server's answer shows some moment between its request and its reply. So it is wrong only if it equals neither what the
+database held just before nor just after, and those two are the same; and only if that is so again each time it is
+looked at anew, later than the server may lag by its settings.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from hms_cache.jobs.sources.catalog_reader import CatalogReader
+from hms_cache.jobs.verify.objects import (
+    ObjectKey,
+    Objects,
+    Unit,
+    changed_fields,
+    equal,
+    objects_of,
+    partition_names_of,
+    plain,
+)
+
+MOVING_LOOKS = 5
+"""Further looks at an object that changed while it was looked at, before it is left undecided."""
+
+_LONGEST_TEXT = 500
+"""Characters of a value in a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a comparison came to: ``different``, or ``undecided`` for what changed at every look.
+
+    ``field`` is the path inside the object; ``held`` is the server's value as a text, ``stored`` the database's, None
+    for an object that is not there.
+    """
+
+    outcome: str
+    key: ObjectKey
+    field: str
+    held: str | None
+    stored: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """How a difference is looked at again: how often, after which time each."""
+
+    times: int
+    wait_s: float
+    wait: Callable[[float], None] = time.sleep
+
+
+def compare_unit(
+    server: CatalogReader, database: CatalogReader, unit: Unit, recheck: Recheck
+) -> tuple[int, list[Finding]]:
+    """Objects compared, and findings in no order.
+
+    Raises MetastoreUnavailableError, DatabaseUnavailable.
+    """
+    before = objects_of(database, unit, None)
+    held = objects_of(server, unit, partition_names_of(before, unit.catalog))
+    compared = len(before.keys() | held.keys())
+    suspects = dict.fromkeys(_differing(held, before), 0)
+    looks = 0
+    stored: Objects = before
+    while suspects:
+        after = objects_of(database, unit, None)
+        for key in list(suspects):
+            if not _differs(key, held, after):
+                del suspects[key]
+            elif not _differs(key, before, after):
+                suspects[key] += 1
+        stored = after
+        looks += 1
+        open_keys = [key for key, times in suspects.items() if times <= recheck.times]
+        if not open_keys or looks > recheck.times + MOVING_LOOKS:
+            break
+        recheck.wait(recheck.wait_s)
+        before = objects_of(database, unit, None)
+        last_held = held
+        held = objects_of(server, unit, partition_names_of(before, unit.catalog))
+        for key in list(suspects):
+            if not _differs(key, held, before):
+                del suspects[key]
+            elif _differs(key, held, last_held) and suspects[key]:
+                suspects[key] = 0  # another answer than before: it is counted from its own first time on
+    return compared, [
+        finding
+        for key, times in suspects.items()
+        for finding in _findings(key, held, stored, decided=times > recheck.times)
+    ]
+
+
+def _differing(one: Objects, other: Objects) -> list[ObjectKey]:
+    return [key for key in one.keys() | other.keys() if _differs(key, one, other)]
+
+
+def _differs(key: ObjectKey, one: Objects, other: Objects) -> bool:
+    if (key in one) != (key in other):
+        return True
+    return key in one and not equal(one[key], other[key])
+
+
+def _findings(key: ObjectKey, held: Objects, stored: Objects, *, decided: bool) -> Iterator[Finding]:
+    outcome = "different" if decided else "undecided"
+    if key not in held or key not in stored:
+        yield Finding(outcome, key, "", _present(key, held), _present(key, stored))
+        return
+    if key.kind in ("tables", "partitions"):
+        ours, theirs = set(held[key]), set(stored[key])
+        if ours == theirs:
+            yield Finding(outcome, key, "order", _text(held[key]), _text(stored[key]))
+        for name in sorted(ours - theirs):
+            yield Finding(outcome, key, name, "present", None)
+        for name in sorted(theirs - ours):
+            yield Finding(outcome, key, name, None, "present")
+        return
+    for path, one, other in changed_fields(plain(held[key]), plain(stored[key])):
+        yield Finding(outcome, key, path, _text(one), _text(other))
+
+
+def _present(key: ObjectKey, objects: Objects) -> str | None:
+    return "present" if key in objects else None
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    text = str(value)
+    return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "…"

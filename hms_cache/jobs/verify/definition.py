@@ -1,0 +1,30 @@
+"""The job ``verify``, as the command line shows it."""
+
+from __future__ import annotations
+
+from hms_cache.jobs.frame import DATABASE, TABLES, Job, Option
+
+JOB = Job(
+    name="verify",
+    summary="Compare what servers answer with what the metastore database holds, for all tables.",
+    description=(
+        "Runs under live writes: what differs is read again, from both, at later events before it counts. Databases, "
+        "tables, partitions, column statistics and all names are compared; nothing is changed. "
+        "Exit status 3 if a difference remains."
+    ),
+    main="hms_cache.jobs.verify.main:main",
+    options=(
+        Option(
+            "server",
+            "A server to compare, thrift://host:port; several times for several.",
+            multiple=True,
+            metavar="URI",
+        ),
+        DATABASE,
+        TABLES,
+        Option("rechecks", "How often a difference is looked at again.", kind=int, default=3, minimum=1),
+        # Longer than the servers' own cache.max_staleness_ms, or an answer that is allowed to be old counts.
+        Option("recheck_wait_s", "Time from one look to the next, in seconds.", kind=float, default=2.0),
+        Option("shown", "Differences to show.", kind=int, default=50, minimum=0),
+    ),
+)

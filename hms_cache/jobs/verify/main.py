@@ -1,0 +1,58 @@
+"""Runs ``verify``."""
+
+from __future__ import annotations
+
+from pyspark.sql import functions as F
+
+from hms_cache.errors import ConfigurationError
+from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
+from hms_cache.jobs.verify.source import HmsDifferencesSource
+from hms_cache.jobs.verify.transform import transform
+
+FOUND_DIFFERENCES = 3
+"""The exit status of a run that worked and found something."""
+
+
+def main(run: JobRun) -> JobResult:
+    """Compare all servers with the database. Nothing is changed, so a dry run is no other."""
+    options = run.options
+    if not options["server"] or not options["database"]:
+        raise ConfigurationError("verify needs at least one --server and the --database")
+    run.spark.dataSource.register(HmsDifferencesSource)
+    source = {
+        "servers": " ".join(options["server"]),
+        "database": options["database"],
+        "tables": ",".join(options["tables"]),
+        "rechecks": str(options["rechecks"]),
+        "recheck_wait_s": str(options["recheck_wait_s"]),
+    }
+    with run.progress.step("Comparing"):
+        # Looked at twice below; comparing twice would be another comparison.
+        found = run.spark.read.format("hms_differences").options(**source).load().persist()
+        by_server = transform(found).collect()
+    differences = found.where(F.col("outcome") != "compared").orderBy("outcome", "server", "database", "table")
+    shown = differences.limit(int(options["shown"])).collect()
+    found.unpersist()
+    different = sum(row["different"] for row in by_server)
+    tables = [
+        ResultTable(
+            "Servers",
+            ("server", "objects compared", "different", "undecided"),
+            [(row["server"], row["compared"], row["different"], row["undecided"]) for row in by_server],
+        )
+    ]
+    if shown:
+        columns = ("outcome", "server", "kind", "object", "field", "held", "stored")
+        tables.append(ResultTable("Differences", columns, [_shown(row.asDict()) for row in shown]))
+    summary = {
+        "objects compared": sum(row["compared"] for row in by_server),
+        "different": different,
+        "undecided": sum(row["undecided"] for row in by_server),
+    }
+    return JobResult(summary, tables, FOUND_DIFFERENCES if different else 0)
+
+
+def _shown(row: dict[str, str | None]) -> tuple[str | None, ...]:
+    parts = [row["catalog"], row["database"], row["table"], row["partition"]]
+    name = ".".join(part for part in parts if part)
+    return row["outcome"], row["server"], row["kind"], name, row["field"], row["held"], row["stored"]

@@ -1,0 +1,135 @@
+"""Objects of the catalog, read from a server and from the database alike, to be compared one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from pyspark.sql.datasource import InputPartition
+
+from hms_cache.jobs.sources.catalog_reader import CatalogReader, PartitionRange, TableName
+from hms_cache.wire import encode_struct
+
+_NAMES_OF_A_READ = 1_000
+"""Partitions whose statistics are read at once: they have many columns."""
+
+_ENGINE = "hive"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectKey:
+    """What is compared: ``kind`` is database, tables (the names in a database), table, partitions (the names in a
+    table), partition or statistics; ``table`` and ``partition`` are empty where there is none."""
+
+    kind: str
+    database: str
+    table: str = ""
+    partition: str = ""
+
+
+Objects = Mapping[ObjectKey, Any]
+"""Structs and sorted lists of names by key; what does not exist has no key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit(InputPartition):  # type: ignore[misc]
+    """What one task compares on one server. Travels to Spark's workers."""
+
+    server: str
+    catalog: str
+    database: str
+    tables: tuple[str, ...] = ()
+    """Tables with their statistics and the names of their partitions."""
+
+    ranges: tuple[PartitionRange, ...] = ()
+    """Partitions with their statistics, as the database's reader planned them."""
+
+    whole_database: bool = False
+    """The database itself and the names of its tables."""
+
+
+def objects_of(reader: CatalogReader, unit: Unit, partition_names: Mapping[TableName, list[str]] | None) -> Objects:
+    """All objects of the unit.
+
+    :param partition_names: by table, the names to ask of a server: the ranges of the unit are the database's own. None
+        for the database, whose ranges they are.
+    """
+    found: dict[ObjectKey, Any] = {}
+    if unit.whole_database:
+        for database in reader.databases(unit.catalog, [unit.database]):
+            found[ObjectKey("database", unit.database)] = database
+        found[ObjectKey("tables", unit.database)] = reader.table_names(unit.catalog, unit.database)
+    for table in reader.tables(unit.catalog, unit.database, unit.tables):
+        name = str(table.tableName)
+        found[ObjectKey("table", unit.database, name)] = table
+        for statistics in reader.table_statistics(table, _ENGINE):
+            found |= _statistics(ObjectKey("statistics", unit.database, name), statistics)
+        if table.partitionKeys:
+            of_table = TableName(unit.catalog, unit.database, name)
+            found[ObjectKey("partitions", unit.database, name)] = reader.partition_names(of_table)
+    for part in unit.ranges:
+        asked = part
+        if partition_names is not None:
+            asked = PartitionRange(part.table, names=tuple(partition_names.get(part.table, ())))
+        found.update(_partitions(reader, asked))
+    return found
+
+
+def _partitions(reader: CatalogReader, part: PartitionRange) -> Iterator[tuple[ObjectKey, Any]]:
+    name = part.table
+    for partition_name, partition in reader.partitions(part):
+        yield ObjectKey("partition", name.database, name.table, partition_name), partition
+    tables = reader.tables(name.catalog, name.database, [name.table])
+    names = iter(part.names if part.names is not None else [one for one, _ in reader.partitions(part)])
+    while tables and (some := list(islice(names, _NAMES_OF_A_READ))):
+        for statistics in reader.partition_statistics(tables[0], some, _ENGINE):
+            key = ObjectKey("statistics", name.database, name.table, statistics.statsDesc.partName)
+            yield from _statistics(key, statistics).items()
+
+
+def _statistics(key: ObjectKey, statistics: Any) -> dict[ObjectKey, Any]:
+    """By column; when they were analyzed is not told by every call."""
+    by_column = {column.colName: column for column in statistics.statsObj or ()}
+    return {key: dict(sorted(by_column.items()))}
+
+
+def partition_names_of(objects: Objects, catalog: str) -> dict[TableName, list[str]]:
+    """The names of the partitions among these objects."""
+    names: dict[TableName, list[str]] = {}
+    for key in objects:
+        if key.kind == "partition":
+            names.setdefault(TableName(catalog, key.database, key.table), []).append(key.partition)
+    return names
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two objects are the same to a client."""
+    if hasattr(one, "thrift_spec") and hasattr(other, "thrift_spec") and encode_struct(one) == encode_struct(other):
+        return True
+    return bool(plain(one) == plain(other))
+
+
+def plain(value: Any) -> Any:
+    """A value without its classes: structs as maps of what is set, sets without their order."""
+    if hasattr(value, "thrift_spec"):
+        names = [entry[2] for entry in value.thrift_spec if entry is not None]
+        return {name: plain(getattr(value, name)) for name in names if getattr(value, name) is not None}
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(map(repr, map(plain, value)))
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def changed_fields(held: Any, stored: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Paths at which two plain values differ, each with both values; None stands for what is not there."""
+    if isinstance(held, dict) and isinstance(stored, dict):
+        for name in sorted(held.keys() | stored.keys()):
+            if held.get(name) != stored.get(name):
+                yield from changed_fields(held.get(name), stored.get(name), f"{path}.{name}" if path else name)
+    elif held != stored:
+        yield path, held, stored

@@ -1,0 +1,144 @@
+"""The data source ``hms_differences``: what servers answer, compared with the database, as rows.
+
+Options: ``servers`` (URIs, separated by blanks), ``database``, ``tables``, ``rechecks``, ``recheck_wait_s``,
+``tables_per_slice``, ``partitions_per_slice``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from hms_cache.errors import ConfigurationError
+from hms_cache.jobs.sources.database_reader import DatabaseReader
+from hms_cache.jobs.sources.metastore_reader import MetastoreReader
+from hms_cache.jobs.sources.options import positive
+from hms_cache.jobs.sources.scope import TableScope
+from hms_cache.jobs.verify.comparison import Recheck, compare_unit
+from hms_cache.jobs.verify.objects import Unit
+
+TABLES_PER_SLICE = 100
+PARTITIONS_PER_SLICE = 5_000
+"""What a task holds twice, or three times while it rechecks: some 50 MB."""
+
+SCHEMA = StructType(
+    [
+        StructField("server", StringType(), False),
+        StructField("catalog", StringType(), False),
+        StructField("database", StringType(), False),
+        StructField("table", StringType()),
+        StructField("partition", StringType()),
+        # database, tables, table, partitions, partition or statistics; null in a row that only counts.
+        StructField("kind", StringType()),
+        # different, undecided, or compared: the row of each task that counts its objects.
+        StructField("outcome", StringType(), False),
+        StructField("field", StringType()),
+        StructField("held", StringType()),
+        StructField("stored", StringType()),
+        StructField("compared", LongType()),
+    ]
+)
+
+
+class HmsDifferencesSource(DataSource):  # type: ignore[misc]
+    """See the module."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "hms_differences"
+
+    def schema(self) -> StructType:
+        return SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        servers = str(self.options.get("servers") or "").split()
+        database = self.options.get("database")
+        if not servers or not database:
+            raise ConfigurationError("verify needs at least one server (thrift://host:port) and the database's URL")
+        return HmsDifferencesReader(
+            servers,
+            database,
+            TableScope.of_text(self.options.get("tables")),
+            Recheck(positive(self.options, "rechecks", 3), float(self.options.get("recheck_wait_s") or 2.0)),
+            tables_per_slice=positive(self.options, "tables_per_slice", TABLES_PER_SLICE),
+            partitions_per_slice=positive(self.options, "partitions_per_slice", PARTITIONS_PER_SLICE),
+        )
+
+
+class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
+    """Plans units, and compares one. Travels to Spark's workers."""
+
+    def __init__(
+        self,
+        servers: Sequence[str],
+        database: str,
+        scope: TableScope,
+        recheck: Recheck,
+        *,
+        tables_per_slice: int = TABLES_PER_SLICE,
+        partitions_per_slice: int = PARTITIONS_PER_SLICE,
+    ) -> None:
+        self._servers = list(servers)
+        self._database = database
+        self._scope = scope
+        self._recheck = recheck
+        self._tables_per_slice = tables_per_slice
+        self._partitions_per_slice = partitions_per_slice
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The units of all databases and tables that the database or a server names, for each server."""
+        units: list[InputPartition] = []
+        with closing(DatabaseReader(self._database)) as reader:
+            for server in self._servers:
+                with closing(MetastoreReader(server)) as client:
+                    catalogs = {*reader.catalog_names(), *client.catalog_names()}
+                    for catalog in filter(self._scope.admits, sorted(catalogs)):
+                        databases = {*reader.database_names(catalog), *client.database_names(catalog)}
+                        for database in sorted(databases):
+                            if self._scope.admits(catalog, database):
+                                units.extend(self._units(reader, client, server, catalog, database))
+        return units
+
+    def _units(
+        self, reader: DatabaseReader, client: MetastoreReader, server: str, catalog: str, database: str
+    ) -> Iterator[Unit]:
+        names = {*reader.table_names(catalog, database), *client.table_names(catalog, database)}
+        tables = sorted(name for name in names if self._scope.admits(catalog, database, name))
+        if not self._scope.patterns:
+            yield Unit(server, catalog, database, whole_database=True)
+        size = self._tables_per_slice
+        for start in range(0, len(tables), size):
+            yield Unit(server, catalog, database, tables=tuple(tables[start : start + size]))
+        whole = []
+        for part in reader.partition_ranges(catalog, database, tables, self._partitions_per_slice):
+            if part.is_whole:
+                whole.append(part)
+            else:
+                yield Unit(server, catalog, database, ranges=(part,))
+        few = max(1, size // 10)
+        for start in range(0, len(whole), few):
+            yield Unit(server, catalog, database, ranges=tuple(whole[start : start + few]))
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        unit: Unit = partition
+        with closing(DatabaseReader(self._database)) as database, closing(MetastoreReader(unit.server)) as server:
+            compared, findings = compare_unit(server, database, unit, self._recheck)
+        place = (unit.server, unit.catalog, unit.database)
+        yield (*place, None, None, None, "compared", None, None, None, compared)
+        for finding in findings:
+            key = finding.key
+            yield (
+                *place,
+                key.table or None,
+                key.partition or None,
+                key.kind,
+                finding.outcome,
+                finding.field,
+                finding.held,
+                finding.stored,
+                None,
+            )

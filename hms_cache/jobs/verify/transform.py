@@ -1,0 +1,30 @@
+"""Differences counted. A pure function of a DataFrame."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+BY_SERVER = StructType(
+    [
+        StructField("server", StringType()),
+        StructField("compared", LongType()),
+        StructField("different", LongType()),
+        StructField("undecided", LongType()),
+    ]
+)
+
+
+def transform(differences: DataFrame) -> DataFrame:
+    """Rows of `BY_SERVER` from rows of `hms_differences`: objects compared, those that differ, those left undecided."""
+    different_object = F.struct("catalog", "database", "table", "partition", "kind")
+    return (
+        differences.groupBy("server")
+        .agg(
+            F.coalesce(F.sum("compared"), F.lit(0)).alias("compared"),
+            F.count_distinct(F.when(F.col("outcome") == "different", different_object)).alias("different"),
+            F.count_distinct(F.when(F.col("outcome") == "undecided", different_object)).alias("undecided"),
+        )
+        .orderBy("server")
+    )
