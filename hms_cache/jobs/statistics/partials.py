@@ -6,7 +6,6 @@ sketches merge: so Spark puts partial rows together with its own aggregates.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -25,8 +24,6 @@ ROWS_OF_A_PARTIAL = 200_000
 
 BYTES_OF_A_PARTIAL = 64 << 20
 """The same in bytes, for wide rows: a task holds a few times that."""
-
-_LARGEST_DOUBLE = sys.float_info.max
 
 ReduceBatches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -100,7 +97,7 @@ def _figures(grouping: _Grouping, kind: StatisticsKind, values: pa.Array, hashed
         lengths = length_of(values).cast(pa.int64())
         figures |= grouping.aggregates(length_sum=(lengths, "sum"), length_max=(lengths, "max"))
     if kind.has_bounds:
-        bounded = _finite(values) if kind is StatisticsKind.DOUBLE else values
+        bounded = _ordered(values) if kind is StatisticsKind.DOUBLE else values
         figures |= grouping.aggregates(low=(bounded, "min"), high=(bounded, "max"))
     if kind.has_distinct_values:
         present = ~is_null
@@ -109,12 +106,9 @@ def _figures(grouping: _Grouping, kind: StatisticsKind, values: pa.Array, hashed
     return figures
 
 
-def _finite(values: pa.Array) -> pa.Array:
-    """NaN is no bound, and infinity is the largest number: databases and planners know neither."""
-    ordered = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
-    return pc.max_element_wise(
-        pc.min_element_wise(ordered, _LARGEST_DOUBLE, skip_nulls=False), -_LARGEST_DOUBLE, skip_nulls=False
-    )
+def _ordered(values: pa.Array) -> pa.Array:
+    """Without NaN, which is no bound."""
+    return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
 
 
 def _hashes(values: pa.Array, present: npt.NDArray[np.bool_]) -> Hashes:

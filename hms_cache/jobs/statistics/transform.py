@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 _LONG = LongType()
 
+LARGEST_BOUND = 1e49
+"""A double from here on is no bound that is written: Hive's schema for MySQL keeps 49 digits, and no infinity."""
+
 COLUMN = StructType(
     [
         StructField("column", StringType(), False),
@@ -69,8 +72,8 @@ def transform(rows: DataFrame, columns: Sequence[StatisticsColumn], partitions: 
 
     `rows`: ``partition`` (int), then ``c0``, ``c1``, … in the order of `columns`, of whatever type Spark reads them as.
     Figures are those of Hive: lengths of texts in characters, of binaries in bytes, their average over all rows with 0
-    for a null; bounds without NaN. `partitions`: a ``partition`` each, which get statistics although they may have no
-    rows.
+    for a null; bounds without NaN, and none where they would be infinite. `partitions`: a ``partition`` each, which get
+    statistics although they may have no rows.
     """
     values = rows.select(_values(rows, columns))
     partial_schema = _partial_schema(values, columns)
@@ -166,7 +169,10 @@ def _column_row(row: dict[str, Any], index: int, column: StatisticsColumn) -> di
         figures["maximum_length"] = row[f"length_max{index}"] or 0
     if kind.has_bounds:
         end = {StatisticsKind.DOUBLE: "double", StatisticsKind.DECIMAL: "decimal"}.get(kind, "long")
-        figures |= {f"low_{end}": row[f"low{index}"], f"high_{end}": row[f"high{index}"]}
+        for name in ("low", "high"):
+            bound = row[f"{name}{index}"]
+            is_kept = kind is not StatisticsKind.DOUBLE or bound is None or abs(bound) < LARGEST_BOUND
+            figures[f"{name}_{end}"] = bound if is_kept else None
     if kind.has_distinct_values:
         sketch = merged_sketch(row[f"sketch{index}"])
         # An empty sketch counts one value.
