@@ -15,12 +15,12 @@ from __future__ import annotations
 import datetime
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from hms_cache.expressions.binding import bind
 from hms_cache.expressions.bound import Bound
-from hms_cache.expressions.errors import FilterSyntaxError
+from hms_cache.expressions.errors import FilterBindError, FilterSyntaxError
 from hms_cache.expressions.expression_binding import bind_expression
 from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, ERROR_PREFIX, FilterLimits, parse_filter
 from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, PartitionKey
@@ -91,8 +91,21 @@ class ParsedExpression:
         Raises `FilterBindError` for a filter text that does not fit; an expression that does not is unknown instead.
         """
         if self.is_filter_text:
-            return bind(self.tree, keys, default_partition_name)
+            return self._bind_text(keys, default_partition_name)
         return bind_expression(self.tree, keys, default_partition_name)
+
+    def _bind_text(self, keys: Sequence[PartitionKey], default_partition_name: str) -> Bound:
+        """MSCK names a partition by the texts of its values, whatever the keys' types: `(y='1' AND m='02')`.
+
+        So the stored text decides, as in `MsckPartitionExpressionProxy` (Hive 3.1, 4.0), which compares names:
+        `d=2020-1-1` may be dropped because its directory is gone, and `d=2020-01-01`, the same day, must stay. A filter
+        with numbers in it is not of that form and compares values.
+        """
+        try:
+            as_texts = bind(self.tree, [(name, "string") for name, _ in keys], default_partition_name)
+        except FilterBindError:
+            return bind(self.tree, keys, default_partition_name)
+        return replace(as_texts, keys=tuple(keys))
 
 
 def parse_expression(

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, MutableMapping
+from dataclasses import dataclass
 
 from hms_cache.store.warehouse import DirectoryStatistics
-from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext
+from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext, Table
 
 DDL_TIME = "transient_lastDdlTime"
 COLUMN_STATS_ACCURATE = "COLUMN_STATS_ACCURATE"
@@ -24,6 +25,45 @@ FAST_STATISTICS = (NUM_FILES, TOTAL_SIZE, NUM_ERASURE_CODED_FILES)
 SUPPORTED_STATISTICS = (NUM_FILES, "numRows", TOTAL_SIZE, "rawDataSize", NUM_ERASURE_CODED_FILES)
 
 _BASIC, _COLUMNS = "BASIC_STATS", "COLUMN_STATS"
+
+
+_NEW_TABLE = "setStatsStateForCreateTable"
+"""Key in `Table.dictionary` under which a Hive 4 client asks for the statistics of a new table, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTableStatistics:
+    """What a client wants noted of a table that it creates: that these columns (empty: all) have exact statistics.
+
+    `is_iceberg`: files that are there are no part of it.
+    """
+
+    columns: tuple[str, ...]
+    is_iceberg: bool
+
+
+def take_request_for_new_table(table: Table) -> NewTableStatistics | None:
+    """Takes that request out of the table's dictionary; None when there is none, or one that says no or is broken."""
+    values = table.dictionary.values if table.dictionary is not None else None
+    found = (values or {}).pop(_NEW_TABLE, None)
+    if not found:
+        return None
+    try:
+        request = json.loads(bytes(found[0]))
+    except ValueError:
+        return None
+    if not isinstance(request, dict) or request.get("enabled") is not True:
+        return None
+    columns = request.get("columnNames")
+    names = tuple(map(str, columns)) if isinstance(columns, list) else ()
+    return NewTableStatistics(names, request.get("isIcebergTable") is True)
+
+
+def claim_nothing_there(parameters: MutableMapping[str, str], columns: Iterable[str]) -> None:
+    """The statistics of a table without rows: all zero, exact, those of the columns too."""
+    parameters.update(dict.fromkeys(SUPPORTED_STATISTICS, "0"))
+    set_basic_statistics_accurate(parameters, True)
+    add_columns_to_accuracy(parameters, columns)
 
 
 def context_properties(context: EnvironmentContext | None) -> Mapping[str, str]:

@@ -18,10 +18,12 @@ from hms_cache.store.names import DEFAULT_CATALOG, is_valid_name, normalize_iden
 from hms_cache.store.parameters import (
     DO_NOT_POPULATE_QUICK_STATS,
     DO_NOT_UPDATE_STATS,
+    claim_nothing_there,
     has_fast_statistics,
     is_context_true,
     set_ddl_time,
     take_do_not_update,
+    take_request_for_new_table,
     update_directory_statistics,
 )
 from hms_cache.store.schema import (
@@ -91,11 +93,10 @@ class TableCreation:
         """Checks what needs no database and normalizes names."""
         if table.dbName is None:
             raise MetaException("Null database name is not allowed")
+        _require_what_hive_needs(table)
         special = self._context.settings.special_characters_in_table_names
         if not is_valid_name(table.tableName, special_characters=special):
             raise InvalidObjectException(f"{table.tableName} is not a valid object name")
-        if table.sd is None:
-            raise InvalidObjectException(f"Table {table.tableName} has no storage descriptor")
         table.tableName = normalize_identifier(table.tableName)
         table.dbName = normalize_identifier(table.dbName)
         table.catName = normalize_identifier(table.catName or DEFAULT_CATALOG)
@@ -161,6 +162,7 @@ class TableCreation:
         else:
             location = warehouse.default_table_location(database.database, table.tableName, external=is_external(table))
         table.sd.location = str(location)
+        self._claim_statistics_of_new_table(table, location)
         wanted = (
             self._context.settings.statistics_auto_gather
             and not transient
@@ -169,6 +171,19 @@ class TableCreation:
         if wanted and not table.partitionKeys and warehouse.manages_files and warehouse.is_directory(location):
             self._add_statistics(table, location, environment_context)
         return location
+
+    def _claim_statistics_of_new_table(self, table: Table, location: Location) -> None:
+        """All statistics of a table without files are known: none of anything. Hive 4 asks for that to be noted.
+
+        Otherwise the first insert finds nothing to add its own to, and no `count(*)` is answered from statistics.
+        """
+        request = take_request_for_new_table(table)
+        if request is None or not self._context.warehouse.manages_files:
+            return
+        is_empty = request.is_iceberg or not self._context.warehouse.directory_statistics(location).file_count
+        if is_empty:
+            columns = request.columns or [column.name for column in table.sd.cols or []]
+            claim_nothing_there(table.parameters, columns)
 
     def _add_statistics(self, table: Table, location: Location, environment_context: EnvironmentContext | None) -> None:
         if has_fast_statistics(table.parameters):
@@ -338,6 +353,20 @@ def _insert_privileges(
 def lower_columns(columns: list[FieldSchema] | None) -> list[FieldSchema]:
     """The columns with their names as stored."""
     return [FieldSchema(column.name.lower(), column.type, column.comment) for column in columns or ()]
+
+
+def _require_what_hive_needs(table: Table) -> None:
+    """Raises MetaException for what is missing as a whole, which Hive says of it too (4.0.1, its null pointers)."""
+    if table.tableName is None:
+        raise MetaException("Null table name is not allowed")
+    if table.sd is None:
+        raise MetaException(f"Table {table.tableName} has no storage descriptor")
+    if table.sd.cols is None:
+        raise MetaException(f"The storage descriptor of table {table.tableName} has no list of columns")
+    if table.sd.serdeInfo is None:
+        raise MetaException("Invalid SerDeInfo object")
+    if any(column.type is None for column in (*table.sd.cols, *(table.partitionKeys or ()))):
+        raise MetaException(f"A column of table {table.tableName} has no type")
 
 
 def _check_columns(table: Table) -> None:

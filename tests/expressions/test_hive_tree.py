@@ -182,6 +182,13 @@ def test_mscks_plain_text() -> None:
         parse_expression(b"dt =", plain_text=True)
 
 
+def test_msck_names_partitions_by_the_texts_of_their_values() -> None:
+    keys = [("d", "date"), ("n", "int")]
+    columns = KeyColumns.from_values(keys, [["2020-01-01", "1"], ["2020-1-1", "1"], ["2020-1-1", "01"]])
+    bound = parse_expression(b"(d='2020-1-1' AND n='1')", plain_text=True).bind(keys)
+    assert evaluate_expression(bound, columns).mask.tolist() == [False, True, False]
+
+
 @pytest.mark.parametrize("broken", [b"", b"\x00", b"dt = 1", b"\x01\x00" + b"a" * 50, b"\xff" * 100])
 def test_bytes_that_are_no_expression_are_unknown_as_a_whole(broken: bytes) -> None:
     parsed = parse_expression(broken)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,42 @@ def test_statistics_of_an_existing_directory(catalog: StoreUnderTest) -> None:
         assert "numFiles" not in catalog.get(name).parameters
     catalog.store.create_table(external("p", location=location, keys=[("k", "int")]))
     assert "numFiles" not in catalog.get("p").parameters
+
+
+@pytest.mark.parametrize("request_text", [b'{"enabled":true,"columnNames":["b"]}', b'{"enabled":true}'])
+def test_statistics_of_a_new_table_are_known_where_hive_4_asks_for_it(
+    request_text: bytes, catalog: StoreUnderTest
+) -> None:
+    """Traced from Hive 4.0.1, whose inserts then add to them."""
+    zeros = {"numFiles": "0", "numRows": "0", "totalSize": "0", "rawDataSize": "0", "numFilesErasureCoded": "0"}
+    claims = ["b"] if b"columnNames" in request_text else ["a", "b"]
+    accurate = {"BASIC_STATS": "true", "COLUMN_STATS": dict.fromkeys(claims, "true")}
+    sent = table(cols=columns(("a", "int"), ("b", "string")))
+    sent.dictionary = ttypes.ObjectDictionary({"setStatsStateForCreateTable": [request_text]})
+    catalog.store.create_table(sent)
+    assert catalog.get().parameters == {
+        **zeros,
+        "COLUMN_STATS_ACCURATE": json.dumps(accurate, separators=(",", ":")),
+        "transient_lastDdlTime": str(NOW),
+    }
+
+
+@pytest.mark.parametrize("request_text", [b'{"enabled":false}', b"{", b"[]", b"\xff"])
+def test_nothing_is_claimed_where_nobody_asks_for_it(request_text: bytes, catalog: StoreUnderTest) -> None:
+    sent = table()
+    sent.dictionary = ttypes.ObjectDictionary({"setStatsStateForCreateTable": [request_text], "other": [b"1"]})
+    catalog.store.create_table(sent)
+    assert list(catalog.get().parameters) == ["transient_lastDdlTime"]
+
+
+def test_a_new_table_over_files_claims_nothing(catalog: StoreUnderTest) -> None:
+    _fill(catalog.directory / "data")
+    sent = external(location=f"file:{catalog.directory}/data")
+    sent.dictionary = ttypes.ObjectDictionary({"setStatsStateForCreateTable": [b'{"enabled":true}']})
+    catalog.store.create_table(sent)
+    found = catalog.get().parameters
+    assert found["numFiles"] == "2"
+    assert "COLUMN_STATS_ACCURATE" not in found
 
 
 class TestWithoutGathering:
