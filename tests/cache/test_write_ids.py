@@ -182,6 +182,20 @@ def test_another_table_under_the_same_name_is_not_taken_for_it(servers: MakeServ
     assert read(here, valid, second)[0].id == second
 
 
+@pytest.mark.parametrize("with_id", [True, False])
+def test_a_reader_who_saw_the_table_is_not_told_that_there_is_none(with_id: bool, servers: MakeServer) -> None:
+    """Memory knows all names of the database as they were before the table was created."""
+    here, elsewhere = servers(TRUST), servers()
+    make(elsewhere, "u")
+    here.store.get_table_names(CATALOG, "d")
+    read(here, None, name="u")
+    table_id = make(elsewhere)
+    write(elsewhere, "new")
+    assert "t" not in here.store.get_table_names(CATALOG, "d")
+    found, reason = read(here, list_of(elsewhere), table_id if with_id else None)
+    assert (found.parameters["version"], reason) == ("new", Reason.STALE_WRITE_IDS)
+
+
 def test_a_list_of_another_table_covers_nothing(here: Server) -> None:
     make(here, "u")
     valid = list_of(here, "u")

@@ -24,6 +24,9 @@ from tests.consistency.history import Change, History, Read, Write, shown
 
 NEVER_S = float("inf")
 
+OwnWrites = dict[int | str, tuple[list[float], list[int]]]
+"""By server: times of acknowledgement, ascending, and the highest event acknowledged by then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -109,7 +112,7 @@ def check(history: History, changes: Sequence[Change], max_staleness_s: float) -
     """Everything that cannot be explained; empty: the history keeps P1, P3, P4, P6 and P10."""
     writes, violations = match_writes(history, changes)
     commits = commit_times(writes, len(changes))
-    own = _own_writes(writes)
+    own = own_writes(writes)
     groups: dict[int, list[Read]] = {}
     for read in history.reads:
         groups.setdefault(0 if max_staleness_s == 0 else read.server, []).append(read)
@@ -118,12 +121,12 @@ def check(history: History, changes: Sequence[Change], max_staleness_s: float) -
     return violations
 
 
-def _own_writes(writes: dict[int, Write]) -> dict[int | str, tuple[list[float], list[int]]]:
-    """By server: times of acknowledgement, ascending, and the highest event acknowledged by then."""
+def own_writes(writes: dict[int, Write]) -> OwnWrites:
+    """What each server has acknowledged."""
     by_server: dict[int | str, list[tuple[float, int]]] = {}
     for event_id, write in writes.items():
         by_server.setdefault(write.server, []).append((write.ended_s, event_id))
-    result: dict[int | str, tuple[list[float], list[int]]] = {}
+    result: OwnWrites = {}
     for server, pairs in by_server.items():
         times: list[float] = []
         highest: list[int] = []
@@ -138,7 +141,7 @@ def _check_group(
     reads: Sequence[Read],
     changes: Sequence[Change],
     commits: Commits,
-    own: dict[int | str, tuple[list[float], list[int]]],
+    own: OwnWrites,
     max_staleness_s: float,
 ) -> list[Violation]:
     violations: list[Violation] = []

@@ -87,7 +87,8 @@ def shown(state: State, kind: str, arguments: Sequence[Any]) -> Any:
             return tuple((name, table.version) for name, table in found if table is not None)
     table = state.get(Place(*arguments[:2]))
     if table is None:
-        return None
+        # Hive answers that a table that is not there has no partitions, in the calls that ask for no privileges.
+        return () if kind in ("partitions", "partition_names") else None
     partitions = table.partitions
     match kind:
         case "table":
@@ -142,12 +143,13 @@ def replay(rows: Iterable[NotificationRow]) -> list[Change]:
     for number, row in enumerate(rows, start=1):
         if row.event_id != number:
             raise ValueError(f"event {number} is missing, there is {row.event_id}")
-        state, labels, key = _after(state, read_event(row))
+        state, labels, key = state_after(state, read_event(row))
         changes.append(Change(row.event_id, state, labels, key))
     return changes
 
 
-def _after(state: State, event: ev.Event) -> tuple[State, tuple[str, ...], tuple[str, ...]]:
+def state_after(state: State, event: ev.Event) -> tuple[State, tuple[str, ...], tuple[str, ...]]:
+    """The catalog after an event, the labels in it, and the key of the drop that it is."""
     own = event.own_table
     place = Place(own.database, own.table) if own is not None else None
     match event:

@@ -35,6 +35,8 @@ REFUSALS = (
     ttypes.InvalidObjectException,
     ttypes.MetaException,
 )
+ABSENT = (ttypes.NoSuchObjectException, ttypes.InvalidObjectException)
+"""How a table or partition that is not there is told (`get_partitions_by_names`: the second)."""
 TEXT = "org.apache.hadoop.mapred.TextInputFormat"
 
 
@@ -93,7 +95,7 @@ def new_partition(place: Place, value: str, label: str) -> ttypes.Partition:
 def _absent(ask: Callable[[], Any]) -> Any:
     try:
         return ask()
-    except ttypes.NoSuchObjectException:
+    except ABSENT:
         return None
 
 
@@ -119,9 +121,9 @@ def perform_read(connection: Any, kind: str, arguments: tuple[Any, ...]) -> Any:
             return _absent(lambda: connection.get_partition(database, table, [value]).parameters[VERSION])
         case "partition_names":
             names = _absent(lambda: connection.get_partition_names(*arguments, -1))
-            return None if names is None else tuple(sorted(name.removeprefix("p=") for name in names))
+            return tuple(sorted(name.removeprefix("p=") for name in names or ()))
         case "partitions":
-            return _absent(lambda: _labels(connection.get_partitions(*arguments, -1)))
+            return _absent(lambda: _labels(connection.get_partitions(*arguments, -1))) or ()
         case "by_names":
             database, table, values = arguments
             names = [f"p={value}" for value in values]
