@@ -6,6 +6,7 @@ from hms_cache.store.context import StoreContext
 from hms_cache.store.data_connectors import DataConnectors
 from hms_cache.store.named_types import DatabaseIdentity, NamedTypes
 from hms_cache.store.privileges import Privileges
+from hms_cache.store.properties.properties import Properties
 from hms_cache.store.roles import Roles
 from hms_cache.store.runtime_statistics import RuntimeStatistics
 from hms_cache.store.scheduled_queries import ScheduledQueries
@@ -30,6 +31,7 @@ class AuxiliaryStores:
         self.types = NamedTypes(context)
         self.identity = DatabaseIdentity(context)
         self.schemas = SchemaRegistry(context)
+        self.properties = Properties(context)
         self.resource_plans = ResourcePlans(context)
         self.plan_parts = PlanParts(context)
         self.translation = MetadataTranslation(context)

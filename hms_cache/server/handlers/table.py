@@ -13,6 +13,7 @@ from hms_cache.server.handlers import (
     partitions,
     privileges,
     procedures,
+    properties,
     reports,
     resource_plans,
     scheduled_queries,
@@ -23,6 +24,14 @@ from hms_cache.server.handlers import (
     tokens,
     transactions,
 )
+
+METHODS_NOT_SERVED = frozenset(
+    {"add_index", "alter_index", "drop_index_by_name", "get_index_by_name", "get_index_names", "get_indexes"}
+)
+"""Methods of the protocol that are answered with UNKNOWN_METHOD, as every Hive since 3.0 does: indexes were taken out of
+Hive (HIVE-18448), with their tables. Clients of 2.3 that ask for the indexes of a table (no query does) get the same
+answer from a Hive 3 or 4 metastore.
+"""
 
 _MODULES: tuple[HandlerTable, ...] = (
     service.handlers,
@@ -39,6 +48,7 @@ _MODULES: tuple[HandlerTable, ...] = (
     tokens.handlers,
     data_connectors.handlers,
     procedures.handlers,
+    properties.handlers,
     reports.handlers,
     schema_registry.handlers,
     resource_plans.handlers,

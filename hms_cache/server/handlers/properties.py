@@ -1,0 +1,26 @@
+"""Properties of the metastore, its databases and tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.thrift_gen.hive_metastore.ttypes import PropertyGetResponse
+
+handlers = HandlerTable()
+
+
+@handlers.read("get_properties", audit=lambda a: f"get_properties: {a.req.nameSpace} {a.req.mapPrefix}")
+def get_properties(call: Call, arguments: Any) -> PropertyGetResponse:
+    request = arguments.req
+    return PropertyGetResponse(
+        call.stores.auxiliary.properties.get(
+            request.nameSpace, request.mapPrefix, request.mapPredicate, request.mapSelection
+        )
+    )
+
+
+@handlers.write("set_properties", audit=lambda a: f"set_properties: {a.req.nameSpace}")
+def set_properties(call: Call, arguments: Any) -> bool:
+    call.stores.auxiliary.properties.set(arguments.req.nameSpace, arguments.req.propertyMap or {})
+    return True

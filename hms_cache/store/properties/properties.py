@@ -1,0 +1,148 @@
+"""`Properties`: maps of properties, one row each. Facts: `HMSPropertyManager`, `PropertyManager`, `JdoPropertyStore`.
+
+A property's full name has parts between dots. With one part it is the metastore's, with two (database, name) a
+database's, with three or more (database, table, name) a table's: each database or table has one map, kept under
+``hms.<database>.<table>``. Hive takes only names that a Java plugin has declared with their types (none without one);
+here any name may be used, and every value is text.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.store.context import StoreContext
+from hms_cache.store.database import features_of
+from hms_cache.store.errors import RetryableConflict
+from hms_cache.store.properties.selection import SelectionError, is_wanted, parse_expression, project
+from hms_cache.store.properties.serialized_maps import read_map, write_map
+from hms_cache.store.schema import METASTORE_DB_PROPERTIES
+from hms_cache.store.transactions import WriteTransaction, run_read, run_write
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
+
+NAMESPACE = "hms"
+"""The one namespace that Hive's own property manager serves."""
+
+_SCHEMAS = ("cluster", "database", "table")
+_UNESCAPED_DOT = re.compile(r"(?<!\\)\.")
+
+_ROWS = METASTORE_DB_PROPERTIES.c
+
+
+class Properties:
+    """Reads and writes of property maps. Thread-safe; each method is one transaction."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+        self._database = context.database
+
+    def set(self, namespace: str, properties: Mapping[str, str]) -> None:
+        """Set properties by their full names; those not named stay as they are.
+
+        :raises NoSuchObjectException: no such namespace.
+        :raises MetaException: a name or value is too long, or a map was written with values that are no text.
+        """
+        self._require(namespace)
+        wanted: dict[str, dict[str, str]] = {}
+        for full_name, value in properties.items():
+            key, name = _place(full_name)
+            wanted.setdefault(key, {})[name] = value
+
+        def work(transaction: WriteTransaction) -> None:
+            # In order: two calls that concern the same maps wait for each other, and never in a circle.
+            for key in sorted(wanted):
+                self._save(transaction.connection, key, wanted[key])
+
+        if wanted:
+            run_write(self._database, work)
+
+    def get(
+        self, namespace: str, prefix: str | None, predicate: str | None, selection: Sequence[str] | None
+    ) -> dict[str, dict[str, str]]:
+        """Maps by name, of those that begin with `prefix` and of which `predicate` is true (None: all).
+
+        :param selection: names of the properties to answer, or map literals; None or empty is all of a map.
+        :raises NoSuchObjectException: no such namespace.
+        :raises MetaException: the predicate cannot be read or evaluated.
+        """
+        self._require(namespace)
+        start = f"{NAMESPACE}.{prefix}" if prefix else NAMESPACE
+        found = run_read(self._database, lambda connection: _read_maps(connection, start))
+        answer: dict[str, dict[str, str]] = {}
+        try:
+            expression = None if predicate is None else parse_expression(predicate)
+            for key, properties in found:
+                if expression is not None and not is_wanted(expression, properties):
+                    continue
+                seen = project(list(selection), properties) if selection else properties
+                if seen:
+                    answer[key.partition(".")[2] or key] = dict(sorted(seen.items()))
+        except SelectionError as error:
+            raise MetaException(f"The predicate of get_properties: {error}") from error
+        return answer
+
+    def _require(self, namespace: str) -> None:
+        if namespace != NAMESPACE:
+            raise NoSuchObjectException(f"no PropertyManager namespace is declared, namespace {namespace}")
+        if not self._database.features.has(_ROWS.PROPERTYCONTENT):
+            raise MetaException(f"The metastore schema {self._database.features.version} cannot keep properties")
+
+    def _save(self, connection: Connection, key: str, changes: Mapping[str, str]) -> None:
+        is_it = _ROWS.PROPERTY_KEY == key
+        row = connection.execute(select(_ROWS.PROPERTYCONTENT).where(is_it).with_for_update()).first()
+        before = {} if row is None or row.PROPERTYCONTENT is None else _content(key, row.PROPERTYCONTENT)
+        after = {**before, **changes}
+        try:
+            content = write_map(_SCHEMAS[min(key.count("."), len(_SCHEMAS) - 1)], after)
+        except ValueError as error:
+            raise MetaException(f"The properties of {key}: {error}") from error
+        now_s = self._context.clock.epoch_s()
+        moment = f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(now_s))}.{int(now_s * 1000) % 1000:03d}"
+        values = {
+            # Hive compares it to tell whether a map has changed.
+            "PROPERTY_VALUE": str(uuid.uuid5(uuid.NAMESPACE_OID, content.hex())),
+            "PROPERTYCONTENT": content,
+            "DESCRIPTION": f"Metastore property {'created' if row is None else 'updated'} {moment}",
+        }
+        values = features_of(connection).writable(METASTORE_DB_PROPERTIES, values)
+        if row is not None:
+            connection.execute(update(METASTORE_DB_PROPERTIES).where(is_it).values(values))
+            return
+        try:
+            connection.execute(insert(METASTORE_DB_PROPERTIES).values(PROPERTY_KEY=key, **values))
+        except IntegrityError as error:
+            raise RetryableConflict(f"somebody else wrote the properties of {key}") from error
+
+
+def _place(full_name: str) -> tuple[str, str]:
+    """(key of the map, name within it)."""
+    parts = _UNESCAPED_DOT.split(full_name)
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    above = len(_SCHEMAS)
+    key = ".".join([NAMESPACE, *parts[: min(above, len(parts) - 1)]])
+    return key, parts[-1] if len(parts) <= above else ".".join(parts[above:])
+
+
+def _content(key: str, content: bytes) -> dict[str, str]:
+    try:
+        return read_map(bytes(content))
+    except ValueError as error:
+        raise MetaException(f"The properties of {key} cannot be read: {error}") from error
+
+
+def _read_maps(connection: Connection, start: str) -> list[tuple[str, dict[str, str]]]:
+    statement = (
+        select(_ROWS.PROPERTY_KEY, _ROWS.PROPERTYCONTENT)
+        .where(_ROWS.PROPERTY_KEY.startswith(start, autoescape=True), _ROWS.PROPERTYCONTENT.is_not(None))
+        .order_by(_ROWS.PROPERTY_KEY)
+    )
+    rows = connection.execute(statement).all()
+    # SQLite compares without regard to case, and other programs keep rows of their own here.
+    mine = (row for row in rows if row.PROPERTY_KEY.startswith(start) and row.PROPERTY_KEY.split(".")[0] == NAMESPACE)
+    return [(row.PROPERTY_KEY, _content(row.PROPERTY_KEY, row.PROPERTYCONTENT)) for row in mine]
