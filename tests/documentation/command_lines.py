@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -80,5 +79,8 @@ def _below(words: tuple[str, ...], command: click.Command) -> Iterator[tuple[tup
         return
     if command.invoke_without_command:
         yield words, command
-    below = (_below((*words, name), child) for name, child in sorted(command.commands.items()) if not child.hidden)
-    yield from itertools.chain.from_iterable(below)
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        child = command.get_command(context, name)
+        if child is not None and not child.hidden:
+            yield from _below((*words, name), child)
