@@ -11,6 +11,9 @@ from starlette.routing import Route
 from hms_cache.admin.commands.routes import CommandRoutes
 from hms_cache.admin.event_commands import EventRoutes
 from hms_cache.admin.health import DatabaseProbe, readiness
+from hms_cache.admin.history import History
+from hms_cache.admin.pages.context import PageContext
+from hms_cache.admin.pages.routes import page_routes
 from hms_cache.admin.siblings import PASSED_ON, Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.admin.status import impala_metrics, server_status
@@ -19,9 +22,12 @@ from hms_cache.admin.worker_choice import merged_metrics, on_chosen_worker
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def build_application(sources: AdminSources, probe: DatabaseProbe, siblings: Siblings | None = None) -> Starlette:
+def build_application(
+    sources: AdminSources, probe: DatabaseProbe, history: History, siblings: Siblings | None = None
+) -> Starlette:
     """All routes over these parts."""
     siblings = siblings or Siblings()
+    context = PageContext(sources, probe, siblings, history)
 
     async def livez(_: Request) -> Response:
         return PlainTextResponse("alive\n")
@@ -29,6 +35,14 @@ def build_application(sources: AdminSources, probe: DatabaseProbe, siblings: Sib
     async def readyz(_: Request) -> Response:
         found = await run_in_threadpool(readiness, sources, probe)
         return PlainTextResponse(f"{found.reason}\n", 200 if found.ready else 503)
+
+    def known_log_end() -> int:
+        return max(sources.poller.statistics().head_event_id if sources.poller else 0, probe.log_end)
+
+    sources.metrics.database.reachable.set_function(lambda: float(probe.known_error() is None))
+    if sources.poller is not None:
+        poller = sources.poller
+        sources.metrics.events.lag.set_function(lambda: max(0, known_log_end() - poller.statistics().position))
 
     async def metrics(request: Request) -> Response:
         text = sources.metrics.text()
@@ -39,17 +53,13 @@ def build_application(sources: AdminSources, probe: DatabaseProbe, siblings: Sib
         return Response(merged_metrics({siblings.own_index: text.decode()} | texts), media_type=_PROMETHEUS)
 
     async def json_metrics(_: Request) -> Response:
-        return JSONResponse(impala_metrics(sources))
+        return JSONResponse(impala_metrics(sources, probe))
 
     async def version(_: Request) -> Response:
         return JSONResponse({"name": "hms-cache", "version": sources.version})
 
     async def status(_: Request) -> Response:
-        return JSONResponse(server_status(sources, siblings).as_json())
-
-    async def configuration(_: Request) -> Response:
-        rows = sources.configuration.rows()
-        return JSONResponse({name: {"value": value, "origin": origin} for name, value, origin in rows})
+        return JSONResponse(server_status(sources, siblings, probe).as_json())
 
     readings = {
         "/livez": livez,
@@ -57,9 +67,10 @@ def build_application(sources: AdminSources, probe: DatabaseProbe, siblings: Sib
         "/metrics": metrics,
         "/version": version,
     }
-    of_one_worker = {"/jsonmetrics": json_metrics, "/status": status, "/config": configuration}
+    of_one_worker = {"/jsonmetrics": json_metrics, "/status": status}
     routes = [Route(path, endpoint) for path, endpoint in readings.items()]
     routes += [Route(path, on_chosen_worker(endpoint, siblings)) for path, endpoint in of_one_worker.items()]
+    routes += page_routes(context)
     commands, events = CommandRoutes(sources, siblings), EventRoutes(sources, siblings)
     routes.append(Route("/commands/{command}", commands.command, methods=["POST"]))
     routes.append(Route("/events/{command}", events.command, methods=["POST"]))

@@ -54,6 +54,11 @@ class DatabaseProbe:
         """The last event's id as of the last probe that was answered; 0 before."""
         return self._log_end
 
+    def forget(self) -> None:
+        """The next question is asked anew, however young the last answer is."""
+        with self._lock:
+            self._finished_at_s = float("-inf")
+
     def known_error(self) -> str | None:
         """As :meth:`error`, as far as it is known: waits for nothing. A probe is begun when the last one is too old."""
         with self._lock:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from hms_cache.admin.health import DatabaseProbe
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.metrics import quantile_s
+from hms_cache.metrics.sharded import DURATION_BOUNDS_S
 from hms_cache.notifications.poller_status import PollerStatus
 
 #: Our names of the statuses in Impala's words, under which its administrators know them.
@@ -63,6 +65,7 @@ class CacheStatus:
     loads: int
     position_checks: int
     reads: Mapping[str, int]
+    """By where the answer came from: `hit`, `miss` (after a load), or why the database answered."""
     hit_rate: float | None
 
 
@@ -86,8 +89,8 @@ class ServerStatus:
         return asdict(self)
 
 
-def server_status(sources: AdminSources, siblings: Siblings) -> ServerStatus:
-    """The status now. Cheap: reads counters, takes no lock for long, asks no database."""
+def server_status(sources: AdminSources, siblings: Siblings, probe: DatabaseProbe) -> ServerStatus:
+    """The status now. Cheap: reads counters, takes no lock for long, waits for no database."""
     return ServerStatus(
         version=sources.version,
         uri=sources.uri,
@@ -96,8 +99,8 @@ def server_status(sources: AdminSources, siblings: Siblings) -> ServerStatus:
         uptime_s=round(sources.clock.epoch_s() - sources.started_at_s, 3),
         connections=int(_sample(sources, "hms_cache_connections")),
         calls=_calls(sources),
-        cache=_cache(sources),
-        events=_events(sources),
+        cache=cache_status(sources),
+        events=event_status(sources, probe),
     )
 
 
@@ -110,11 +113,18 @@ def _calls(sources: AdminSources) -> tuple[CallStatus, ...]:
     for (method,), (counts, sum_s) in sources.metrics.server.call_duration.totals().items():
         count = sum(counts)
         if count:
-            found.append(CallStatus(method, count, sum_s / count, quantile_s(counts, 0.5), quantile_s(counts, 0.99)))
+            found.append(CallStatus(method, count, sum_s / count, *_quantiles_s(counts)))
     return tuple(sorted(found, key=lambda call: (-call.count, call.method)))
 
 
-def _cache(sources: AdminSources) -> CacheStatus:
+def _quantiles_s(counts: Sequence[int]) -> tuple[float, float]:
+    """Median and 99th percentile: the bounds of their buckets; the highest bound stands for all above it."""
+    highest_s = DURATION_BOUNDS_S[-1]
+    return min(quantile_s(counts, 0.5), highest_s), min(quantile_s(counts, 0.99), highest_s)
+
+
+def cache_status(sources: AdminSources) -> CacheStatus:
+    """What is held now, and how reads were answered since the start."""
     reads: dict[str, int] = {}
     for (_kind, outcome), count in sources.metrics.cache.reads.values().items():
         reads[outcome] = reads.get(outcome, 0) + int(count)
@@ -135,18 +145,23 @@ def _cache(sources: AdminSources) -> CacheStatus:
     )
 
 
-def _events(sources: AdminSources) -> EventStatus | None:
+def event_status(sources: AdminSources, probe: DatabaseProbe) -> EventStatus | None:
+    """How the log is followed now; None without a cache. A poller that stands still does not read the log's end: then
+    it is the one that the probe saw.
+    """
     if sources.poller is None:
         return None
+    probe.known_error()
     report, numbers = sources.poller.status_report(), sources.poller.statistics()
+    log_end = max(numbers.head_event_id, probe.log_end)
     age_s = numbers.seconds_since_current
     return EventStatus(
         status=report.status.value,
         reason=report.reason,
         since_s=report.since_s,
         position=numbers.position,
-        log_end=numbers.head_event_id,
-        lag=numbers.pending_events,
+        log_end=log_end,
+        lag=max(0, log_end - numbers.position),
         seconds_since_current=None if math.isinf(age_s) else round(age_s, 3),
         received=numbers.received,
         applied=numbers.applied,
@@ -160,10 +175,12 @@ def _events(sources: AdminSources) -> EventStatus | None:
     )
 
 
-def impala_metrics(sources: AdminSources) -> dict[str, float | int | str]:
+def impala_metrics(sources: AdminSources, probe: DatabaseProbe) -> dict[str, float | int | str]:
     """The event processor's metrics under the names that Impala's documentation gives them."""
     if sources.poller is None:
         return {"events-processor.status": PollerStatus.DISABLED.value}
+    events = event_status(sources, probe)
+    assert events is not None
     report, numbers = sources.poller.status_report(), sources.poller.statistics()
     fetch, apply = numbers.fetch_durations, numbers.apply_durations
     return {
@@ -173,9 +190,9 @@ def impala_metrics(sources: AdminSources) -> dict[str, float | int | str]:
         "events-processor.events-received-1min-rate": numbers.rate_1_minute,
         "events-processor.events-received-5min-rate": numbers.rate_5_minutes,
         "events-processor.events-received-15min-rate": numbers.rate_15_minutes,
-        "events-processor.avg-events-fetch-duration": fetch.total_s / fetch.runs if fetch.runs else 0.0,
-        "events-processor.avg-events-process-duration": apply.total_s / apply.runs if apply.runs else 0.0,
+        "events-processor.avg-events-fetch-duration": fetch.mean_s,
+        "events-processor.avg-events-process-duration": apply.mean_s,
         "events-processor.last-synced-event-id": numbers.position,
-        "events-processor.latest-event-id": numbers.head_event_id,
-        "events-processor.pending-events": numbers.pending_events,
+        "events-processor.latest-event-id": events.log_end,
+        "events-processor.pending-events": events.lag,
     }

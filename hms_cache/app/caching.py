@@ -15,6 +15,7 @@ from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import CommitResolver
 from hms_cache.config import Settings
 from hms_cache.metrics import Metrics
+from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.registry import CacheMetrics
 from hms_cache.notifications.event_applier import EventSink
 from hms_cache.notifications.poller import Poller, PollerOptions
@@ -97,6 +98,7 @@ def build_caching(
 
     def observe(kind: str, reason: Reason) -> None:
         metrics.cache.reads.add((kind, reason))
+        call_trace.note_read(kind, reason)
 
     cache = build_cache(
         store, database.clock, cache_options(settings), follow, resolve_commits=resolve_commits, observe=observe

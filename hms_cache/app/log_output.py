@@ -7,22 +7,32 @@ import logging
 import time
 
 from hms_cache.config import LogSettings
+from hms_cache.metrics.call_trace import call_trace
 
 #: The root of this program's loggers; libraries log beside it, from warnings up.
 PROGRAM_LOGGER = "hms_cache"
 
 
 class TextFormatter(logging.Formatter):
-    """``2026-01-02 03:04:05,678 INFO hms_cache.app: message``, UTC like the database's clock."""
+    """``2026-01-02 03:04:05,678 INFO hms_cache.app: message``, UTC like the database's clock.
+
+    While a call is answered, ``[CONNECTION.CALL]`` stands before the message.
+    """
 
     converter = staticmethod(time.gmtime)
 
     def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(call)s%(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        # Formatted by the thread that logs: a handler does not pass records on.
+        identifier = call_trace.identifier
+        record.call = f"[{identifier}] " if identifier else ""
+        return super().format(record)
 
 
 class JsonFormatter(logging.Formatter):
-    """``{"time": …, "level": …, "logger": …, "message": …}``, with ``"trace"`` where there is one."""
+    """``{"time": …, "level": …, "logger": …, "message": …}``, with ``"call"`` and ``"trace"`` where there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, str | float] = {
@@ -31,6 +41,8 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if call_trace.call:
+            line["call"] = call_trace.identifier
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)

@@ -8,13 +8,16 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 import uvicorn
 
 from hms_cache.admin.application import build_application
 from hms_cache.admin.health import DatabaseProbe
+from hms_cache.admin.history import SAMPLE_INTERVAL_S, History
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
+from hms_cache.app.background import BackgroundTask
 from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.errors import StartupError
 
@@ -24,8 +27,17 @@ _log = logging.getLogger(__name__)
 _STOP_TIMEOUT_S = 5
 
 
-def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings) -> tuple[str, int]:
-    """Listen on ``admin.host:admin.port``; the address. What has to be stopped again goes onto the stack.
+@dataclass(frozen=True, slots=True)
+class Management:
+    """The port as it runs."""
+
+    address: tuple[str, int]
+    probe: DatabaseProbe
+    history: History
+
+
+def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings) -> Management:
+    """Listen on ``admin.host:admin.port``. What has to be stopped again goes onto the stack.
 
     It has an event loop of its own, so that a scrape never delays a call. Raises ``StartupError`` when the port that
     somebody chose is taken; in place of the default one a free one is taken then (two servers on one machine).
@@ -44,9 +56,10 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     host, port = listening.getsockname()[:2]
     sockets = [listening, *_listen_for_siblings(siblings, stack)]
     probe = DatabaseProbe(sources.read_log_end, sources.clock, _start_probe)
+    history = History(sources)
     server = uvicorn.Server(
         uvicorn.Config(
-            build_application(sources, probe, siblings),
+            build_application(sources, probe, history, siblings),
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -64,8 +77,16 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
         listening.close()
 
     stack.callback(stop)
+    sampling = BackgroundTask("hms-history", lambda: _sample(history))
+    sampling.start()
+    stack.callback(sampling.stop, _STOP_TIMEOUT_S)
     _log.info("management port on %s:%d", host, port)
-    return host, port
+    return Management((host, port), probe, history)
+
+
+def _sample(history: History) -> float:
+    history.sample()
+    return SAMPLE_INTERVAL_S
 
 
 def _start_probe(work: Callable[[], None]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from hms_cache.admin.siblings import Siblings
-from hms_cache.app.log_output import set_log_level, set_up_logging
+from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.service import Service
 from hms_cache.config import Configuration
 from hms_cache.errors import ConfigurationError
@@ -76,7 +76,7 @@ def _reload(service: Service, load: Callable[[], Configuration]) -> None:
             _log.error("not reloaded: %s", problem)
         return
     taken, refused = service.reload(configuration)
-    set_log_level(configuration.settings.log)
+    set_up_logging(configuration.settings.log)
     _log.info("reloaded: %s", ", ".join(taken) or "nothing that a running server can take has changed")
     if refused:
         _log.warning("these need a restart: %s", ", ".join(refused))

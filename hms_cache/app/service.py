@@ -12,7 +12,7 @@ from hms_cache.app.caching import Caching, build_caching, reason_against_caching
 from hms_cache.app.database import ensure_first_rows, open_database, refusals_explained, require_schema
 from hms_cache.app.event_loop import EventLoopThread
 from hms_cache.app.housekeeping import Housekeeping
-from hms_cache.app.management import start_management
+from hms_cache.app.management import Management, start_management
 from hms_cache.app.options import server_options
 from hms_cache.app.positions import position_source
 from hms_cache.app.site import Site
@@ -22,6 +22,7 @@ from hms_cache.cache.reasons import Reason
 from hms_cache.config import Configuration
 from hms_cache.errors import StartupError
 from hms_cache.metrics import Metrics
+from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.hot_path import HotPath
 from hms_cache.server.service import MetastoreServer
@@ -54,11 +55,12 @@ class Service:
         self._site = Site(configuration, self.metrics)
         self._started = ExitStack()
         self._caching: Caching | None = None
+        self._dispatcher: Dispatcher | None = None
         self._cache_off_reason = ""
         self.admin_sources: AdminSources | None = None
         """What the management port looks at; None without one."""
-        self.management_address: tuple[str, int] | None = None
-        """Host and port of the management port; None without one."""
+        self.management: Management | None = None
+        """The management port; None without one."""
 
     def start(self) -> str:
         """Open the database, listen, start the background work. Returns the URI that clients use.
@@ -81,13 +83,18 @@ class Service:
             )
             if self._settings.admin.enabled:
                 self.admin_sources = self._admin_sources(uri, database, stores)
-                self.management_address = start_management(self.admin_sources, starting, self._siblings)
+                self.management = start_management(self.admin_sources, starting, self._siblings)
             self._started = starting.pop_all()
         return uri
 
     def stop(self) -> None:
         """Drain the listener (`server.drain_timeout_s` at most), end the background work, close the database."""
         self._started.close()
+
+    @property
+    def management_address(self) -> tuple[str, int] | None:
+        """Host and port of the management port; None without one."""
+        return self.management.address if self.management is not None else None
 
     def calls_by_method(self) -> dict[str, int]:
         """How often each method was called since the start."""
@@ -102,6 +109,8 @@ class Service:
         taken, refused = self._configuration.reloadable_changes(configuration.settings)
         self._configuration = self._configuration.with_changes(configuration, taken)
         self._pending_restart = tuple(refused)
+        if self._dispatcher is not None:
+            self._dispatcher.slow_call_s = self._configuration.settings.log.slow_call_s
         if self._caching is not None:
             self._caching.reload(self._configuration.settings)
         return taken, refused
@@ -156,7 +165,9 @@ class Service:
             self.metrics.server.observe_call,
             cache=cache.reading if cache is not None else None,
             position_source=position_source(database, cache.check) if cache is not None else None,
+            operations=self.metrics.operations,
         )
+        self._dispatcher = server.dispatcher
         try:
             host, port = loop.run(server.start(settings.host, settings.port, reuse_port=settings.workers > 1))
         except OSError as error:

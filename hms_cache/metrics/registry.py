@@ -83,6 +83,9 @@ class DatabaseMetrics(_Subsystem):
         super().__init__(registry)
         self.statements = self._tally("database_statements_total", "Statements sent.")
         self.retries = self._tally("database_retries_total", "Transactions tried again after a deadlock or the like.")
+        self.reachable = self._gauge(
+            "database_reachable", "1 when the database answered the last probe, 0 when it did not; asked once a second."
+        )
         self.connections_in_use = self._gauge("database_connections_in_use", "Connections taken from the pools now.")
 
 

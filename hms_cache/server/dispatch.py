@@ -10,8 +10,10 @@ from thrift.Thrift import TApplicationException
 
 from hms_cache.cache.reading import Reading
 from hms_cache.cache.shared_cache import ALWAYS_KEPT_ANSWER_BYTES
+from hms_cache.metrics.call_trace import call_trace
+from hms_cache.metrics.operations import Operations
 from hms_cache.server.audit import AuditLog
-from hms_cache.server.calls import Call, Handler, Kind
+from hms_cache.server.calls import Call, Handler, Kind, default_audit
 from hms_cache.server.encoded_answers import encode_in_pieces, join_reply
 from hms_cache.server.faults import application_exception, declared_exception, unknown_method
 from hms_cache.server.hot_path import METHODS as HOT_METHODS
@@ -37,6 +39,17 @@ CallObserver = Callable[[str, str, float], None]
 """(method, outcome, seconds); outcome is `ok`, `fault` (declared by the method), `error` or `unknown_method`."""
 
 
+_CHANGING = (
+    *("add_", "alter_", "append_", "create_", "delete_", "drop_", "exchange_", "grant_", "map_", "mark", "rename_"),
+    *("revoke_", "set_", "truncate_", "update_"),
+)
+
+
+def changes_catalog(method: str) -> bool:
+    """Whether a write is one that administrators look for: not one of transactions, locks and the event log."""
+    return method.startswith(_CHANGING) and method not in ("set_ugi", "add_write_notification_log")
+
+
 class Dispatcher:
     """Finds the handler of a message, runs it, translates what it raises. Thread-safe: it only reads its tables."""
 
@@ -49,14 +62,16 @@ class Dispatcher:
         slow_call_s: float = 1.0,
         observe: CallObserver | None = None,
         keep: Reading | None = None,
+        operations: Operations | None = None,
     ) -> None:
-        """`keep`: where encoded replies are kept for the hot path; None keeps none."""
+        """`keep`: where encoded replies are kept for the hot path; None keeps none. `operations` is told of changes."""
         self._handlers = handlers
         self._stores = stores
         self._audit = audit
-        self._slow_call_s = slow_call_s
+        self.slow_call_s = slow_call_s
         self._observe = observe
         self._keep = keep
+        self._operations = operations
 
     def runs_on_loop(self, message: Message) -> bool:
         """Whether the call needs no thread: it answers from memory, or there is no such method."""
@@ -74,11 +89,33 @@ class Dispatcher:
         if keeps:
             assert self._keep is not None
             self._keep.provenance.begin()
-        outcome, reply = self._run(handler, session, message, keeps)
-        if self._audit.wants(is_write=handler.kind is Kind.WRITE):
-            self._audit.record(session.user, session.peer, _audit_text(handler, message))
-        self._note(message.name, outcome, started)
+        is_write = handler.kind is Kind.WRITE
+        call_trace.begin(session.identifier)
+        try:
+            if is_write and self._operations is not None and changes_catalog(message.name):
+                outcome, reply = self._run_registered(self._operations, handler, session, message)
+            else:
+                outcome, reply = self._run(handler, session, message, keeps)
+            if self._audit.wants(is_write=is_write):
+                self._audit.record(session.user, session.peer, _audit_text(handler, message))
+            self._note(message.name, outcome, started)
+        finally:
+            call_trace.end()
         return reply
+
+    def _run_registered(
+        self, operations: Operations, handler: Handler, session: Session, message: Message
+    ) -> tuple[str, bytes | None]:
+        """As `_run`, seen by administrators while it runs and afterwards."""
+        about = _subject(message)
+        operation = operations.begin("call", message.name, about, f"{session.user} at {session.peer}")
+        ended = "error"
+        try:
+            outcome, reply = self._run(handler, session, message, False)
+            ended = outcome if outcome == "ok" else call_trace.failure or outcome
+            return outcome, reply
+        finally:
+            operations.end(operation, ended)
 
     def _run(self, handler: Handler, session: Session, message: Message, keeps: bool) -> tuple[str, bytes | None]:
         method = message.method
@@ -90,6 +127,7 @@ class Dispatcher:
             if result is not None and method.has_value:
                 result.success = value
         except Exception as error:
+            call_trace.failure = f"{type(error).__name__}: {getattr(error, 'message', None) or error}"
             found = declared_exception(method, error)
             if found is None or result is None:
                 if result is None:
@@ -138,8 +176,16 @@ class Dispatcher:
         seconds = time.perf_counter() - started
         if self._observe is not None:
             self._observe(method, outcome, seconds)
-        if seconds >= self._slow_call_s:
-            _log.warning("slow call: %s took %.3f s (%s)", method, seconds, outcome)
+        if seconds >= self.slow_call_s:
+            _log.warning("slow call: %s took %.3f s (%s): %s", method, seconds, outcome, call_trace.explained())
+
+
+def _subject(message: Message) -> str:
+    """What a change is about, as far as its request names it plainly: ``db=… tbl=…``."""
+    try:
+        return default_audit(message.name)(message.args).partition(":")[2].strip()
+    except (AttributeError, TypeError):
+        return ""
 
 
 def _audit_text(handler: Handler, message: Message) -> str:

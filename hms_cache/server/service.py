@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hms_cache.cache.reading import Reading
+from hms_cache.metrics.operations import Operations
 from hms_cache.server.audit import AuditLog
 from hms_cache.server.calls import Handler
 from hms_cache.server.dispatch import CallObserver, Dispatcher
@@ -37,6 +38,7 @@ class MetastoreServer:
         observe: CallObserver | None = None,
         cache: Reading | None = None,
         position_source: Callable[[asyncio.AbstractEventLoop], PositionSource] | None = None,
+        operations: Operations | None = None,
     ) -> None:
         """`cache` and `position_source`: given together, hot requests are answered from their bytes.
 
@@ -53,6 +55,7 @@ class MetastoreServer:
             slow_call_s=options.slow_call_s,
             observe=observe,
             keep=cache if self._hot else None,
+            operations=operations,
         )
         self.listener = Listener(self.dispatcher, self._workers, options.limits)
 

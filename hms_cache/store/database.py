@@ -36,6 +36,7 @@ from hms_cache.clock import Clock, SystemClock
 from hms_cache.config.database_url import sqlalchemy_url
 from hms_cache.errors import ConfigurationError
 from hms_cache.metrics import TallyFamily
+from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.store.dialects import DialectName, dialect_name, translate_error
 from hms_cache.store.errors import DatabaseUnavailable, RetryableConflict
@@ -281,6 +282,7 @@ class Database:
         event.listen(engine, "connect", self._on_connect(kind))
         event.listen(engine, "handle_error", translate_error)
         event.listen(engine, "before_cursor_execute", self._count)
+        event.listen(engine, "after_cursor_execute", self._count_answer)
         if self.is_sqlite and kind != "check":
             begin = "BEGIN IMMEDIATE" if kind == "write" else "BEGIN"
             event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
@@ -354,6 +356,10 @@ class Database:
     def _count(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if statement not in _TRANSACTION_CONTROL:
             self.statements.add()
+        call_trace.statement_sent()
+
+    def _count_answer(self, *_: Any) -> None:
+        call_trace.statement_answered()
 
 
 def features_of(connection: Connection) -> SchemaFeatures:

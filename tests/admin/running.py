@@ -15,6 +15,8 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from hms_cache.admin.health import DatabaseProbe
+from hms_cache.admin.history import History
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.service import Service
 from hms_cache.config import load
@@ -86,6 +88,16 @@ class Running:
     def sources(self) -> AdminSources:
         assert self.service.admin_sources is not None
         return self.service.admin_sources
+
+    @property
+    def history(self) -> History:
+        assert self.service.management is not None
+        return self.service.management.history
+
+    @property
+    def probe(self) -> DatabaseProbe:
+        assert self.service.management is not None
+        return self.service.management.probe
 
     @property
     def management(self) -> str:

@@ -71,8 +71,8 @@ def test_status_tells_calls_cache_and_events(running: Running) -> None:
 
 def test_config_shows_values_with_their_origin_and_no_secret(running: Running) -> None:
     text = running.ask("/config")[1]
-    shown = json.loads(text)
-    assert shown["server.port"] == {"value": "0", "origin": "command line"}
+    shown = json.loads(text)["settings"]
+    assert (shown["server.port"]["value"], shown["server.port"]["origin"]) == ("0", "command line")
     assert shown["admin.token"]["value"] == "***"
     assert TOKEN not in text
 

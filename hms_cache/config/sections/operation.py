@@ -25,18 +25,22 @@ class AdminSettings(Section):
         le=65535,
     )
     token: SecretStr = setting(
-        SecretStr(""), "What a command that changes something must carry. Empty: such commands are refused."
+        SecretStr(""),
+        "What a command that changes something must carry. Empty: such commands are refused.",
+        reloadable=True,
     )
-    token_file: OptionalPath = setting(None, "File whose first line is that token.")
+    token_file: OptionalPath = setting(None, "File whose first line is that token.", reloadable=True)
     serve_stale: bool = setting(
-        False, "Whether /readyz says yes while the database is away and reads within max_staleness_ms go on."
+        False,
+        "Whether /readyz says yes while the database is away and reads within max_staleness_ms go on.",
+        reloadable=True,
     )
 
 
 class LogSettings(Section):
     """What the server writes to standard error."""
 
-    format: Literal["text", "json"] = setting("text", "Lines for people, or one JSON object per line.")
+    format: Literal["text", "json"] = setting("text", "Lines for people, or one JSON object per line.", reloadable=True)
     level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "Least important messages written.", reloadable=True
     )
@@ -45,5 +49,6 @@ class LogSettings(Section):
         "A call that takes longer is logged with where its time went; inf: none is.",
         unit="seconds",
         reason="People notice; the calls themselves take milliseconds.",
+        reloadable=True,
         gt=0,
     )

@@ -1,0 +1,135 @@
+"""``/blind-spots``: changes that no event names, and what this server does about each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hms_cache.admin.pages.context import PageContext
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.policy import CACHEABLE_WITH
+from hms_cache.notifications.poller_status import PollerStatus
+
+
+@dataclass(frozen=True, slots=True)
+class CachedKind:
+    """A kind of thing, and whether it may be cached beside the writers that `cache.peers` names."""
+
+    kind: str
+    cached: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlindSpot:
+    """A change without an event."""
+
+    change: str
+    who: str
+    answer: str
+    """What this server does, so that nobody is answered wrong; or what an operator has to do."""
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlindSpots:
+    """The page."""
+
+    peers: str
+    cache_enabled: bool
+    unlogged_writer: str
+    """What proved that a writer logs nothing, as far as one was found; empty: none was."""
+    kinds: tuple[CachedKind, ...]
+    spots: tuple[BlindSpot, ...]
+
+
+_KINDS = {
+    Facet.DATABASE_NAMES: "names of databases",
+    Facet.DATABASE: "databases",
+    Facet.TABLE_NAMES: "names of tables",
+    Facet.FUNCTIONS: "functions",
+    Facet.TABLE: "tables",
+    Facet.CONSTRAINTS: "constraints",
+    Facet.PARTITIONS: "partitions",
+    Facet.TABLE_STATISTICS: "column statistics of tables",
+    Facet.PARTITION_STATISTICS: "column statistics of partitions",
+}
+
+_WHY_NOT = {
+    Facet.FUNCTIONS: "Hive logs no event when it alters a function",
+    Facet.CONSTRAINTS: "Hive 3.1 logs no default and no check constraints",
+    Facet.TABLE_STATISTICS: "Hive 3.1 logs no statistics",
+    Facet.PARTITION_STATISTICS: "Hive 3.1 logs no statistics",
+}
+
+_NEVER = (
+    ("catalogs, data connectors", "no writer logs them"),
+    ("roles, privileges, tokens, master keys", "no writer logs them"),
+    ("schema registry, resource plans, scheduled queries", "no writer logs them"),
+    ("materialized views", "renames of the tables they read do not name them"),
+    ("transactions, locks, compactions", "they are asked to be known as they are now"),
+)
+
+_SPOTS = (
+    BlindSpot(
+        "A transaction's commit sets parameters of a table (keys that begin with _meta)",
+        "any metastore",
+        "tables that have such parameters are dropped at every commit",
+        "none is needed",
+    ),
+    BlindSpot(
+        "Manual SQL, schematool, metatool on the metastore's database",
+        "administrators",
+        "cannot be seen; a table that appears without its event is noticed, and the cache stands still then (ERROR)",
+        "hms-cache flush afterwards, hms-cache verify when in doubt",
+    ),
+    BlindSpot(
+        "A metastore without a transactional listener commits changes and logs them later, or never",
+        "a foreign metastore whose configuration lacks DbNotificationListener",
+        "cannot be seen before the event comes",
+        "hms-cache check --peer URI tells; configure the listener, or set cache.enabled = false",
+    ),
+    BlindSpot(
+        "Hive alters a function; Hive 3.1 changes statistics, default or check constraints",
+        "foreign metastores",
+        "what they do not log is not cached when cache.peers names them",
+        "set cache.peers to the oldest of them",
+    ),
+    BlindSpot(
+        "Files are written into or deleted from a directory without telling the metastore",
+        "Spark's save to a path, distcp, hdfs dfs",
+        "nothing is answered wrong: the metastore keeps no list of files; statistics stay as they were",
+        "write through tables, or gather statistics afterwards; MSCK REPAIR TABLE for new partitions",
+    ),
+    BlindSpot(
+        "Counters of rows that changed beneath a materialized view",
+        "Hive's commits",
+        "materialized views are not cached",
+        "none is needed",
+    ),
+    BlindSpot(
+        "Read-only and timed-out transactions of older Hive",
+        "foreign metastores",
+        "write-id tags change by logged events only; a read whose list is newer goes to the database",
+        "none is needed",
+    ),
+)
+
+
+def blind_spots(context: PageContext) -> BlindSpots:
+    """As of now."""
+    sources = context.sources
+    peers = sources.configuration.settings.cache.peers
+    kinds = [
+        CachedKind(
+            text,
+            cached := peers in CACHEABLE_WITH[facet],
+            "every change is logged" if cached else _WHY_NOT.get(facet, "not every change is logged"),
+        )
+        for facet, text in _KINDS.items()
+    ]
+    kinds += [CachedKind(text, False, reason) for text, reason in _NEVER]
+    unlogged = ""
+    if sources.poller is not None:
+        report = sources.poller.status_report()
+        unlogged = report.reason if report.status is PollerStatus.ERROR else ""
+    return BlindSpots(peers, sources.cache is not None, unlogged, tuple(kinds), _SPOTS)

@@ -1,0 +1,111 @@
+"""``/cache``: the largest, hottest and slowest tables, and what is held in all."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hms_cache.admin.pages.context import PageContext
+from hms_cache.admin.status import CacheStatus, cache_status
+from hms_cache.cache.entries import Entry, Facet
+from hms_cache.cache.partition_set import PartitionSet
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.notifications.scope import DEFAULT_CATALOG, TableName
+
+MOST_TABLES = 25
+
+
+@dataclass(frozen=True, slots=True)
+class CachedTable:
+    """One table as it is held. ``partitions_complete`` is None for a table whose partitions are not held."""
+
+    name: str
+    bytes: int
+    parts: tuple[str, ...]
+    reads: int
+    load_s: float
+    fence: int
+    partitions: int
+    partitions_missing: int
+    partitions_complete: bool | None
+    write_id_tag: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CachePage:
+    """The page."""
+
+    status: CacheStatus
+    position: int
+    generation: int
+    too_large: int
+    """Parts that were found larger than the budget."""
+    waiting_for_refill: int
+    answers: int
+    """Encoded replies that are held."""
+    excluded: int
+    largest: tuple[CachedTable, ...]
+    hottest: tuple[CachedTable, ...]
+    slowest: tuple[CachedTable, ...]
+
+
+def cache_page(context: PageContext) -> CachePage:
+    """As of now. The cache's lock is held for a copy of the list of entries only."""
+    cache = context.sources.cache
+    status = cache_status(context.sources)
+    if cache is None:
+        return CachePage(status, 0, 0, 0, 0, 0, 0, (), (), ())
+    shared = cache.shared
+    with shared.lock:
+        entries = list(shared.tables.items())
+    excluded = sum(Facet.EXCLUDED in entry.facets for _, entry in entries)
+
+    def first(rank: Callable[[Entry], float]) -> tuple[CachedTable, ...]:
+        ranked = heapq.nlargest(MOST_TABLES, entries, key=lambda one: rank(one[1]))
+        return tuple(table for key, entry in ranked if (table := cached_table(shared, key, entry)) is not None)
+
+    return CachePage(
+        status=status,
+        position=shared.position,
+        generation=shared.generation,
+        too_large=len(shared.too_large),
+        waiting_for_refill=len(shared.invalidated),
+        answers=len(shared.answers),
+        excluded=excluded,
+        largest=first(weight_of_entry),
+        hottest=first(lambda entry: entry.reads),
+        slowest=first(lambda entry: entry.load_s),
+    )
+
+
+def weight_of_entry(entry: Entry) -> int:
+    """Bytes charged; without the lock, so by a copy that is made in one step."""
+    return sum(tuple(entry.weights.values()))
+
+
+def cached_table(shared: SharedCache, key: TableName, entry: Entry) -> CachedTable | None:
+    """How the table is held; None when it is no more."""
+    with shared.lock:
+        if not entry.facets:
+            return None
+        partitions = entry.facets.get(Facet.PARTITIONS)
+        held = partitions if isinstance(partitions, PartitionSet) else None
+        return CachedTable(
+            name=shown_name(key),
+            bytes=entry.weight(),
+            parts=tuple(sorted(facet.value for facet in entry.facets)),
+            reads=entry.reads,
+            load_s=entry.load_s,
+            fence=entry.fence,
+            partitions=len(held) if held is not None else 0,
+            partitions_missing=len(held.missing) if held is not None else 0,
+            partitions_complete=held.complete if held is not None else None,
+            write_id_tag=str(entry.tag) if entry.tag is not None else None,
+        )
+
+
+def shown_name(table: TableName) -> str:
+    """`database.table`, with the catalog in front unless it is the default one."""
+    short = f"{table.database}.{table.table}"
+    return short if table.catalog == DEFAULT_CATALOG else f"{table.catalog}.{short}"

@@ -1,0 +1,50 @@
+"""``/config``: every setting as it is in force, secrets masked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hms_cache.admin.pages.context import PageContext
+from hms_cache.config.setting import facts_of
+from hms_cache.config.settings import DEFAULT_ORIGIN, all_settings
+
+
+@dataclass(frozen=True, slots=True)
+class SettingInForce:
+    """A setting. ``reloadable``: SIGHUP takes a new value; ``pending``: a new value waits for a restart."""
+
+    value: str
+    origin: str
+    changed: bool
+    reloadable: bool
+    pending: bool
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationPage:
+    """The page, by ``section.key`` in the order of the documents."""
+
+    settings: Mapping[str, SettingInForce]
+    pending_restart: tuple[str, ...]
+
+
+def configuration_page(context: PageContext) -> ConfigurationPage:
+    """As of now."""
+    references = {reference.name: reference for reference in all_settings()}
+    pending = context.sources.pending_restart()
+    return ConfigurationPage(
+        {
+            name: SettingInForce(
+                value=value,
+                origin=origin,
+                changed=origin != DEFAULT_ORIGIN,
+                reloadable=facts_of(references[name].field).reloadable,
+                pending=name in pending,
+                description=references[name].field.description or "",
+            )
+            for name, value, origin in context.sources.configuration.rows()
+        },
+        pending,
+    )

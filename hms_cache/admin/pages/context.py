@@ -1,0 +1,26 @@
+"""What pages are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hms_cache.admin.health import DatabaseProbe
+from hms_cache.admin.history import History
+from hms_cache.admin.siblings import Siblings
+from hms_cache.admin.sources import AdminSources
+
+
+@dataclass(frozen=True, slots=True)
+class PageContext:
+    """One server's parts and the request's path parameters."""
+
+    sources: AdminSources
+    probe: DatabaseProbe
+    siblings: Siblings
+    history: History
+    path: Mapping[str, str] = field(default_factory=dict)
+
+
+class PageError(Exception):
+    """There is no such page; the text says why."""

@@ -1,0 +1,113 @@
+"""``/``: hit rate by reason, calls, latency, memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hms_cache.admin.health import readiness
+from hms_cache.admin.history import Sample, resident_bytes
+from hms_cache.admin.pages.context import PageContext
+from hms_cache.admin.status import CacheStatus, CallStatus, ServerStatus, server_status
+from hms_cache.cache.reasons import Reason
+from hms_cache.metrics import quantile_s
+
+MOST_METHODS = 30
+
+MEANINGS = {
+    Reason.HIT: "answered from memory",
+    Reason.MISS: "answered from memory after a load",
+    Reason.BEHIND_EVENTS: "events could not be applied in time: paused, in error, or too slow",
+    Reason.STALE_WRITE_IDS: "the request's write ids are newer than what is held",
+    Reason.WRONG_TABLE_ID: "the request names another table id than the one held",
+    Reason.INCOMPLETE: "what is needed changed while it was loaded, or is too large",
+    Reason.EXCLUDED: "kept out of the cache by settings, properties or kind",
+    Reason.UNSUPPORTED_FIELD: "the request asks for something that is not cached",
+    Reason.BROKEN: "what is held could not be read; it was dropped",
+    Reason.DISABLED: "the cache is switched off",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeShare:
+    """How often reads were answered in this way."""
+
+    outcome: str
+    meaning: str
+    reads: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Of all decoded calls since the start: upper bounds of the histogram's buckets; None without calls."""
+
+    mean_s: float | None
+    p50_s: float | None
+    p99_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The page."""
+
+    ready: bool
+    readiness: str
+    server: ServerStatus
+    outcomes: tuple[OutcomeShare, ...]
+    latency: Latency
+    calls: int
+    calls_per_s: float | None
+    """In the last sampled interval."""
+    calls_in_flight: int
+    resident_bytes: int
+    history: tuple[Sample, ...]
+
+    @property
+    def cache(self) -> CacheStatus:
+        """Shorter for the template."""
+        return self.server.cache
+
+    @property
+    def methods(self) -> tuple[CallStatus, ...]:
+        """Those called most."""
+        return self.server.calls[:MOST_METHODS]
+
+
+def overview(context: PageContext) -> Overview:
+    """As of now."""
+    sources = context.sources
+    ready = readiness(sources, context.probe)
+    status = server_status(sources, context.siblings, context.probe)
+    total = sum(status.cache.reads.values())
+    outcomes = tuple(
+        OutcomeShare(outcome, MEANINGS.get(Reason(outcome), ""), count, count / total if total else 0.0)
+        for outcome, count in sorted(status.cache.reads.items(), key=lambda one: -one[1])
+    )
+    samples = context.history.samples()
+    return Overview(
+        ready=ready.ready,
+        readiness=ready.reason,
+        server=status,
+        outcomes=outcomes,
+        latency=_latency(context),
+        calls=int(sum(sources.metrics.server.calls.values().values())),
+        calls_per_s=samples[-1].calls_per_s if samples else None,
+        calls_in_flight=int(sources.metrics.registry.get_sample_value("hms_cache_calls_in_flight") or 0),
+        resident_bytes=resident_bytes(sources),
+        history=samples,
+    )
+
+
+def _latency(context: PageContext) -> Latency:
+    totals = list(context.sources.metrics.server.call_duration.totals().values())
+    merged = [sum(column) for column in zip(*(counts for counts, _ in totals), strict=True)]
+    count = sum(merged)
+    if not count:
+        return Latency(None, None, None)
+    p50_s, p99_s = quantile_s(merged, 0.5), quantile_s(merged, 0.99)
+    return Latency(
+        sum(sum_s for _, sum_s in totals) / count,
+        None if math.isinf(p50_s) else p50_s,
+        None if math.isinf(p99_s) else p99_s,
+    )

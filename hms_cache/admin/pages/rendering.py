@@ -1,0 +1,70 @@
+"""A page as HTML or as JSON: ``?format=html|json``, else by what the client accepts; a browser gets HTML."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from hms_cache.admin.pages import formats
+from hms_cache.admin.pages.charts import line_chart, share_bar
+from hms_cache.admin.pages.context import PageContext
+
+#: Pages load nothing and run nothing; a form may be sent to this server only.
+_CONTENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; img-src data:"
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("hms_cache.admin"),
+        autoescape=select_autoescape(),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "size": formats.size,
+        "duration": formats.duration,
+        "moment": formats.moment,
+        "percent": formats.percent,
+        "number": formats.number,
+    }
+    environment.globals |= {
+        "line_chart": line_chart,
+        "share_bar": share_bar,
+        "duration_label": formats.duration,
+        "size_label": formats.size,
+    }
+    return environment
+
+
+_ENVIRONMENT = _environment()
+
+
+def respond(
+    request: Request, page: Any, template: str, title: str, context: PageContext, status: int = 200
+) -> Response:
+    """The page in the form that this request asks for. `page` is one of the dataclasses."""
+    if not wants_html(request):
+        return JSONResponse(asdict(page), status)
+    text = _ENVIRONMENT.get_template(f"{template}.html").render(
+        page=page,
+        title=title,
+        path=request.url.path,
+        version=context.sources.version,
+        uri=context.sources.uri,
+        worker=context.siblings.own_index,
+        workers=context.siblings.count,
+        now_s=context.sources.clock.epoch_s(),
+    )
+    headers = {"Content-Security-Policy": _CONTENT_POLICY, "X-Content-Type-Options": "nosniff", "Vary": "Accept"}
+    return Response(text, status, headers, "text/html")
+
+
+def wants_html(request: Request) -> bool:
+    """Whether a person looks: programs that say nothing get JSON."""
+    form = request.query_params.get("format")
+    return form == "html" if form in ("html", "json") else "text/html" in request.headers.get("accept", "")

@@ -1,0 +1,87 @@
+"""Where each page is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from hms_cache.admin.pages.blind_spots import BlindSpots, blind_spots
+from hms_cache.admin.pages.cache import CachePage, cache_page
+from hms_cache.admin.pages.configuration import ConfigurationPage, configuration_page
+from hms_cache.admin.pages.context import PageContext, PageError
+from hms_cache.admin.pages.events import Events, events
+from hms_cache.admin.pages.operations import OperationsPage, operations_page
+from hms_cache.admin.pages.overview import Overview, overview
+from hms_cache.admin.pages.rendering import respond
+from hms_cache.admin.pages.table import TablePage, table_page
+from hms_cache.admin.worker_choice import Endpoint, on_chosen_worker
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page: its path, its dataclass, what makes it, and its template."""
+
+    path: str
+    type: type[Any]
+    make: Callable[[PageContext], Any]
+    template: str
+    title: str
+
+
+PAGES = (
+    Page("/", Overview, overview, "overview", "Overview"),
+    Page("/events", Events, events, "events", "Events"),
+    Page("/cache", CachePage, cache_page, "cache", "Cache"),
+    Page("/table/{name}", TablePage, table_page, "table", "Table"),
+    Page("/operations", OperationsPage, operations_page, "operations", "Operations"),
+    Page("/config", ConfigurationPage, configuration_page, "configuration", "Configuration"),
+    Page("/blind-spots", BlindSpots, blind_spots, "blind_spots", "What cannot be seen"),
+)
+
+
+def page_routes(context: PageContext) -> list[Route]:
+    """A route for each page, and the button that compares a table with the database."""
+    routes = [Route(page.path, on_chosen_worker(_endpoint(page, context), context.siblings)) for page in PAGES]
+    compare = on_chosen_worker(_compare_endpoint(context), context.siblings)
+    return [*routes, Route("/table/{name}/compare", compare, methods=["POST"])]
+
+
+def _endpoint(page: Page, context: PageContext) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        here = replace(context, path=request.path_params)
+        try:
+            made = await run_in_threadpool(page.make, here)
+        except PageError as error:
+            return PlainTextResponse(f"{error}\n", 404)
+        title = request.path_params.get("name", page.title)
+        return respond(request, made, page.template, title, here)
+
+    return endpoint
+
+
+def _compare_endpoint(context: PageContext) -> Endpoint:
+    # It changes nothing, so it needs no token; but it reads a whole table, so there is one at a time.
+    turn = threading.Lock()
+
+    async def endpoint(request: Request) -> Response:
+        if context.sources.cache is None:
+            return PlainTextResponse(f"there is no cache: {context.sources.cache_off_reason}\n", 409)
+        here = replace(context, path=request.path_params)
+        if not turn.acquire(blocking=False):
+            return PlainTextResponse("a table is being compared already: try again\n", 429)
+        try:
+            made = await run_in_threadpool(table_page, here, compare=True)
+        except PageError as error:
+            return PlainTextResponse(f"{error}\n", 404)
+        finally:
+            turn.release()
+        return respond(request, made, "table", made.name, here)
+
+    return endpoint

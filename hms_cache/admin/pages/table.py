@@ -1,0 +1,199 @@
+"""``/table/DATABASE.TABLE``: one table as it is held, what it costs, and whether the database says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hms_cache.admin.commands.subject import Subject
+from hms_cache.admin.commands.verification import verify
+from hms_cache.admin.pages.cache import CachedTable, cached_table, shown_name
+from hms_cache.admin.pages.context import PageContext, PageError
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.partition_set import PartitionSet
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.errors import DatabaseUnavailableError
+from hms_cache.notifications.scope import TableName, table_name
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+
+#: Bytes of one of each in Impala's catalog, compressed: its own rule of thumb for a table of files.
+IMPALA_PARTITION_BYTES = 2048
+IMPALA_PARTITION_COLUMN_BYTES = 400
+"""Incremental statistics of a column of a partition."""
+IMPALA_FILE_BYTES = 500
+IMPALA_BLOCK_BYTES = 150
+
+#: The default block of HDFS, which the number of blocks is estimated with.
+_BLOCK_BYTES = 128 * 1024 * 1024
+
+#: Partitions whose parameters are read for the number of files; of more, as many evenly spread ones stand for all.
+_MOST_DECODED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ImpalaSize:
+    """What Impala's rule of thumb says of the table: 2048 a partition, 400 a column of one, 500 a file, 150 a block.
+
+    Files and blocks come from the parameters `numFiles` and `totalSize`, which statistics keep; 0 without those.
+    """
+
+    partitions: int
+    columns: int
+    files: int
+    blocks: int
+    bytes: int
+    estimated_from: int
+    """Partitions that were looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartBytes:
+    """A part of the entry and what it is charged with."""
+
+    part: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a comparison with the database found."""
+
+    equal: bool
+    summary: str
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TablePage:
+    """The page. ``entry`` is None when nothing of the table is held; ``state`` says in words what is and why."""
+
+    name: str
+    state: str
+    cached: bool
+    entry: CachedTable | None
+    table_id: int | None
+    table_type: str | None
+    owner: str | None
+    location: str | None
+    is_transactional: bool
+    true_at_event: int
+    """Everything that is held is what the database held when the events up to this one had happened."""
+    bytes_by_part: tuple[PartBytes, ...]
+    impala: ImpalaSize | None
+    comparison: Comparison | None = None
+
+
+def table_page(context: PageContext, *, compare: bool = False) -> TablePage:
+    """As of now. Raises `PageError` for what is no table's name."""
+    key = _key(context.path.get("name", ""))
+    cache = context.sources.cache
+    if cache is None:
+        return _empty(key, f"there is no cache: {context.sources.cache_off_reason}")
+    shared = cache.shared
+    comparison = _compare(context, key) if compare else None
+    with shared.lock:
+        entry = shared.tables.get(key)
+        table: Table | None = entry.facets.get(Facet.TABLE) if entry is not None else None
+        excluded = entry is not None and Facet.EXCLUDED in entry.facets
+        weights = dict(entry.weights) if entry is not None else {}
+        table_id = entry.table_id if entry is not None else None
+        transactional = entry is not None and entry.is_transactional
+        position = shared.position
+    shown = cached_table(shared, key, entry) if entry is not None else None
+    if not cache.reading.policy.names_table(key):
+        state = "kept out by cache.include and cache.exclude"
+    elif excluded:
+        state = "kept out by a property of the table or its database, or by its kind"
+    elif shown is None:
+        state = "nothing is held: it was not asked for, was evicted, or changed last"
+    else:
+        state = "held"
+    parts = tuple(PartBytes(facet.value, size) for facet, size in sorted(weights.items(), key=lambda one: -one[1]))
+    return TablePage(
+        name=shown_name(key),
+        state=state,
+        cached=shown is not None and not excluded,
+        entry=shown,
+        table_id=table_id,
+        table_type=table.tableType if table is not None else None,
+        owner=table.owner if table is not None else None,
+        location=table.sd.location if table is not None and table.sd is not None else None,
+        is_transactional=transactional,
+        true_at_event=position,
+        bytes_by_part=parts,
+        impala=_impala_size(shared, key, table) if table is not None else None,
+        comparison=comparison,
+    )
+
+
+def _empty(key: TableName, state: str) -> TablePage:
+    return TablePage(shown_name(key), state, False, None, None, None, None, None, False, 0, (), None)
+
+
+def _key(name: str) -> TableName:
+    parts = name.split(".")
+    if len(parts) not in (2, 3) or not all(parts):
+        raise PageError(f"{name!r} is not DATABASE.TABLE or CATALOG.DATABASE.TABLE")
+    return table_name(parts[0] if len(parts) == 3 else None, parts[-2], parts[-1])
+
+
+def _compare(context: PageContext, key: TableName) -> Comparison:
+    parts = context.sources.command_parts()
+    assert parts is not None
+    operations = context.sources.operations
+    operation = operations.begin("command", "verify", shown_name(key), "the table's page")
+    outcome = "failed"
+    try:
+        found = verify(parts, Subject(key.in_database, key), operation)
+        outcome = "ok" if found.ok else found.summary
+        return Comparison(found.ok, found.summary, found.details)
+    except DatabaseUnavailableError as error:
+        outcome = str(error)
+        return Comparison(False, f"the database does not answer: {error}", ())
+    finally:
+        operations.end(operation, outcome)
+
+
+def _impala_size(shared: SharedCache, key: TableName, table: Table) -> ImpalaSize | None:
+    """None for a partitioned table whose partitions are not all held."""
+    columns = len((table.sd.cols if table.sd is not None else None) or ())
+    if not table.partitionKeys:
+        files, blocks = _files_and_blocks([table.parameters or {}])
+        return _sized(1, columns, files, blocks, 1)
+    with shared.lock:
+        entry = shared.tables.get(key)
+        held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+        selected = held.all() if isinstance(held, PartitionSet) and held.complete else None
+    if selected is None:
+        return None
+    count = len(selected)
+    step = count // _MOST_DECODED + 1
+    sample = selected.subset(np.arange(0, count, step)).structs() if count else []
+    files, blocks = _files_and_blocks(partition.parameters or {} for partition in sample)
+    scale = count / len(sample) if sample else 0.0
+    return _sized(count, columns, round(files * scale), round(blocks * scale), len(sample))
+
+
+def _files_and_blocks(parameters: Iterable[Mapping[str, str]]) -> tuple[int, int]:
+    files = blocks = 0
+    for one in parameters:
+        here = _whole(one.get("numFiles"))
+        files += here
+        blocks += max(here, -(-_whole(one.get("totalSize")) // _BLOCK_BYTES)) if here else 0
+    return files, blocks
+
+
+def _whole(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() else 0
+
+
+def _sized(partitions: int, columns: int, files: int, blocks: int, looked_at: int) -> ImpalaSize:
+    total = (
+        partitions * IMPALA_PARTITION_BYTES
+        + partitions * columns * IMPALA_PARTITION_COLUMN_BYTES
+        + files * IMPALA_FILE_BYTES
+        + blocks * IMPALA_BLOCK_BYTES
+    )
+    return ImpalaSize(partitions, columns, files, blocks, total, looked_at)

@@ -1,0 +1,70 @@
+"""What the call that this thread is answering has done so far: for the slow-call log, and to mark its log lines."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+
+_numbers = itertools.count(1)
+
+#: Reasons kept of one call; a call makes few reads, but for some bulk ones.
+_MOST_REASONS = 16
+
+
+class CallTrace(threading.local):
+    """One per thread. Costs less than a microsecond a call, so it is always on."""
+
+    def __init__(self) -> None:
+        self.connection = 0
+        self.call = 0
+        """The number of the call in this process; 0: this thread answers none."""
+        self.reads: list[str] = []
+        """How each of its reads was answered: ``table: miss``."""
+        self.statements = 0
+        self.database_s = 0.0
+        self.failure = ""
+        """What it raised."""
+        self._sent_s = 0.0
+
+    def begin(self, connection: int) -> None:
+        """The thread begins a call of this connection."""
+        self.connection = connection
+        self.call = next(_numbers)
+        self.statements = 0
+        self.database_s = 0.0
+        self.failure = ""
+        if self.reads:
+            self.reads.clear()
+
+    def end(self) -> None:
+        """It is answered."""
+        self.call = 0
+
+    def note_read(self, kind: str, reason: str) -> None:
+        """A read was answered in this way."""
+        if len(self.reads) < _MOST_REASONS:
+            self.reads.append(f"{kind}: {reason}")
+
+    def statement_sent(self) -> None:
+        """A statement goes to the database."""
+        self.statements += 1
+        self._sent_s = time.perf_counter()
+
+    def statement_answered(self) -> None:
+        """It came back. One that failed is counted, and its time is not."""
+        self.database_s += time.perf_counter() - self._sent_s
+
+    @property
+    def identifier(self) -> str:
+        """``CONNECTION.CALL``; empty when the thread answers no call."""
+        return f"{self.connection}.{self.call}" if self.call else ""
+
+    def explained(self) -> str:
+        """Where its time went."""
+        reads = ", ".join(self.reads) or "no read"
+        return f"{self.statements} statements took {self.database_s:.3f} s; {reads}"
+
+
+#: The trace of whatever thread asks.
+call_trace = CallTrace()

@@ -1,0 +1,233 @@
+"""Every page in both forms: the JSON is its dataclass, the HTML is whole and shows what is there."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hmsclient.genthrift.hive_metastore import ttypes
+from pydantic import TypeAdapter
+
+from hms_cache.admin.pages.routes import PAGES, Page
+from hms_cache.admin.status import ServerStatus
+from tests.admin.running import TOKEN, Running
+from tests.admin.test_commands import new_partition, new_table, read_all
+
+PATHS = {"/table/{name}": "/table/shop.sales"}
+#: Elements without an end.
+VOID = {"meta", "link", "br", "img", "input", "line", "circle", "polyline", "rect"}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """For tests that only look."""
+    yield from started(tmp_path_factory.mktemp("pages"))
+
+
+@pytest.fixture
+def changing(tmp_path: Path) -> Iterator[Running]:
+    """For a test that changes something."""
+    yield from started(tmp_path)
+
+
+def started(directory: Path) -> Iterator[Running]:
+    server = Running(directory, cache__warm="off")
+    client = server.client
+    client.create_database(ttypes.Database(name="shop"))
+    client.create_table(new_table("sales", keys=("ds",)))
+    client.create_table(new_table("plain"))
+    client.add_partitions([new_partition(value) for value in ("1", "2", "3")])
+    read_all(server)
+    server.history.sample()
+    read_all(server)
+    server.history.sample()
+    yield server
+    server.close()
+
+
+class Whole(HTMLParser):
+    """Checks that elements are closed in order; gathers text and what is loaded from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.loaded: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loaded += [value or "" for name, value in attrs if name == "src"]
+        if tag in ("script", "link", "iframe", "object"):
+            self.loaded.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open and self.open.pop() == tag, f"</{tag}> closes another element"
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def as_html(server: Running, path: str, post: bool = False) -> str:
+    """The page as a browser is given it; whole, and loading nothing."""
+    request = urllib.request.Request(f"{server.management}{path}", method="POST" if post else "GET")
+    request.add_header("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        assert answer.headers["content-type"].startswith("text/html")
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        text: str = answer.read().decode()
+    parser = Whole()
+    parser.feed(text)
+    parser.close()
+    assert parser.open == [] and parser.loaded == []
+    return " ".join(" ".join(parser.text).split())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.template)
+def test_json_is_the_pages_dataclass_and_html_shows_it(running: Running, page: Page) -> None:
+    path = PATHS.get(page.path, page.path)
+    status, text = running.ask(path)
+    assert status == 200
+    TypeAdapter(page.type).validate_json(text, strict=True)
+    assert set(json.loads(text)) == set(page.type.__dataclass_fields__), "no field more, none less"
+    assert json.loads(running.ask(f"{path}?format=json")[1]).keys() == json.loads(text).keys()
+    assert page.title in as_html(running, path) or "shop.sales" in as_html(running, path)
+    assert running.ask(f"{path}?format=html")[1].startswith("<!doctype html>")
+
+
+def test_status_is_its_dataclass(running: Running) -> None:
+    TypeAdapter(ServerStatus).validate_json(running.ask("/status")[1], strict=True)
+
+
+def test_the_overview_shows_reads_calls_and_charts(running: Running) -> None:
+    page = running.json("/")
+    assert page["ready"] is True
+    outcomes = {one["outcome"]: one["reads"] for one in page["outcomes"]}
+    assert outcomes["miss"] >= 1 and sum(outcomes.values()) == sum(page["server"]["cache"]["reads"].values())
+    assert page["calls"] >= 8 and page["resident_bytes"] > 10_000_000
+    assert len(page["history"]) >= 2 and page["latency"]["p99_s"] >= page["latency"]["p50_s"] > 0
+    text = as_html(running, "/")
+    assert "create_table" in text and "answered from memory" in text
+    assert running.ask("/?format=html")[1].count("<svg") >= 6
+
+
+def test_events_show_position_durations_and_rates(running: Running) -> None:
+    page = running.json("/events")
+    assert page["status"]["status"] == "ACTIVE" and page["status"]["position"] == page["status"]["log_end"] == 4
+    for kind in ("fetch", "apply"):
+        found = page[kind]
+        assert found["runs"] >= 1
+        assert found["min_s"] <= found["median_s"] <= found["p95_s"] <= found["p99_s"] <= found["max_s"]
+        assert found["min_s"] <= found["mean_s"] <= found["max_s"]
+    assert page["database_error"] is None and page["last_errors"] == []
+    assert {"received_per_s_1min", "received_per_s_5min", "received_per_s_15min"} <= page["status"].keys()
+
+
+def test_the_cache_page_ranks_tables(running: Running) -> None:
+    page = running.json("/cache")
+    names = [one["name"] for one in page["largest"]]
+    assert names == ["shop.sales", "shop.plain"]
+    assert page["largest"][0]["bytes"] >= page["largest"][1]["bytes"] > 0
+    sales = page["hottest"][0]
+    assert sales["name"] == "shop.sales" and sales["partitions"] == 3 and sales["partitions_complete"] is True
+    assert page["slowest"][0]["load_s"] > 0
+
+
+def test_a_tables_page_tells_its_cost_and_compares(running: Running) -> None:
+    page = running.json("/table/shop.sales")
+    assert page["cached"] and page["entry"]["fence"] <= page["true_at_event"]
+    assert sum(one["bytes"] for one in page["bytes_by_part"]) == page["entry"]["bytes"]
+    assert page["impala"] == {
+        "partitions": 3, "columns": 1, "files": 0, "blocks": 0, "bytes": 3 * 2048 + 3 * 400, "estimated_from": 3,
+    }  # fmt: skip
+    assert page["comparison"] is None
+    status, text = running.ask("/table/shop.sales/compare", post=True)
+    assert status == 200
+    assert json.loads(text)["comparison"]["equal"] is True
+    assert "0 differences" in as_html(running, "/table/shop.sales/compare", post=True)
+    assert running.json("/table/shop.nowhere")["cached"] is False
+    assert running.ask("/table/nonsense")[0] == 404
+    assert running.ask("/table/shop.sales/compare")[0] == 405
+
+
+def test_files_and_blocks_come_from_statistics(changing: Running) -> None:
+    table = new_table("counted")
+    table.parameters = {"numFiles": "3", "totalSize": str(5 * 128 * 1024 * 1024)}
+    table.tableType = "EXTERNAL_TABLE"
+    table.parameters["EXTERNAL"] = "TRUE"
+    changing.client.create_table(table)
+    changing.client.get_table("shop", "counted")
+    found = changing.json("/table/shop.counted")["impala"]
+    assert (found["partitions"], found["files"], found["blocks"]) == (1, 3, 5)
+    assert found["bytes"] == 2048 + 400 + 3 * 500 + 5 * 150
+
+
+def test_operations_tell_who_did_what(changing: Running) -> None:
+    changing.command("flush", "database=shop&table=plain")
+    changing.ask("/table/shop.sales/compare", post=True)
+    last = changing.json("/operations")["last"]
+    by_name: dict[str, Any] = {one["name"]: one for one in reversed(last)}
+    assert by_name["flush"]["subject"] == "shop.plain" and by_name["flush"]["who"] == "127.0.0.1"
+    assert by_name["create_table"]["kind"] == "call" and "plain" in by_name["create_table"]["subject"]
+    assert by_name["create_table"]["outcome"] == "ok" and by_name["create_table"]["duration_s"] > 0
+    assert "get_table" not in by_name
+    with pytest.raises(ttypes.NoSuchObjectException):
+        changing.client.drop_table("shop", "nowhere", True)
+    assert changing.json("/operations")["last"][0]["outcome"].startswith("NoSuchObjectException")
+    operation = changing.sources.operations.begin("command", "warm", "everything", "a test")
+    operation.done, operation.total = 3, 7
+    assert "3 of 7" in as_html(changing, "/operations")
+    changing.sources.operations.end(operation, "ok")
+
+
+def test_blind_spots_follow_the_peers(tmp_path: Path) -> None:
+    server = Running(tmp_path, cache__peers="hive3")
+    try:
+        page = server.json("/blind-spots")
+        cached = {one["kind"]: one["cached"] for one in page["kinds"]}
+        assert page["peers"] == "hive3" and cached["tables"] and not cached["constraints"] and not cached["functions"]
+        assert not cached["materialized views"]
+    finally:
+        server.close()
+
+
+def test_pages_without_a_cache(tmp_path: Path) -> None:
+    server = Running(tmp_path, cache__enabled=False)
+    try:
+        for page in PAGES:
+            path = PATHS.get(page.path, page.path)
+            TypeAdapter(page.type).validate_json(server.ask(path)[1], strict=True)
+            as_html(server, path)
+        assert "cache.enabled is false" in as_html(server, "/events")
+        assert server.ask("/table/a.b/compare", post=True)[0] == 409
+    finally:
+        server.close()
+
+
+def test_names_are_escaped(running: Running) -> None:
+    text = running.ask("/table/shop.%3Cscript%3E?format=html")[1]
+    assert "<script>" not in text and "&lt;script&gt;" in text
+
+
+def test_a_paused_poller_shows_its_lag(changing: Running) -> None:
+    changing.ask("/events/pause", TOKEN, post=True)
+    try:
+        changing.client.create_table(new_table("later"))
+        changing.probe.forget()
+        page = changing.json("/events")
+        assert page["status"]["status"] == "PAUSED" and page["status"]["lag"] == 1
+        assert "paused by an operator" in as_html(changing, "/events")
+        assert "hms_cache_events_lag 1.0" in changing.ask("/metrics")[1]
+        assert changing.json("/jsonmetrics")["events-processor.pending-events"] == 1
+    finally:
+        changing.ask("/events/resume", TOKEN, post=True)
