@@ -23,7 +23,17 @@ _ENCODERS = {
 }
 
 
-_TRANSFORMER = "org.apache.hadoop.hive.metastore.MetastoreDefaultTransformer"
+#: Classes of Hive's that stand for values of ours; an empty one is none.
+_CLASSES = {
+    "catalog.metadata_translation": {
+        "off": "",
+        "hive4": "org.apache.hadoop.hive.metastore.MetastoreDefaultTransformer",
+    },
+    "catalog.storage_schema_reader": {
+        "stored": "org.apache.hadoop.hive.metastore.SerDeStorageSchemaReader",
+        "refuse": "org.apache.hadoop.hive.metastore.DefaultStorageSchemaReader",
+    },
+}
 
 #: True of this server whatever is configured: every write is logged in its own transaction.
 _IN_EFFECT = dict.fromkeys(
@@ -87,8 +97,8 @@ class HiveValues:
         value = getattr(getattr(self._settings, reference.section), reference.key)
         if reference.name == "events.message_format":
             return _ENCODERS[value]
-        if reference.name == "catalog.metadata_translation":
-            return "" if value == "off" else _TRANSFORMER
+        if reference.name in _CLASSES:
+            return _CLASSES[reference.name][value]
         if reference.name == "transactions.min_history_level":
             return "false" if value == "off" else "true"
         if isinstance(value, bool):

@@ -22,6 +22,7 @@ class AuxiliaryStores:
     """Each part is a class of its own module. Shared by threads."""
 
     def __init__(self, context: StoreContext) -> None:
+        self.settings = context.settings
         self.privileges = Privileges(context)
         self.roles = Roles(context)
         self.tokens = Tokens(context)

@@ -43,7 +43,6 @@ from hms_cache.store.transactions import WriteTransaction
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     EnvironmentContext,
-    InvalidObjectException,
     MetaException,
     Partition,
     StorageDescriptor,
@@ -171,7 +170,7 @@ def _own_copy(table: Table, partition: Partition, write_id: int | None) -> Parti
         sd=None if sd is None else _descriptor_at(sd, sd.location),
         parameters=dict(sorted((partition.parameters or {}).items())),
         catName=table.catName,
-        writeId=_positive(write_id) or _positive(partition.writeId) or 0,
+        writeId=_positive(write_id) or _positive(partition.writeId) or -1,
     )
 
 
@@ -220,7 +219,7 @@ def prepare_added(
             location = root.child(*name.split("/"))
         if location is not None:
             if partition.sd is None:
-                raise InvalidObjectException("Invalid partition: it has no storage descriptor")
+                raise MetaException("Invalid partition: it has no storage descriptor")
             partition.sd.location = str(location)
             made = changes.make_directory(location)
             if gathers and not made and not has_fast_statistics(partition.parameters):
@@ -228,7 +227,14 @@ def prepare_added(
                 update_directory_statistics(partition.parameters, found, environment_context)
         partition.createTime = now
         set_ddl_time(partition.parameters, now)
+        partition.parameters.update(inherited_parameters(table, context.settings.inherited_table_parameters))
         partition.parameters = dict(sorted(partition.parameters.items()))
+
+
+def inherited_parameters(table: Table, names: Sequence[str]) -> dict[str, str]:
+    """Parameters of the table that its new partitions get: those named, all if ``*`` is among the names."""
+    parameters: dict[str, str] = table.parameters or {}
+    return {name: value for name, value in parameters.items() if name in names or "*" in names}
 
 
 def gathers_statistics(context: StoreContext, table: Table) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from hms_cache.store.column_types import SERDES_USING_METASTORE_FOR_SCHEMA, SERDES_WITH_FREE_TYPE_CHANGES
+
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
@@ -80,3 +82,20 @@ class StoreSettings:
 
     translated_location_mode: Literal["force", "seqsuffix", "seqprefix", "prohibit"] = "force"
     """`metastore.metadata.transformer.location.mode`: when the default location of such a table is there already."""
+
+    serdes_with_free_type_changes: tuple[str, ...] = SERDES_WITH_FREE_TYPE_CHANGES
+    """`metastore.allow.incompatible.col.type.changes.serdes`: their tables keep their own schema history."""
+
+    inherited_table_parameters: tuple[str, ...] = ()
+    """`metastore.partition.inherit.table.properties`: names of the parameters that new partitions get from their table;
+    ``*`` is all.
+    """
+
+    client_capability_check: bool = True
+    """`metastore.client.capability.check`: refuse insert-only tables to clients that do not say that they know them."""
+
+    storage_schema_reader: Literal["stored", "refuse"] = "stored"
+    """`metastore.storage.schema.reader.impl`: the columns of tables whose serde keeps them elsewhere."""
+
+    serdes_using_metastore_for_schema: tuple[str, ...] = SERDES_USING_METASTORE_FOR_SCHEMA
+    """`metastore.serdes.using.metastore.for.schema`: tables of these keep their columns in the metastore."""

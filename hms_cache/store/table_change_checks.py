@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hms_cache.store.column_types import SERDES_WITH_FREE_TYPE_CHANGES, incompatible_columns, invalid_type
+from hms_cache.store.column_types import incompatible_columns, invalid_type
 from hms_cache.store.names import is_valid_name
 from hms_cache.store.parameters import is_context_true
 from hms_cache.store.settings import StoreSettings
@@ -13,6 +13,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
     FieldSchema,
     InvalidOperationException,
+    MetaException,
     Table,
 )
 
@@ -20,11 +21,11 @@ _ALLOW_PARTITION_KEY_CHANGE = "allow_partition_key_change"
 
 
 def check_new_table(new: Table, settings: StoreSettings) -> None:
-    """What can be told from the new table alone. Raises InvalidOperationException."""
+    """What can be told from the new table alone. Raises InvalidOperationException; MetaException for missing parts."""
+    if new.tableName is None or new.sd is None:
+        raise MetaException(f"The new table {new.tableName} has no name or no storage descriptor")
     if not is_valid_name(new.tableName, special_characters=settings.special_characters_in_table_names):
         raise InvalidOperationException(f"{new.tableName} is not a valid object name")
-    if new.sd is None:
-        raise InvalidOperationException(f"Table {new.tableName} has no storage descriptor")
     wrong = invalid_type(new.sd.cols)
     if wrong is not None:
         raise InvalidOperationException(f"Invalid column {wrong}")
@@ -52,7 +53,7 @@ def _check_column_types(old: Table, new: Table, settings: StoreSettings) -> None
     if not settings.disallow_incompatible_column_type_changes:
         return
     serde = new.sd.serdeInfo.serializationLib if new.sd.serdeInfo is not None else None
-    if serde in SERDES_WITH_FREE_TYPE_CHANGES:
+    if serde in settings.serdes_with_free_type_changes:
         return
     wrong = incompatible_columns((old.sd.cols if old.sd is not None else None) or [], new.sd.cols)
     if wrong:

@@ -52,6 +52,52 @@ class CatalogSettings(Section):
             "hive.metastore.disallow.incompatible.col.type.changes",
         ),
     )
+    serdes_with_free_type_changes: Words = setting(
+        ("org.apache.hadoop.hive.kudu.KuduSerDe", "org.apache.iceberg.mr.hive.HiveIcebergSerDe"),
+        "Serdes whose tables may change the types of their columns as they like.",
+        reason="Hive's default: their tables keep their own schema history.",
+        site_keys=(
+            "metastore.allow.incompatible.col.type.changes.serdes",
+            "hive.metastore.allow.incompatible.col.type.changes.serdes",
+        ),
+    )
+    inherited_table_parameters: Words = setting(
+        (),
+        "Parameters that new partitions get from their table; *: all of them.",
+        site_keys=(
+            "metastore.partition.inherit.table.properties",
+            "hive.metastore.partition.inherit.table.properties",
+        ),
+    )
+    client_capability_check: bool = setting(
+        True,
+        "Refuse insert-only tables to clients that do not say that they know them.",
+        site_keys=("metastore.client.capability.check", "hive.metastore.client.capability.check"),
+    )
+    storage_schema_reader: Literal["stored", "refuse"] = setting(
+        "stored",
+        "What get_fields and get_schema answer for tables whose serde keeps the columns itself: the columns stored in"
+        " the metastore, or a refusal.",
+        reason="Hive's SerDeStorageSchemaReader asks the Java class of the serde, which cannot run here; its"
+        " DefaultStorageSchemaReader refuses.",
+        site_keys=("metastore.storage.schema.reader.impl",),
+    )
+    serdes_using_metastore_for_schema: Words = setting(
+        (
+            "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
+            "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
+            "org.apache.hadoop.hive.serde2.columnar.ColumnarSerDe",
+            "org.apache.hadoop.hive.serde2.MetadataTypedColumnsetSerDe",
+            "org.apache.hadoop.hive.serde2.columnar.LazyBinaryColumnarSerDe",
+            "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
+            "org.apache.hadoop.hive.serde2.lazybinary.LazyBinarySerDe",
+            "org.apache.hadoop.hive.serde2.OpenCSVSerde",
+            "org.apache.iceberg.mr.hive.HiveIcebergSerDe",
+        ),
+        "Serdes that keep the columns of their tables in the metastore.",
+        reason="Hive's default.",
+        site_keys=("metastore.serdes.using.metastore.for.schema", "hive.serdes.using.metastore.for.schema"),
+    )
     partition_name_whitelist_pattern: str = setting(
         "",
         "Regular expression that each partition value must match in whole. Empty: any value.",
@@ -133,6 +179,13 @@ class CatalogSettings(Section):
         if not isinstance(value, str):
             return value
         return {"MetastoreDefaultTransformer": "hive4", "": "off"}.get(value.strip().rpartition(".")[2], value)
+
+    @field_validator("storage_schema_reader", mode="before")
+    @classmethod
+    def _reader_class_or_mode(cls, value: object) -> object:
+        """Site files name Hive's class."""
+        classes = {"SerDeStorageSchemaReader": "stored", "DefaultStorageSchemaReader": "refuse"}
+        return classes.get(value.rpartition(".")[2], value) if isinstance(value, str) else value
 
     @field_validator("partition_name_whitelist_pattern")
     @classmethod

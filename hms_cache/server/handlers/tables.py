@@ -16,6 +16,7 @@ from hms_cache.server.handlers.names import (
 )
 from hms_cache.server.handlers.projections import project_tables
 from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.store.storage_schemas import fields_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlterTableResponse,
     AsyncOperationResp,
@@ -27,16 +28,21 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetTableResult,
     GetTablesExtRequestFields,
     GetTablesResult,
+    InvalidOperationException,
     MetaException,
     NoSuchObjectException,
     SQLAllTableConstraints,
     Table,
     TableMeta,
     TruncateTableResponse,
+    UnknownDBException,
     UnknownTableException,
 )
 
 handlers = HandlerTable()
+
+TABLE_TYPES = ("MANAGED_TABLE", "EXTERNAL_TABLE", "VIRTUAL_VIEW", "MATERIALIZED_VIEW")
+"""What `get_tables_by_type` may ask for (Hive's TableType)."""
 
 INSERT_ONLY_TABLES = 2
 """ClientCapability a caller must have to see a table of transactional_properties=insert_only (Hive 3 and later)."""
@@ -52,14 +58,16 @@ def get_table_req(call: Call, arguments: Any) -> GetTableResult:
     request = arguments.req
     engine = (request.engine or "hive") if request.getColumnStats else None
     table = call.stores.raw.get_table(*requested_table(request), **version(request), statistics_engine=engine)
-    _check_capabilities(table, request.capabilities)
+    _check_capabilities(call, table, request.capabilities)
     seen = call.stores.auxiliary.translation.table(table, request.processorCapabilities)
     return GetTableResult(table=seen, isStatsCompliant=table.isStatsCompliant)
 
 
-def _check_capabilities(table: Table, capabilities: Any) -> None:
+def _check_capabilities(call: Call, table: Table, capabilities: Any) -> None:
     parameters = table.parameters or {}
     if parameters.get("transactional_properties") != "insert_only":
+        return
+    if not call.stores.auxiliary.settings.client_capability_check:
         return
     values = (capabilities.values if capabilities is not None else None) or []
     if INSERT_ONLY_TABLES not in values:
@@ -79,11 +87,17 @@ def get_table_objects_by_name(call: Call, arguments: Any) -> list[Table]:
 @handlers.read("get_table_objects_by_name_req")
 def get_table_objects_by_name_req(call: Call, arguments: Any) -> GetTablesResult:
     request = arguments.req
+    if not request.dbName:
+        raise UnknownDBException("DB name is null or empty")
     name = database_name(request.dbName, request.catName)
     names = request.tblNames
     if names is None:
+        if request.tablesPattern is None:
+            raise InvalidOperationException(f"{request.dbName} cannot find null tables")
         names = call.stores.raw.get_table_names(*name, request.tablesPattern)
     tables = call.stores.raw.get_tables(*name, names)
+    for table in tables:
+        _check_capabilities(call, table, request.capabilities)
     return GetTablesResult(tables=project_tables(tables, request.projectionSpec))
 
 
@@ -101,9 +115,9 @@ def get_all_tables(call: Call, arguments: Any) -> list[str]:
     "get_tables_by_type", audit=lambda a: f"get_tables_by_type: db={a.db_name} pat={a.pattern},type={a.tableType}"
 )
 def get_tables_by_type(call: Call, arguments: Any) -> list[str]:
-    return call.stores.raw.get_table_names(
-        *database_name(arguments.db_name), arguments.pattern, arguments.tableType or None
-    )
+    if arguments.tableType not in TABLE_TYPES:
+        raise MetaException(f"There is no table type {arguments.tableType}: {', '.join(TABLE_TYPES)}")
+    return call.stores.raw.get_table_names(*database_name(arguments.db_name), arguments.pattern, arguments.tableType)
 
 
 @handlers.read("get_table_meta")
@@ -114,8 +128,15 @@ def get_table_meta(call: Call, arguments: Any) -> list[TableMeta]:
 
 @handlers.read("get_table_names_by_filter")
 def get_table_names_by_filter(call: Call, arguments: Any) -> list[str]:
+    if not arguments.dbname:
+        raise UnknownDBException("DB name is null or empty")
+    if arguments.filter is None:
+        raise InvalidOperationException(f"{arguments.dbname} cannot apply null filter")
     limit = -1 if arguments.max_tables is None else arguments.max_tables
-    return call.stores.raw.get_table_names_by_filter(*database_name(arguments.dbname), arguments.filter, limit)
+    try:
+        return call.stores.raw.get_table_names_by_filter(*database_name(arguments.dbname), arguments.filter, limit)
+    except UnknownDBException:
+        return []
 
 
 @handlers.read("get_tables_ext")
@@ -173,7 +194,7 @@ def _fields(
         found = call.stores.raw.get_table(name.catalog, name.database, name.table.split(".")[0], **snapshot)
     except NoSuchObjectException as error:
         raise UnknownTableException(error.message) from error
-    columns = list((found.sd.cols if found.sd is not None else None) or [])
+    columns = fields_of(found, call.stores.auxiliary.settings)
     return columns + list(found.partitionKeys or []) if keys else columns
 
 
@@ -217,6 +238,8 @@ def _create(
         table.owner = call.session.user
     if not table.createTime:
         table.createTime = int(time.time())
+    if table.creationMetadata is not None and not table.creationMetadata.materializationTime:
+        table.creationMetadata.materializationTime = int(time.time() * 1000)
     call.stores.raw.create_table(table, environment_context=environment_context, constraints=constraints)
 
 
