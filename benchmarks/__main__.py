@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import json
-import platform
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from benchmarks.catalog import CatalogPlan
+from benchmarks.comparison.run import FULL, PLAN, QUICK, SMALL_PLAN, run
 from benchmarks.java_metastore import (
-    JavaMetastore,
     fetch,
     load_schema,
-    server_process_id,
     statement_counter,
     statements,
 )
 from benchmarks.load import load
 from benchmarks.measure import measure_reads
 from benchmarks.own_metastore import OwnMetastore
-from benchmarks.processes import resident_bytes
-from benchmarks.report import compare_table, own_table
+from benchmarks.report import own_table
 from benchmarks.transactions import measure_cycles, report_table, statements_per_call
+
+REPORT = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "benchmarks.md"
 
 
 @click.group()
@@ -90,65 +88,15 @@ def measure(
 
 
 @main.command()
-@click.option("--databases", default=10)
-@click.option("--tables", default=50)
-@click.option("--large", default=10_000)
-@click.option("--clients", default="1,4,16,64", show_default=True)
-@click.option("--seconds", default=2.0, show_default=True)
-@click.option("--only", multiple=True)
-@click.option("--out", type=click.Path(path_type=Path), help="Markdown file")
-def compare(
-    databases: int, tables: int, large: int, clients: str, seconds: float, only: tuple[str, ...], out: Path | None
-) -> None:
-    """Ours at max_staleness 0 and 500 ms beside Hive 4.0.1 with its CachedStore, on one MariaDB, in one run."""
-    from tests.databases import start_server
-
-    plan = _plan(databases, tables, large)
-    counts = [int(one) for one in clients.split(",")]
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = Path(temporary)
-        server = start_server("mariadb", directory)
-        try:
-            sections = _compare(server, plan, counts, seconds, only, directory)
-        finally:
-            server.stop()
-    text = (
-        f"# Reads beside Hive 4.0.1\n\n`python -m benchmarks compare --clients {clients} --seconds {seconds:g} "
-        f"--databases {databases} --tables {tables} --large {large}`, {datetime.now(UTC):%Y-%m-%d}, "
-        f"{platform.machine()}, one machine for clients, servers and database; CPU is of server and database.\n\n"
-        + "\n".join(sections)
-    )
-    click.echo(text)
-    if out is not None:
-        out.write_text(text)
-
-
-def _compare(  # type: ignore[no-untyped-def]
-    server, plan: CatalogPlan, counts: list[int], seconds: float, only: tuple[str, ...], directory: Path
-) -> list[str]:
-    url = server.create_database()
-    load_schema(fetch(), url)
-    database_pid = server_process_id(url)
-    options = {"clients": counts, "seconds": seconds, "database_pid": database_pid, "names": only or None}
-    sections = []
-    own = OwnMetastore(url, directory / "own")
-    load(own.start(), plan, click.echo)
-    rows_zero = measure_reads(own.address, plan, server_pid=own.pid, report=click.echo, **options)
-    memory = resident_bytes(own.pid)
-    own.stop()
-    relaxed = OwnMetastore(url, directory / "own-500", CACHE__MAX_STALENESS_MS="500")
-    rows_relaxed = measure_reads(relaxed.start(), plan, server_pid=relaxed.pid, report=click.echo, **options)
-    relaxed.stop()
-    java = JavaMetastore(url, directory / "java", cached=True)
-    rows_java = measure_reads(java.start(), plan, server_pid=java.pid, report=click.echo, **options)
-    java_memory = resident_bytes(java.pid)
-    java.stop()
-    sections.append(compare_table(rows_zero, rows_java, "max_staleness 0"))
-    sections.append(compare_table(rows_relaxed, rows_java, "max_staleness 500 ms"))
-    sections.append(
-        f"Resident memory after the reads: ours {memory / 1e6:,.0f} MB, Java {java_memory / 1e6:,.0f} MB.\n"
-    )
-    return sections
+@click.option("--quick", is_flag=True, help="fewer numbers of clients, shorter: some 4 minutes instead of 12")
+@click.option("--small", is_flag=True, help="a catalog of a tenth, to try the program out")
+@click.option("--out", type=click.Path(path_type=Path), default=REPORT, show_default=True, help="Markdown file")
+def compare(quick: bool, small: bool, out: Path) -> None:
+    """All bars of DESIGN 8: ours beside Hive 4.0.1 with its CachedStore, on one MariaDB, in one run."""
+    command = " ".join(["python -m benchmarks compare", *["--quick"] * quick, *["--small"] * small])
+    complete = run(QUICK if quick else FULL, SMALL_PLAN if small else PLAN, command, out, click.echo)
+    if not complete:
+        raise SystemExit(1)
 
 
 @main.command()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 from hms_cache.thrift_gen.hive_metastore import ttypes
+
+ROOT = Path(tempfile.gettempdir()) / "hms-cache-bench"
+"""Locations of everything: servers make directories there."""
 
 PARTITION_KEYS = (("dt", "string"), ("hr", "int"))
 
@@ -93,7 +98,7 @@ def table(plan: TablePlan) -> ttypes.Table:
         createTime=1_700_000_000,
         lastAccessTime=0,
         retention=0,
-        sd=descriptor(plan, f"file:/tmp/hms-cache-bench/{plan.database}/{plan.name}"),
+        sd=descriptor(plan, f"file:{ROOT}/{plan.database}/{plan.name}"),
         partitionKeys=[ttypes.FieldSchema(n, t, None) for n, t in PARTITION_KEYS] if plan.partitions else [],
         parameters={"EXTERNAL": "TRUE", "bench.number": "1", "comment": "made for measurements"},
         tableType="EXTERNAL_TABLE",
@@ -122,6 +127,6 @@ def partition(plan: TablePlan, number: int) -> ttypes.Partition:
         tableName=plan.name,
         createTime=1_700_000_000,
         lastAccessTime=0,
-        sd=descriptor(plan, f"file:/tmp/hms-cache-bench/{plan.database}/{plan.name}/dt={dt}/hr={hr}"),
+        sd=descriptor(plan, f"file:{ROOT}/{plan.database}/{plan.name}/dt={dt}/hr={hr}"),
         parameters={"numFiles": "3", "totalSize": str(1_000_000 + number), "numRows": str(number)},
     )

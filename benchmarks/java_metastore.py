@@ -204,8 +204,8 @@ class JavaMetastore:
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
-                tail = (self._directory / "java.log").read_text(errors="replace")[-3000:]
-                raise RuntimeError(f"the Java metastore ended: {tail}")
+                causes = [line for line in self.log.splitlines() if "Caused by" in line or "Exception:" in line]
+                raise RuntimeError(f"the Java metastore ended: {'; '.join(causes[-4:])}")
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
                 self.address = f"127.0.0.1:{port}"
                 return self.address

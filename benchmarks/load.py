@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.catalog import CatalogPlan, TablePlan, columns, partition, partition_name, table
+from benchmarks.catalog import ROOT, CatalogPlan, TablePlan, columns, partition, partition_name, table
 from benchmarks.client import connect
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
@@ -20,9 +20,7 @@ def load(address: str, plan: CatalogPlan, report: Callable[[str], None] = print)
     existing = set(client.get_all_databases())
     for database in sorted({one.database for one in plan.tables_planned()} - existing):
         client.create_database(
-            ttypes.Database(
-                name=database, description="bench", locationUri=f"file:/tmp/hms-cache-bench/{database}", parameters={}
-            )
+            ttypes.Database(name=database, description="bench", locationUri=f"file:{ROOT}/{database}", parameters={})
         )
     known = {database: set(client.get_all_tables(database)) for database in client.get_all_databases()}
     started = time.perf_counter()

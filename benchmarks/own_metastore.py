@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from datetime import datetime
 from pathlib import Path
 
 
@@ -23,6 +25,17 @@ class OwnMetastore:
         """The process id."""
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """What it has logged so far."""
+        return (self._directory / "hms-cache.log").read_text(errors="replace")
+
+    def seconds_until(self, text: str, started_s: float) -> float:
+        """From `started_s` (monotonic) to the log line that holds `text`, by the line's own time."""
+        line = next(one for one in self.log.splitlines() if text in one)
+        logged = datetime.strptime(line[:23], "%Y-%m-%d %H:%M:%S,%f").astimezone()
+        return time.monotonic() - started_s - (datetime.now().astimezone() - logged).total_seconds()
 
     def start(self) -> str:
         """Starts it and waits for its `ready` line; HOST:PORT. Raises RuntimeError when it ends before."""
@@ -51,4 +64,8 @@ class OwnMetastore:
         """Ends the process with SIGTERM."""
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(30)
+            try:
+                self._process.wait(30)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()

@@ -1,5 +1,4 @@
-"""Column statistics through the cache: answers by what was asked, so that "asked and absent" differs from "never asked"
-(P6)."""
+"""Column statistics through the cache: held by column, so that "asked and absent" differs from "never asked" (P6)."""
 
 from __future__ import annotations
 
@@ -15,9 +14,15 @@ from hms_cache.cache.cached_validity import (
 )
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.loader import AGGREGATE, Wanted
-from hms_cache.cache.reading import Bypass, Need, Reading, RequestVersion, key_of
+from hms_cache.cache.reading import Bypass, Need, Reading, RequestVersion, frozen_table, key_of
 from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.statistics_by_column import (
+    ColumnsHeld,
+    missing_columns,
+    statistics_of_table,
+    statistics_of_table_partitions,
+)
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.snapshots import SnapshotStore
 from hms_cache.store.contract.statistics import StatisticsStore
@@ -53,8 +58,11 @@ class CachedStatistics(StatisticsStore):
                 return entry
             if is_no_list(valid_write_ids):
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            found = _held(entry, key, Facet.TABLE_STATISTICS, (engine, (), wanted))
-            return found if isinstance(found, Need) else judged_table_statistics(entry, found, valid_write_ids)
+            held = _columns_held(entry, key, Facet.TABLE_STATISTICS, (engine, (), wanted))
+            if isinstance(held, Need):
+                return held
+            found = statistics_of_table(held, frozen_table(entry), wanted, engine)
+            return judged_table_statistics(entry, found, valid_write_ids)
 
         def ask() -> ColumnStatistics:
             return self._store.get_table_column_statistics(
@@ -96,11 +104,19 @@ class CachedStatistics(StatisticsStore):
             )
 
         asked = (engine, tuple(partition_names), tuple(columns))
+
+        def find(entry: Entry, key: TableName) -> list[ColumnStatistics] | Need:
+            held = _columns_held(entry, key, Facet.PARTITION_STATISTICS, asked)
+            if isinstance(held, Need):
+                return held
+            return statistics_of_table_partitions(held, frozen_table(entry), columns, engine)
+
         return self._about_partitions(
             "partition_statistics",
             (catalog, database, table),
             RequestVersion(valid_write_ids, table_id),
-            asked,
+            asked[1],
+            find,
             ask,
             judged_partition_statistics,
         )
@@ -122,11 +138,17 @@ class CachedStatistics(StatisticsStore):
             )
 
         asked = (engine, tuple(partition_names), tuple(columns), AGGREGATE)
+
+        def find(entry: Entry, key: TableName) -> AggrStats | Need:
+            found: AggrStats | Need = _held(entry, key, Facet.PARTITION_STATISTICS, asked)
+            return found
+
         return self._about_partitions(
             "aggregate_statistics",
             (catalog, database, table),
             RequestVersion(valid_write_ids),
-            asked,
+            asked[1],
+            find,
             ask,
             judged_aggregate,
         )
@@ -136,11 +158,12 @@ class CachedStatistics(StatisticsStore):
         kind: str,
         name: tuple[str, str, str],
         version: RequestVersion,
-        asked: tuple[Any, ...],
+        partition_names: Sequence[str],
+        find: Callable[[Entry, TableName], T | Need],
         ask: Callable[[], T],
         judged: Callable[[T, frozenset[str]], T],
     ) -> T:
-        """An answer to the same question as before, if no partition of the table has changed since.
+        """What `find` finds in the entry, if no partition of the table has changed since it was loaded.
 
         `judged` makes of it what a reader with a list gets, given the partitions whose statistics it must not use.
         """
@@ -154,8 +177,8 @@ class CachedStatistics(StatisticsStore):
                 return Bypass(Reason.UNSUPPORTED_FIELD)
             invalid: frozenset[str] | Need = frozenset()
             if version.valid_write_ids is not None:
-                invalid = invalid_partitions(entry, key, asked[1], version.valid_write_ids)
-            found: T | Need = _held(entry, key, Facet.PARTITION_STATISTICS, asked)
+                invalid = invalid_partitions(entry, key, partition_names, version.valid_write_ids)
+            found = find(entry, key)
             if isinstance(found, Need) or isinstance(invalid, Need):
                 return Need(tuple(wanted for one in (invalid, found) if isinstance(one, Need) for wanted in one.wanted))
             return found if version.valid_write_ids is None else judged(found, invalid)
@@ -205,6 +228,16 @@ class CachedStatistics(StatisticsStore):
         self._store.delete_partition_column_statistics(
             catalog, database, table, partition_names, columns, engine=engine
         )
+
+
+def _columns_held(entry: Entry, key: TableName, facet: Facet, asked: tuple[Any, ...]) -> ColumnsHeld | Need:
+    """What is held of these columns and perhaps others, or which of them have to be loaded."""
+    engine, names, columns = asked
+    held: ColumnsHeld | None = entry.facets.get(facet, {}).get((engine, names))
+    missing = missing_columns(held, columns)
+    if held is None or missing is not None:
+        return Need((Wanted(key, facet, (engine, names, missing or ())),))
+    return held
 
 
 def _held(entry: Entry, key: TableName, facet: Facet, asked: tuple[Any, ...]) -> Any:

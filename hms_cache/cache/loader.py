@@ -18,6 +18,7 @@ from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.partition_set import PartitionSet, SetTooLargeError, Values
 from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.shared_cache import Load, SharedCache
+from hms_cache.cache.statistics_by_column import add_columns, weight_of_columns
 from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.partitions import ByNames
@@ -312,25 +313,47 @@ class Loader:
         return [_Loaded(one, Facet.PARTITIONS, found, 0, merge=merge)]
 
     def _read_statistics(self, one: Wanted) -> list[_Loaded]:
+        engine, names, columns, *kind = one.detail
+        if kind:
+            return self._read_aggregate(one)
         key = one.key
         assert isinstance(key, TableName)
-        engine, names, columns, *kind = one.detail
-        found: Any
-        if one.facet is Facet.TABLE_STATISTICS:
-            found = self._store.get_table_column_statistics(*key, columns, engine=engine)
-        elif kind:
-            found = self._store.get_aggregate_statistics(*key, names, columns, engine=engine)
-        else:
-            found = self._store.get_partition_column_statistics(*key, names, columns, engine=engine)
+        of_partitions = one.facet is Facet.PARTITION_STATISTICS
+        found = self._store.read_column_statistics(*key, names if of_partitions else None, columns, engine=engine)
 
         def merge(entry: Entry, value: Any) -> int:
-            held = entry.facets.setdefault(one.facet, {})
-            if len(held) >= MOST_STATISTICS_ANSWERS:
-                held.clear()
-            held[one.detail] = value
-            return sum(weight_of(answer) + weight_of(asked) for asked, answer in held.items())
+            held = _room_for(entry, one.facet, (engine, names))
+            add_columns(held.setdefault((engine, names), {}), columns, value)
+            return _weight_of_statistics(held)
 
         return [_Loaded(one, one.facet, found, 0, merge=merge)]
+
+    def _read_aggregate(self, one: Wanted) -> list[_Loaded]:
+        key = one.key
+        assert isinstance(key, TableName)
+        engine, names, columns, *_ = one.detail
+        found = self._store.get_aggregate_statistics(*key, names, columns, engine=engine)
+
+        def merge(entry: Entry, value: Any) -> int:
+            held = _room_for(entry, one.facet, one.detail)
+            held[one.detail] = value
+            return _weight_of_statistics(held)
+
+        return [_Loaded(one, one.facet, found, 0, merge=merge)]
+
+
+def _room_for(entry: Entry, facet: Facet, question: tuple[Any, ...]) -> dict[tuple[Any, ...], Any]:
+    held: dict[tuple[Any, ...], Any] = entry.facets.setdefault(facet, {})
+    if question not in held and len(held) >= MOST_STATISTICS_ANSWERS:
+        held.clear()
+    return held
+
+
+def _weight_of_statistics(held: dict[tuple[Any, ...], Any]) -> int:
+    return sum(
+        weight_of(asked) + (weight_of_columns(value) if isinstance(value, dict) else weight_of(value))
+        for asked, value in held.items()
+    )
 
 
 def _facets(wanted: Iterable[Wanted]) -> dict[Key, set[Facet]]:

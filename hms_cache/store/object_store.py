@@ -16,7 +16,7 @@ from hms_cache.store.contract.partitions import (
     PartitionProjection,
     PartitionSelection,
 )
-from hms_cache.store.contract.snapshots import Snapshot, SnapshotStore
+from hms_cache.store.contract.snapshots import Snapshot, SnapshotStore, StatisticsOfColumn
 from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.store.databases import Databases
 from hms_cache.store.functions import Functions
@@ -91,6 +91,20 @@ class ObjectStore(SnapshotStore):
 
     def read_partition_pages(self, catalog: str, database: str, table: str) -> Iterator[PartitionRows]:
         return read_partition_pages(self._context, catalog, database, table)
+
+    def read_column_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partition_names: Sequence[str] | None,
+        columns: Sequence[str],
+        *,
+        engine: str = "hive",
+    ) -> list[StatisticsOfColumn]:
+        return self._statistics.read_column_statistics(
+            catalog, database, table, partition_names, columns, engine=engine
+        )
 
     def get_write_id_tag(self, catalog: str, database: str, table: str) -> str | None:
         if normalize_identifier(catalog) != DEFAULT_CATALOG:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 
 from hms_cache.store.context import StoreContext
+from hms_cache.store.contract.snapshots import StatisticsOfColumn
 from hms_cache.store.contract.statistics import StatisticsStore
 from hms_cache.store.names import normalize_identifier, qualified
 from hms_cache.store.partition_additions import partitioned
@@ -138,6 +139,33 @@ class Statistics(StatisticsStore):
                 for one in answer:
                     one.isStatsCompliant = one.statsDesc.partName in valid
             return answer
+
+        return run_read(self._context.database, read)
+
+    def read_column_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partition_names: Sequence[str] | None,
+        columns: Sequence[str],
+        *,
+        engine: str = DEFAULT_ENGINE,
+    ) -> list[StatisticsOfColumn]:
+        """See `SnapshotStore.read_column_statistics`."""
+        who = engine or DEFAULT_ENGINE
+
+        def read(connection: Connection) -> list[StatisticsOfColumn]:
+            reader = StatisticsReader(self._context, connection)
+            if partition_names is None:
+                row = _require_table(connection, catalog, database, table)
+                found = reader.of_table_each(row.table_id, columns, who) if columns else []
+                return [StatisticsOfColumn("", statistics, made_s) for statistics, made_s in found]
+            header = find_partitioned_table(connection, catalog, database, table)
+            if not partition_names or not columns:
+                return []
+            names = [normalized_partition_name(name) for name in partition_names]
+            return [StatisticsOfColumn(*one) for one in reader.of_partitions(header, names, columns, who)]
 
         return run_read(self._context.database, read)
 

@@ -48,15 +48,21 @@ class StatisticsReader:
     def of_table(self, table_id: int, columns: Iterable[str], engine: str) -> tuple[list[ColumnStatisticsObj], int]:
         """(statistics of the columns that have any, by column name; when they were made, epoch seconds). One
         statement."""
+        found = sorted(self.of_table_each(table_id, columns, engine), key=lambda one: _column(one[0]))
+        return [statistics for statistics, _ in found], max((made_s for _, made_s in found), default=0)
+
+    def of_table_each(
+        self, table_id: int, columns: Iterable[str], engine: str
+    ) -> list[tuple[ColumnStatisticsObj, int]]:
+        """(statistics, when made, epoch seconds) of the columns that have any, in no order. One statement."""
         rows = self._connection.execute(
             self._of(TAB_COL_STATS, engine)
             .where(TAB_COL_STATS.c.TBL_ID == bindparam("table_id"))
             .where(TAB_COL_STATS.c.COLUMN_NAME.in_(bindparam("columns", expanding=True))),
             {"table_id": table_id, "columns": sorted({column.lower() for column in columns}), "engine": engine},
         ).all()
-        found = [statistics for row in rows if (statistics := statistics_of_row(row)) is not None]
-        found.sort(key=_column)
-        return found, max((row[LAST_ANALYZED] for row in rows), default=0)
+        found = ((statistics_of_row(row), row[LAST_ANALYZED]) for row in rows)
+        return [(statistics, made_s) for statistics, made_s in found if statistics is not None]
 
     def of_partitions(
         self, table: PartitionedTable, names: Sequence[str], columns: Iterable[str], engine: str

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
 
 if TYPE_CHECKING:
     from hms_cache.store.partition_reads import PartitionRows
@@ -17,6 +18,14 @@ class Snapshot(NamedTuple):
     """One moment of the database: all events up to `event_id` are in it, and none after."""
 
     event_id: int
+
+
+class StatisticsOfColumn(NamedTuple):
+    """Statistics of one column of a table (`partition` empty) or of a partition, made at `last_analyzed_s` (epoch)."""
+
+    partition: str
+    statistics: ColumnStatisticsObj
+    last_analyzed_s: int
 
 
 class SnapshotStore(RawStore):
@@ -37,6 +46,23 @@ class SnapshotStore(RawStore):
 
         A fixed number of statements per page, and memory for one page. Raises NoSuchObjectException,
         DatabaseUnavailable.
+        """
+
+    @abstractmethod
+    def read_column_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partition_names: Sequence[str] | None,
+        columns: Sequence[str],
+        *,
+        engine: str = "hive",
+    ) -> list[StatisticsOfColumn]:
+        """What `get_table_column_statistics` (no names) and `get_partition_column_statistics` answer from, column by
+        column, in no order.
+
+        As many statements as those. Raises NoSuchObjectException, DatabaseUnavailable.
         """
 
     @abstractmethod

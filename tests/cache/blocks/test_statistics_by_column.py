@@ -1,0 +1,105 @@
+"""Statistics are held by column: what was asked for in parts answers the whole, and absence is known, not guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from hms_cache.cache.reasons import Reason
+from hms_cache.cache.statistics_by_column import MOST_COLUMNS, add_columns, missing_columns
+from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.cache.conftest import MakeServer
+from tests.cache.world import CATALOG, Server, create_database, encoded, partition, table
+from tests.databases import count_statements
+
+T = (CATALOG, "d", "t")
+NAMES = ["p=0", "p=1", "p=2"]
+
+Ask = Callable[[RawStore, Sequence[str]], object]
+KINDS: dict[str, Ask] = {
+    "table": lambda store, columns: store.get_table_column_statistics(*T, columns),
+    "partitions": lambda store, columns: store.get_partition_column_statistics(*T, NAMES, columns),
+}
+
+
+def _statistics(column: str, number: int, made_s: int, name: str | None) -> ttypes.ColumnStatistics:
+    data = ttypes.ColumnStatisticsData(longStats=ttypes.LongColumnStatsData(0, number, 1, 2))
+    described = ttypes.ColumnStatisticsDesc(name is None, "d", "t", partName=name, lastAnalyzed=made_s, catName=CATALOG)
+    return ttypes.ColumnStatistics(described, [ttypes.ColumnStatisticsObj(column, "bigint", data)], engine="hive")
+
+
+@pytest.fixture
+def here(servers: MakeServer) -> Server:
+    server = servers()
+    create_database(server.store, "d")
+    made = table("d", "t", (("p", "string"),))
+    made.sd.cols = [ttypes.FieldSchema(name, "bigint", None) for name in "abc"]
+    server.store.create_table(made)
+    server.store.add_partitions(*T, [partition(made, (str(number),)) for number in range(3)])
+    # Made at different times: an answer tells the latest of its own columns.
+    for column, made_s in (("a", 100), ("b", 300)):
+        server.objects.update_table_column_statistics(_statistics(column, 7, made_s, None))
+        of_partitions = [_statistics(column, made_s, made_s, name) for name in NAMES[:2]]
+        server.objects.update_partition_column_statistics(of_partitions)
+    return server
+
+
+def _outcome(here: Server, ask: Ask, columns: Sequence[str]) -> Reason:
+    del here.reads[:]
+    found = ask(here.store, columns)
+    assert encoded(found) == encoded(ask(here.objects, columns))
+    return here.reads[-1][1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_that_were_asked_for_answer_the_whole(kind: str, here: Server) -> None:
+    ask = KINDS[kind]
+    assert _outcome(here, ask, ["a"]) is Reason.MISS
+    assert _outcome(here, ask, ["b"]) is Reason.MISS
+    assert _outcome(here, ask, ["a", "b"]) is Reason.HIT
+    assert _outcome(here, ask, ["B", "a", "a"]) is Reason.HIT
+    assert _outcome(here, ask, ["a"]) is Reason.HIT
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_asked_and_is_absent_differs_from_what_was_never_asked(kind: str, here: Server) -> None:
+    ask = KINDS[kind]
+    assert _outcome(here, ask, ["c"]) is Reason.MISS
+    assert _outcome(here, ask, ["c"]) is Reason.HIT
+    assert _outcome(here, ask, ["a", "c"]) is Reason.MISS
+    assert _outcome(here, ask, ["c", "a"]) is Reason.HIT
+    assert _outcome(here, ask, []) is Reason.HIT
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_write_is_seen_by_all_questions(kind: str, here: Server) -> None:
+    ask = KINDS[kind]
+    for columns in (["a"], ["b", "c"]):
+        _outcome(here, ask, columns)
+    here.objects.update_table_column_statistics(_statistics("c", 9, 500, None))
+    here.objects.update_partition_column_statistics([_statistics("c", 9, 500, NAMES[2])])
+    assert _outcome(here, ask, ["a", "b", "c"]) is Reason.MISS
+    assert _outcome(here, ask, ["c"]) is Reason.HIT
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_the_missing_columns_are_read(kind: str, here: Server) -> None:
+    ask = KINDS[kind]
+    ask(here.store, ["a"])
+    with count_statements(here.database) as seen:
+        ask(here.store, ["a", "b", "c"])
+        first = seen.count
+        ask(here.store, ["c", "b", "a"])
+        again = seen.count - first
+    assert again <= 1, "the position check"
+    assert first <= 8
+
+
+def test_columns_without_end_do_not_take_memory_without_end() -> None:
+    held: dict[str, tuple[object, ...]] = {}
+    for number in range(MOST_COLUMNS + 10):
+        add_columns(held, [f"column_{number}"], [])  # type: ignore[arg-type]
+    assert len(held) <= MOST_COLUMNS
+    assert missing_columns(held, [f"COLUMN_{MOST_COLUMNS + 9}"]) is None  # type: ignore[arg-type]
