@@ -125,7 +125,7 @@ def create(spark: SparkSession, table: str, partitions: int, rows: int, file_for
     """A table with this many partitions by `region` and `bucket`; one of them is that of no region."""
     columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     spark.sql(f"CREATE TABLE {table} ({columns}) PARTITIONED BY (region string, bucket int) STORED AS {file_format}")
-    append(spark, table, list(range(partitions)), rows)
+    _insert(spark, table, list(range(partitions)), rows, seed=0)
 
 
 def keys(number: int) -> tuple[str | None, int]:
@@ -136,6 +136,11 @@ def keys(number: int) -> tuple[str | None, int]:
 def append(spark: SparkSession, table: str, numbers: list[int], rows: int, seed: int = 0) -> None:
     """More rows for these partitions, the way that tells the metastore: else Spark only adds files."""
     spark.conf.set("spark.sql.hive.convertInsertingPartitionedTable", "false")
+    _insert(spark, table, numbers, rows, seed)
+    spark.conf.unset("spark.sql.hive.convertInsertingPartitionedTable")
+
+
+def _insert(spark: SparkSession, table: str, numbers: list[int], rows: int, seed: int) -> None:
     schema = spark.table(table).schema
     content = [(*row, *keys(number)) for number in numbers for row in rows_of_partition(number, rows, seed)]
     frame = spark.createDataFrame(content, schema)

@@ -152,6 +152,7 @@ def test_statistics_of_all_types(
 @pytest.mark.mariadb
 @pytest.mark.soak
 @pytest.mark.long
+@pytest.mark.timeout(1_200)
 def test_a_thousand_partitions_and_ten_that_changed(
     spark: SparkProcess, start_server: ServerStarter, tmp_path: Path
 ) -> None:

@@ -1,0 +1,189 @@
+"""The job ``files``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
+from thrift.TSerialization import serialize
+
+from hms_cache.client import MetastoreClient
+from hms_cache.jobs.files import listing
+from hms_cache.jobs.files.definition import MEBIBYTE
+from hms_cache.jobs.files.directories import MISSING, OUTDATED, UNREGISTERED, canonical
+from hms_cache.jobs.files.repair import Outcome, Repair, repair_table
+from hms_cache.jobs.files.transform import DIFFERENCES, differences, sizes, unknown_directories
+from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
+from hms_cache.jobs.sources.catalog_reader import TableName
+from hms_cache.jobs.sources.metastore_reader import MetastoreReader
+from hms_cache.jobs.sources.scope import TableScope
+from hms_cache.store.names import DEFAULT_CATALOG
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+
+PARTITIONS_OF_A_SLICE = 1_000
+"""Partitions read in one call: a few MB."""
+
+_FOUND_DIFFERENCES = 3
+_WITH_FILES = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE"})
+_TABLES = StructType(
+    [
+        StructField("database", StringType(), False),
+        StructField("table", StringType(), False),
+        StructField("columns", LongType(), False),
+        StructField("encoded_bytes", LongType(), False),
+    ]
+)
+_PROTOCOL = TBinaryProtocolAcceleratedFactory()
+
+
+def main(run: JobRun) -> JobResult:
+    """Lists, compares, reports; then repairs what it was asked to, unless that is too much or this is a dry run.
+
+    Raises MetastoreUnavailableError.
+    """
+    options = run.options
+    with run.progress.step("Reading the catalog"):
+        tables = _tables(options["metastore"], TableScope(tuple(one.lower() for one in options["tables"])))
+        places, roots = _frames(run, tables)
+    with run.progress.step("Listing directories"):
+        listed = listing.transform(
+            places, small_file_bytes=options["small_file_mib"] * MEBIBYTE, block_bytes=options["block_mib"] * MEBIBYTE
+        ).cache()
+        found = listing.directories_below(roots, options["slices"]).cache()
+        unknown = listing.looked_into(unknown_directories(listed, found))
+        differing = differences(listed, unknown).cache()
+        counts = {row["kind"]: row["count"] for row in differing.groupBy("kind").count().collect()}
+        rootless = {(row["database"], row["table"]) for row in listing.missing_roots(found).collect()}
+    with run.progress.step("Adding up"):
+        report = sizes(listed, _table_rows(run, tables)).orderBy(f.desc("rule_bytes"), "database", "table")
+        by_table = [tuple(row) for row in report.limit(options["shown"]).collect()]
+        totals = report.agg(*(f.sum(name).alias(name) for name in _SUMMED)).collect()[0].asDict()
+        shown = [
+            tuple(row)
+            for row in differing.orderBy("kind", "database", "table", "location").limit(options["shown"]).collect()
+        ]
+    summary: dict[str, object] = {"tables": len(tables)} | {
+        name.replace("_", " "): totals[name] or 0 for name in _SUMMED
+    }
+    summary |= {f"{kind} directories": counts[kind] for kind in sorted(counts)}
+    reports = [
+        ResultTable("Tables", report.columns, by_table),
+        ResultTable("Differences", DIFFERENCES.names, shown),
+    ]
+    remaining = sum(count for kind, count in counts.items() if kind != OUTDATED)
+    if options["repair"] != "none":
+        remaining -= _repair(run, tables, differing, rootless, summary, reports)
+    for frame in (differing, found, listed):
+        frame.unpersist()
+    return JobResult(summary, reports, _FOUND_DIFFERENCES if remaining else 0)
+
+
+_SUMMED = ("partitions", "files", "bytes", "small_files", "blocks", "rule_bytes", "encoded_bytes")
+
+
+def _tables(metastore: str, scope: TableScope) -> list[tuple[Table, list[str] | None]]:
+    """The tables with files, each with the names of its partitions; None without partition keys."""
+    found: list[tuple[Table, list[str] | None]] = []
+    reader = MetastoreReader(metastore)
+    try:
+        if not scope.admits(DEFAULT_CATALOG):
+            return found
+        for database in reader.database_names(DEFAULT_CATALOG):
+            if not scope.admits(DEFAULT_CATALOG, database):
+                continue
+            names = reader.table_names(DEFAULT_CATALOG, database)
+            wanted = [name for name in names if scope.admits(DEFAULT_CATALOG, database, name)]
+            for table in reader.tables(DEFAULT_CATALOG, database, wanted):
+                if table.tableType not in _WITH_FILES or not table.sd.location:
+                    continue
+                name = TableName(DEFAULT_CATALOG, table.dbName, table.tableName)
+                found.append((table, reader.partition_names(name) if table.partitionKeys else None))
+    finally:
+        reader.close()
+    return found
+
+
+def _frames(run: JobRun, tables: Iterable[tuple[Table, list[str] | None]]) -> tuple[DataFrame, DataFrame]:
+    """Where the catalog says that data is (`listing.PLACES`), and the partitioned tables (`listing.ROOTS`)."""
+    slices, roots, plain = [], [], []
+    for table, names in tables:
+        name = TableName(DEFAULT_CATALOG, table.dbName, table.tableName)
+        if names is None:
+            row = listing.place_row(name, None, table.sd.location, table, table.parameters)
+            plain.append(tuple(row[column] for column in listing.PLACES.names))
+            continue
+        location, keys = canonical(table.sd.location), [key.name for key in table.partitionKeys]
+        roots.append((table.dbName, table.tableName, location, keys))
+        slices += [
+            (table.dbName, table.tableName, names[start : start + PARTITIONS_OF_A_SLICE])
+            for start in range(0, len(names), PARTITIONS_OF_A_SLICE)
+        ]
+    parts = run.options["slices"]
+    cut = run.spark.createDataFrame(slices, listing.SLICES).repartition(max(1, min(parts, len(slices))))
+    places = listing.places_of(cut, run.options["metastore"])
+    places = places.unionByName(run.spark.createDataFrame(plain, listing.PLACES)).repartition(parts)
+    return places, run.spark.createDataFrame(roots, listing.ROOTS).repartition(max(1, min(parts, len(roots))))
+
+
+def _table_rows(run: JobRun, tables: Iterable[tuple[Table, list[str] | None]]) -> DataFrame:
+    rows = [
+        (table.dbName, table.tableName, len(table.sd.cols or ()), len(serialize(table, _PROTOCOL)))
+        for table, _ in tables
+    ]
+    return run.spark.createDataFrame(rows, _TABLES)
+
+
+def _repair(
+    run: JobRun,
+    tables: Iterable[tuple[Table, list[str] | None]],
+    differing: DataFrame,
+    rootless: set[tuple[str, str]],
+    summary: dict[str, object],
+    reports: list[ResultTable],
+) -> int:
+    """Plans and does it; how many differences are gone."""
+    wanted = {"add": [UNREGISTERED], "drop": [MISSING], "all": [UNREGISTERED, MISSING]}[run.options["repair"]]
+    limit = run.options["limit"]
+    rows = differing.where(differing["kind"].isin(wanted) & differing["partition"].isNotNull())
+    # A directory that is not there may be a file system that is not: then nothing below it tells.
+    rooted = [f"{database}.{table}" for database, table in rootless]
+    rows = rows.where((rows["kind"] != MISSING) | ~f.concat_ws(".", "database", "table").isin(rooted))
+    rows = rows.orderBy("database", "table", "partition").limit(limit + 1)
+    by_table: dict[tuple[str, str], list[Repair]] = {}
+    notes: list[tuple[str, str]] = []
+    for row in rows.collect():
+        owner = (row["database"], row["table"])
+        action = "add" if row["kind"] == UNREGISTERED else "drop"
+        by_table.setdefault(owner, []).append(Repair(action, row["partition"], row["location"]))
+    for database, table in sorted(rootless):
+        notes.append((f"{database}.{table}", "its own directory does not exist: no partition of it is dropped"))
+    planned = [repair for repairs in by_table.values() for repair in repairs]
+    plan = [_plan_row(owner, repairs) for owner, repairs in sorted(by_table.items())]
+    reports.append(ResultTable("Plan", ("table", "to add", "to drop"), plan))
+    for database, table, to_add, to_drop in ((*row[0].split(".", 1), row[1], row[2]) for row in plan):
+        run.progress.note(f"{database}.{table}: {to_add} partitions to add, {to_drop} to drop")
+    done = Outcome()
+    if len(planned) > limit:
+        notes.append(("", f"more than {limit} partitions to add and drop (--limit): nothing was changed"))
+    elif not run.dry_run:
+        structs = {(table.dbName, table.tableName): table for table, _ in tables}
+        with run.progress.step("Repairing"), MetastoreClient(run.options["metastore"]) as client:
+            for owner, repairs in sorted(by_table.items()):
+                outcome = repair_table(client, structs[owner], repairs, run.options["batch_partitions"])
+                done.added, done.dropped = done.added + outcome.added, done.dropped + outcome.dropped
+                done.unchanged += outcome.unchanged
+                notes += [(".".join(owner), failure) for failure in outcome.failures]
+    if not run.dry_run:
+        summary |= {"added": done.added, "dropped": done.dropped, "left as they were": done.unchanged}
+    if notes:
+        reports.append(ResultTable("Notes", ("table", "note"), notes))
+    return done.added + done.dropped
+
+
+def _plan_row(owner: tuple[str, str], repairs: list[Repair]) -> tuple[Any, ...]:
+    to_add = sum(1 for repair in repairs if repair.action == "add")
+    return (".".join(owner), to_add, len(repairs) - to_add)
