@@ -190,7 +190,7 @@ struct GetCatalogsResponse {
 // Since 3.1.
 struct DropCatalogRequest {
   1: string name,
-  2: optional bool ifExists = true,  // since 4.1
+  2: optional bool ifExists,  // since 4.1; without its default: clients before it, which do not write it, expect the exception
 }
 
 // ----------------------------------------------------------------------------------------------------

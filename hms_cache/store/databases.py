@@ -131,6 +131,8 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
     connection = transaction.connection
     if not is_valid_name(database.name, special_characters=context.settings.special_characters_in_table_names):
         raise InvalidObjectException(f"{database.name} is not a valid database name")
+    if database.locationUri == "":
+        raise MetaException(f"The location of database {database.name} is the empty text")
     database.name = normalize_identifier(database.name)
     database.catalogName = normalize_identifier(database.catalogName or DEFAULT_CATALOG)
     catalog = read_catalog(connection, database.catalogName)

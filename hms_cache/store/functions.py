@@ -128,6 +128,10 @@ class Functions(FunctionStore):
             connection.execute(update(FUNCS).where(FUNCS.c.FUNC_ID == function_id).values(values))
             connection.execute(delete(FUNC_RU).where(FUNC_RU.c.FUNC_ID == function_id))
             _insert_resources(connection, function_id, new)
+            # Hive has no event for this (4.0.1) and caches no functions. These two, in one transaction, tell every
+            # follower of the log what there is now.
+            transaction.append_event(self._context.messages.build_drop_function(before))
+            transaction.append_event(self._context.messages.build_create_function(new))
 
         run_write(self._context.database, alter)
 

@@ -118,6 +118,8 @@ def rename_partition(
     """Gives a partition other values inside a transaction; the directory of a managed table's partition moves along."""
     table = row.table
     naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
+    if not old_values:
+        raise InvalidOperationException("Unable to rename partition because its old values are missing")
     _check_belongs(table, partition)
     check_values_allowed(partition.values, context.settings.partition_name_whitelist_pattern)
     old_name, new_name = naming.name(old_values), naming.name(partition.values)

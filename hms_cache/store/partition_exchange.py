@@ -45,6 +45,10 @@ def exchange_partitions(
     keys = [key.name for key in source.table.partitionKeys or ()]
     given = {name.lower(): value for name, value in specification.items()}
     values = [given.get(key.lower()) or "" for key in keys]
+    first_open = next((index for index, value in enumerate(values) if not value), len(values))
+    if any(values[first_open:]):
+        # The directory that moves is that of the leading keys: these values name none.
+        raise MetaException(f"The values of the keys before {keys[first_open + 1]} are missing: {dict(specification)}")
     header = partitioned(source)
     selected = select_partitions(
         connection, header, ByPartialValues(tuple(values)), settings=context.settings, is_write=True

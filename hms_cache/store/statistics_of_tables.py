@@ -31,6 +31,7 @@ from hms_cache.store.statistics_rows import row_of_statistics
 from hms_cache.store.statistics_validity import are_statistics_valid
 from hms_cache.store.statistics_writes import (
     StatisticsWrite,
+    aborted_writers,
     check_columns,
     merged,
     parameters_after,
@@ -68,7 +69,8 @@ def write_table_statistics(
         row_of_statistics(one, engine=own.engine, last_analyzed_s=own.statsDesc.lastAnalyzed, identity=identity)
         for one in own.statsObj
     ]
-    delete_table_statistics(transaction, row.table_id, columns, own.engine)
+    if columns:  # an empty list means all of them there
+        delete_table_statistics(transaction, row.table_id, columns, own.engine)
     ids = transaction.ids("MTableColumnStatistics", len(rows))
     insert_rows(
         connection,
@@ -76,7 +78,8 @@ def write_table_statistics(
         [features.writable(TAB_COL_STATS, {"CS_ID": cs_id, **values}) for cs_id, values in zip(ids, rows, strict=True)],
     )
     before = dict(table.parameters or {})
-    after = parameters_after(table, before, columns, table.writeId, writer)
+    aborted = aborted_writers(connection, table, [table.writeId])
+    after = parameters_after(table, before, columns, table.writeId, writer, aborted)
     change_parameters(connection, TABLE_PARAMS, "TBL_ID", [ParameterChange(row.table_id, before, after)])
     if is_transactional(table):
         _store_table_write_id(transaction, row, writer)
@@ -116,7 +119,8 @@ def merge_table_statistics(
 ) -> None:
     """Merges into what is stored, as far as that is accurate; columns that are not marked so stay as they are.
 
-    Where a transaction's snapshot does not allow to use what is stored, all claims of accuracy are taken back.
+    Where a snapshot does not allow to use what is stored, or that is of an aborted write id, all claims of
+    accuracy are taken back.
     """
     table = row.table
     own = prepared(statistics, table, context.now_s())
@@ -124,8 +128,10 @@ def merge_table_statistics(
     reader = StatisticsReader(context, transaction.connection, bit_vectors=True, histograms=True)
     columns = [one.colName for one in own.statsObj]
     old, _ = reader.of_table(row.table_id, columns, own.engine)
-    valid = writer.valid_write_ids is None or not is_transactional(table)
-    if old and not (valid or are_statistics_valid(parameters, table.writeId, writer.valid_write_ids)):
+    aborted = aborted_writers(transaction.connection, table, [table.writeId]) if old else frozenset()
+    unjudged = writer.valid_write_ids is None or not is_transactional(table)
+    valid = unjudged or are_statistics_valid(parameters, table.writeId, writer.valid_write_ids)
+    if old and (aborted or not valid):
         after = without_claims(parameters)
         change_parameters(
             transaction.connection, TABLE_PARAMS, "TBL_ID", [ParameterChange(row.table_id, parameters, after)]

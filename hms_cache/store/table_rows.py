@@ -270,7 +270,7 @@ def _add_creation_metadata(connection: Connection, views: Collection[Table]) -> 
             )
         source = used.get(row.TBL_ID)
         if source is not None:
-            view.creationMetadata.tablesUsed.add(f"{source.catName}.{source.dbName}.{source.tableName}")
+            view.creationMetadata.tablesUsed.add(f"{source.dbName}.{source.tableName}")
             view.creationMetadata.sourceTables.append(
                 SourceTable(source, row.INSERTED_COUNT or 0, row.UPDATED_COUNT or 0, row.DELETED_COUNT or 0)
             )

@@ -13,6 +13,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetCatalogResponse,
     GetCatalogsResponse,
     GetDatabaseObjectsResponse,
+    MetaException,
 )
 
 handlers = HandlerTable()
@@ -20,6 +21,8 @@ handlers = HandlerTable()
 
 @handlers.read("get_catalog", audit=lambda a: f"get_catalog: {a.catName.name}")
 def get_catalog(call: Call, arguments: Any) -> GetCatalogResponse:
+    if arguments.catName.name is None:
+        raise MetaException("Catalog name cannot be null")
     return GetCatalogResponse(catalog=call.stores.raw.get_catalog(arguments.catName.name))
 
 
@@ -41,6 +44,8 @@ def alter_catalog(call: Call, arguments: Any) -> None:
 @handlers.write("drop_catalog")
 def drop_catalog(call: Call, arguments: Any) -> None:
     request = arguments.catName
+    if request.name is None:
+        raise MetaException("Catalog name cannot be null")
     call.stores.raw.drop_catalog(request.name, if_exists=bool(getattr(request, "ifExists", False)))
 
 
@@ -59,6 +64,8 @@ def get_database_req(call: Call, arguments: Any) -> Database:
 
 @handlers.read("get_databases", audit=lambda a: f"get_databases: {a.pattern}")
 def get_databases(call: Call, arguments: Any) -> list[str]:
+    if arguments.pattern == "":
+        return []  # a pattern of no name; absent it stands for all names
     catalog, pattern = optional_database_name(arguments.pattern)
     return call.stores.raw.get_database_names(catalog, pattern)
 

@@ -7,14 +7,25 @@ from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import database_name, optional_database_name
-from hms_cache.thrift_gen.hive_metastore.ttypes import Function, GetAllFunctionsResponse, GetFunctionsResponse
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Function,
+    GetAllFunctionsResponse,
+    GetFunctionsResponse,
+    MetaException,
+)
 
 handlers = HandlerTable()
 
 
 @handlers.read("get_function", audit=lambda a: f"get_function: {a.dbName}.{a.funcName}")
 def get_function(call: Call, arguments: Any) -> Function:
-    return call.stores.raw.get_function(*database_name(arguments.dbName), arguments.funcName)
+    return call.stores.raw.get_function(*database_name(arguments.dbName), _required(arguments.funcName))
+
+
+def _required(name: str | None) -> str:
+    if name is None:
+        raise MetaException("Database and function name cannot be null.")
+    return name
 
 
 @handlers.read("get_functions", audit=lambda a: f"get_functions: db={a.dbName} pat={a.pattern}")
@@ -49,9 +60,11 @@ def create_function(call: Call, arguments: Any) -> None:
 @handlers.write("alter_function", audit=lambda a: f"alter_function: {a.dbName}.{a.funcName}")
 def alter_function(call: Call, arguments: Any) -> None:
     function: Function = arguments.newFunc
+    if function is None:
+        raise MetaException("Function cannot be null.")
     catalog, database = database_name(arguments.dbName, function.catName)
     function.catName, function.dbName = optional_database_name(function.dbName or database, catalog)
-    call.stores.raw.alter_function(catalog, database, arguments.funcName, function)
+    call.stores.raw.alter_function(catalog, database, _required(arguments.funcName), function)
 
 
 @handlers.write("drop_function", audit=lambda a: f"drop_function: {a.dbName}.{a.funcName}")

@@ -35,23 +35,26 @@ class Version(TypedDict):
 
 
 def database_name(text: str | None, catalog: str | None = None) -> DatabaseName:
-    """The database that `text` names, `@catalog#` taken off. Raises MetaException when no database is named."""
-    named_catalog, database = parse_database_name(text or "", catalog or DEFAULT_CATALOG)
-    if not database:
+    """The database that `text` names, `@catalog#` taken off. Raises MetaException when no database is named.
+
+    The empty name is a name, which nothing has: what comes of it is for the call to say, as in Hive.
+    """
+    named_catalog, database = parse_database_name(text, catalog or DEFAULT_CATALOG)
+    if database is None:
         raise MetaException("Database name cannot be null or empty")
     return DatabaseName(named_catalog, database)
 
 
 def optional_database_name(text: str | None, catalog: str | None = None) -> tuple[str, str | None]:
     """The same where a call may leave the database open (None: every database)."""
-    named_catalog, database = parse_database_name(text or "", catalog or DEFAULT_CATALOG)
-    return named_catalog, database or None
+    named_catalog, database = parse_database_name(text, catalog or DEFAULT_CATALOG)
+    return named_catalog, database
 
 
 def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
-    """The table that the two arguments name. Raises MetaException when one is missing."""
+    """The table that the two arguments name. Raises MetaException when one is missing; empty is not missing."""
     name = database_name(database, catalog)
-    if not table:
+    if table is None:
         raise MetaException("Table name cannot be null or empty")
     return TableName(name.catalog, name.database, table)
 

@@ -18,6 +18,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
     InvalidObjectException,
     MetaException,
+    NoSuchObjectException,
     Partition,
     RenamePartitionResponse,
 )
@@ -26,10 +27,20 @@ handlers = HandlerTable()
 
 
 def _table_of(partitions: list[Partition]) -> TableName:
-    if not partitions:
-        raise MetaException("Partition list cannot be null or empty")
     first = partitions[0]
     return table_name(first.dbName, first.tableName, first.catName)
+
+
+def _required(partition: Partition | None) -> Partition:
+    if partition is None:
+        raise MetaException("Partition cannot be null.")
+    return partition
+
+
+def _required_list(partitions: Any, what: str = "Partition list") -> list[Any]:
+    if partitions is None:
+        raise MetaException(f"{what} cannot be null.")
+    return list(partitions)
 
 
 def _prepare(name: TableName, partitions: list[Partition]) -> list[Partition]:
@@ -55,7 +66,8 @@ def _add(
 
 @handlers.write("add_partition", audit=lambda a: f"add_partition : db={a.new_part.dbName} tbl={a.new_part.tableName}")
 def add_partition(call: Call, arguments: Any) -> Partition:
-    return _add(call, _table_of([arguments.new_part]), [arguments.new_part])[0]
+    partitions = [_required(arguments.new_part)]
+    return _add(call, _table_of(partitions), partitions)[0]
 
 
 @handlers.write(
@@ -63,12 +75,13 @@ def add_partition(call: Call, arguments: Any) -> Partition:
     audit=lambda a: f"add_partition : db={a.new_part.dbName} tbl={a.new_part.tableName}",
 )
 def add_partition_with_environment_context(call: Call, arguments: Any) -> Partition:
-    return _add(call, _table_of([arguments.new_part]), [arguments.new_part], arguments.environment_context)[0]
+    partitions = [_required(arguments.new_part)]
+    return _add(call, _table_of(partitions), partitions, arguments.environment_context)[0]
 
 
 @handlers.write("add_partitions", audit=lambda a: "add_partitions")
 def add_partitions(call: Call, arguments: Any) -> int:
-    partitions = list(arguments.new_parts or ())
+    partitions = _required_list(arguments.new_parts)
     if not partitions:
         return 0
     return len(_add(call, _table_of(partitions), partitions))
@@ -76,10 +89,13 @@ def add_partitions(call: Call, arguments: Any) -> int:
 
 @handlers.write("add_partitions_pspec", audit=lambda a: "add_partitions_pspec")
 def add_partitions_pspec(call: Call, arguments: Any) -> int:
-    partitions = expand_specs(arguments.new_parts or ())
-    if not partitions:
+    specifications = _required_list(arguments.new_parts, "Partition spec list")
+    if not specifications:
         return 0
-    return len(_add(call, _table_of(partitions), partitions))
+    # The first spec says which table it is (HMSHandler, 4.0.1); partitions of another are refused like in any list.
+    name = _table_of(specifications)
+    partitions = expand_specs(specifications)
+    return len(_add(call, name, partitions)) if partitions else 0
 
 
 @handlers.write("add_partitions_req", audit=lambda a: "add_partitions")
@@ -95,14 +111,19 @@ def add_partitions_req(call: Call, arguments: Any) -> AddPartitionsResult:
             getattr(request, "environmentContext", None),
             if_not_exists=bool(request.ifNotExists),
         )
-    return AddPartitionsResult(partitions=added if needs_result else None)
+    return AddPartitionsResult(partitions=added if needs_result and request.parts else None)
 
 
 def _append(call: Call, name: TableName, values: list[str], context: EnvironmentContext | None = None) -> Partition:
     """A partition with nothing but its values: its storage descriptor is the table's (Hive's append_partition)."""
-    table = call.stores.raw.get_table(*name)
+    if not values:
+        raise MetaException("The partition values must not be null or empty.")
+    try:
+        table = call.stores.raw.get_table(*name)
+    except NoSuchObjectException as error:
+        raise InvalidObjectException("Unable to add partition because table or database do not exist") from error
     if len(values) != len(table.partitionKeys or ()):
-        raise InvalidObjectException(
+        raise MetaException(
             f"{len(values)} partition values were given for {len(table.partitionKeys or ())} partition keys"
         )
     descriptor = copy.copy(table.sd)
@@ -124,21 +145,28 @@ def append_partition_with_environment_context(call: Call, arguments: Any) -> Par
 @handlers.write("append_partition_by_name")
 def append_partition_by_name(call: Call, arguments: Any) -> Partition:
     name = positional(arguments)
-    return _append(call, name, partition_values(call, name, arguments.part_name))
+    return _append(call, name, _values_to_append(call, name, arguments.part_name))
 
 
 @handlers.write("append_partition_by_name_with_environment_context")
 def append_partition_by_name_with_environment_context(call: Call, arguments: Any) -> Partition:
     name = positional(arguments)
-    return _append(call, name, partition_values(call, name, arguments.part_name), arguments.environment_context)
+    return _append(call, name, _values_to_append(call, name, arguments.part_name), arguments.environment_context)
 
 
 @handlers.write("append_partition_req")
 def append_partition_req(call: Call, arguments: Any) -> Partition:
     request = arguments.appendPartitionsReq
     name = requested_table(request)
-    values = list(request.partVals or ()) or partition_values(call, name, request.name or "")
+    values = list(request.partVals or ()) or _values_to_append(call, name, request.name)
     return _append(call, name, values, request.environmentContext)
+
+
+def _values_to_append(call: Call, name: TableName, partition_name: str | None) -> list[str]:
+    try:
+        return partition_values(call, name, partition_name)
+    except NoSuchObjectException as error:
+        raise InvalidObjectException(error.message) from error
 
 
 # Changes
@@ -157,22 +185,22 @@ def _alter(
 
 @handlers.write("alter_partition")
 def alter_partition(call: Call, arguments: Any) -> None:
-    _alter(call, positional(arguments), [arguments.new_part], None)
+    _alter(call, positional(arguments), [_required(arguments.new_part)], None)
 
 
 @handlers.write("alter_partition_with_environment_context")
 def alter_partition_with_environment_context(call: Call, arguments: Any) -> None:
-    _alter(call, positional(arguments), [arguments.new_part], arguments.environment_context)
+    _alter(call, positional(arguments), [_required(arguments.new_part)], arguments.environment_context)
 
 
 @handlers.write("alter_partitions")
 def alter_partitions(call: Call, arguments: Any) -> None:
-    _alter(call, positional(arguments), list(arguments.new_parts or ()), None)
+    _alter(call, positional(arguments), _required_list(arguments.new_parts), None)
 
 
 @handlers.write("alter_partitions_with_environment_context")
 def alter_partitions_with_environment_context(call: Call, arguments: Any) -> None:
-    _alter(call, positional(arguments), list(arguments.new_parts or ()), arguments.environment_context)
+    _alter(call, positional(arguments), _required_list(arguments.new_parts), arguments.environment_context)
 
 
 @handlers.write("alter_partitions_req")
@@ -192,7 +220,8 @@ def alter_partitions_req(call: Call, arguments: Any) -> AlterPartitionsResponse:
 @handlers.write("rename_partition")
 def rename_partition(call: Call, arguments: Any) -> None:
     name = positional(arguments)
-    call.stores.raw.rename_partition(*name, arguments.part_vals or (), _prepare(name, [arguments.new_part])[0])
+    new = _prepare(name, [_required(arguments.new_part)])[0]
+    call.stores.raw.rename_partition(*name, arguments.part_vals or (), new)
 
 
 @handlers.write("rename_partition_req")
@@ -202,7 +231,7 @@ def rename_partition_req(call: Call, arguments: Any) -> RenamePartitionResponse:
     call.stores.raw.rename_partition(
         *name,
         request.partVals or (),
-        _prepare(name, [request.newPart])[0],
+        _prepare(name, [_required(request.newPart)])[0],
         write_id=write_id(request.newPart.writeId),
         valid_write_ids=request.validWriteIdList or None,
     )
@@ -252,7 +281,7 @@ def drop_partition_by_name_with_environment_context(call: Call, arguments: Any) 
 def drop_partition_req(call: Call, arguments: Any) -> bool:
     request = arguments.dropPartitionReq
     name = requested_table(request)
-    values = list(request.partVals or ()) or partition_values(call, name, request.partName or "")
+    values = list(request.partVals or ()) or partition_values(call, name, request.partName)
     return _drop_one(call, name, values, request.deleteData, request.environmentContext)
 
 
@@ -308,7 +337,9 @@ def _drop_each(
 
 @handlers.write("exchange_partition")
 def exchange_partition(call: Call, arguments: Any) -> Partition:
-    return _exchange(call, arguments)[0]
+    """Exchanges and answers nothing: Hive's answer is an empty struct, and its client is tested for that."""
+    _exchange(call, arguments)
+    return Partition(createTime=0, lastAccessTime=0, writeId=None)
 
 
 @handlers.write("exchange_partitions")

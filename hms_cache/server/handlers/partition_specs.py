@@ -21,6 +21,20 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Table,
 )
 
+GROUPING_PARAMETER = "hive.hcatalog.partition.spec.grouping.enabled"
+"""The table parameter that asks for shared descriptors where a client could also get a plain list."""
+
+
+def listed_or_grouped(table: Table, partitions: list[Partition]) -> list[PartitionSpec]:
+    """One spec that lists the partitions, even of none; grouped ones if the table's parameters ask for them.
+
+    Source: HMSHandler.get_partitions_pspec and get_part_specs_by_filter, 4.0.1.
+    """
+    if (table.parameters or {}).get(GROUPING_PARAMETER, "").lower() == "true":
+        return group_partitions(table, partitions)
+    root = (table.sd.location if table.sd is not None else None) or ""
+    return [_listing_specification(table, root, partitions)]
+
 
 def group_partitions(table: Table, partitions: Iterable[Partition]) -> list[PartitionSpec]:
     """Partitions below the table's directory share a descriptor per kind, the others are listed whole.
@@ -35,7 +49,7 @@ def group_partitions(table: Table, partitions: Iterable[Partition]) -> list[Part
     elsewhere: list[Partition] = []
     for partition in partitions:
         descriptor = partition.sd
-        if descriptor is not None and _is_below(root, descriptor):
+        if descriptor is None or _is_below(root, descriptor):
             key = _descriptor_key(descriptor)
             specification = shared.get(key)
             if specification is None:
@@ -58,7 +72,7 @@ def _group_encoded(table: Table, root: str, selected: SelectedPartitions) -> lis
     elsewhere: list[int] = []
     for at in np.argsort(firsts).tolist():
         model = selected.subset(firsts[at : at + 1]).structs()[0]
-        if model.sd is None or not _is_below(root, model.sd):
+        if model.sd is not None and not _is_below(root, model.sd):
             elsewhere.append(int(numbers[at]))
             continue
         key = _descriptor_key(model.sd)
@@ -86,7 +100,9 @@ def _is_below(root: str, descriptor: StorageDescriptor) -> bool:
 def _shared_specification(
     table: Table, root: str, first: Partition, partitions: list[PartitionWithoutSD]
 ) -> PartitionSpec:
-    common = copy.copy(first.sd)
+    """Without a root where the descriptors have no location, or there are none: projections leave them out."""
+    common = StorageDescriptor() if first.sd is None else copy.copy(first.sd)
+    root = root if common.location is not None else ""
     common.location = root or None
     return PartitionSpec(
         catName=table.catName,
@@ -95,7 +111,6 @@ def _shared_specification(
         rootPath=root or None,
         sharedSDPartitionSpec=PartitionSpecWithSharedSD(partitions=partitions, sd=common),
         isStatsCompliant=first.isStatsCompliant,
-        writeId=table.writeId,
     )
 
 
@@ -106,13 +121,15 @@ def _listing_specification(table: Table, root: str, partitions: list[Partition])
         tableName=table.tableName,
         rootPath=root or None,
         partitionList=PartitionListComposingSpec(partitions=partitions),
-        writeId=table.writeId,
     )
 
 
-def _descriptor_key(descriptor: Any) -> Any:
+def _descriptor_key(descriptor: StorageDescriptor | None) -> Any:
+    if descriptor is None:
+        return None
     serde = descriptor.serdeInfo
     return (
+        descriptor.location is None,
         tuple((c.name, c.type, c.comment) for c in descriptor.cols or ()),
         descriptor.inputFormat,
         descriptor.outputFormat,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import TableName, requested_table, table_name, version, write_id
 from hms_cache.server.handlers.partitions import positional
+from hms_cache.store.partition_names import parse_partition_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AggrStats,
     ColumnStatistics,
     InvalidObjectException,
+    MetaException,
     NoSuchObjectException,
     PartitionsStatsResult,
     SetPartitionsStatsResponse,
@@ -34,9 +37,27 @@ def _described(statistics: ColumnStatistics) -> TableName:
     return name
 
 
+def _required(value: str | None, what: str) -> str:
+    if not value:
+        raise MetaException(f"{what} name is invalid. {value or ''}")
+    return value
+
+
+def _existing(work: Callable[[], None], name: TableName) -> bool:
+    """Runs a change of partitions' statistics. For a table that is not there Hive has a type of its own."""
+    try:
+        work()
+    except NoSuchObjectException as error:
+        if (error.message or "").endswith("table not found"):
+            raise InvalidObjectException(f"{name.database}.{name.table} table not found") from error
+        raise
+    return True
+
+
 @handlers.read("get_table_column_statistics")
 def get_table_column_statistics(call: Call, arguments: Any) -> ColumnStatistics:
     name = positional(arguments)
+    _required(arguments.col_name, "Column")
     found = call.stores.raw.get_table_column_statistics(*name, [arguments.col_name], engine=DEFAULT_ENGINE)
     if not found.statsObj:
         raise NoSuchObjectException(
@@ -48,6 +69,8 @@ def get_table_column_statistics(call: Call, arguments: Any) -> ColumnStatistics:
 @handlers.read("get_partition_column_statistics")
 def get_partition_column_statistics(call: Call, arguments: Any) -> ColumnStatistics:
     name = positional(arguments)
+    _required(arguments.part_name, "Partition")
+    _required(arguments.col_name, "Column")
     found = call.stores.raw.get_partition_column_statistics(
         *name, [arguments.part_name], [arguments.col_name], engine=DEFAULT_ENGINE
     )
@@ -108,9 +131,10 @@ def update_table_column_statistics(call: Call, arguments: Any) -> bool:
 
 @handlers.write("update_partition_column_statistics")
 def update_partition_column_statistics(call: Call, arguments: Any) -> bool:
-    _described(arguments.stats_obj)
-    call.stores.raw.update_partition_column_statistics([arguments.stats_obj])
-    return True
+    name = _described(arguments.stats_obj)
+    if not parse_partition_name(_required(arguments.stats_obj.statsDesc.partName, "Partition")):
+        raise MetaException(f"Partition name is invalid. {arguments.stats_obj.statsDesc.partName}")
+    return _existing(lambda: call.stores.raw.update_partition_column_statistics([arguments.stats_obj]), name)
 
 
 def _set(call: Call, request: Any) -> bool:
@@ -164,10 +188,11 @@ def delete_table_column_statistics(call: Call, arguments: Any) -> bool:
 @handlers.write("delete_partition_column_statistics")
 def delete_partition_column_statistics(call: Call, arguments: Any) -> bool:
     columns = [arguments.col_name] if arguments.col_name else []
-    call.stores.raw.delete_partition_column_statistics(
-        *positional(arguments), [arguments.part_name], columns, engine=arguments.engine or DEFAULT_ENGINE
+    name, engine = positional(arguments), arguments.engine or DEFAULT_ENGINE
+    part = _required(arguments.part_name, "Partition")
+    return _existing(
+        lambda: call.stores.raw.delete_partition_column_statistics(*name, [part], columns, engine=engine), name
     )
-    return True
 
 
 @handlers.write("delete_column_statistics_req")

@@ -1041,7 +1041,7 @@ class DropCatalogRequest(TBase):
     )
 
 
-    def __init__(self, name=None, ifExists=True,):
+    def __init__(self, name=None, ifExists=None,):
         self.name = name
         self.ifExists = ifExists
 
@@ -8913,7 +8913,7 @@ all_structs.append(DropCatalogRequest)
 DropCatalogRequest.thrift_spec = (
     None,  # 0
     (1, TType.STRING, 'name', 'UTF8', None, ),  # 1
-    (2, TType.BOOL, 'ifExists', None, True, ),  # 2
+    (2, TType.BOOL, 'ifExists', None, None, ),  # 2
 )
 all_structs.append(PrivilegeGrantInfo)
 PrivilegeGrantInfo.thrift_spec = (

@@ -1,0 +1,26 @@
+"""Hive 4.0.1 and ours, started once for all scenarios, each with a MariaDB database of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ServerLookup
+from tests.differential.metastores import Side, Sides, java_metastore, own_database, start_ours
+
+
+@pytest.fixture(scope="session")
+def sides(tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLookup) -> Iterator[Sides]:
+    """Both metastores, empty."""
+    databases = database_servers("mariadb")
+    with ExitStack() as stack:
+        directories: list[Path] = [tmp_path_factory.mktemp(name) for name in ("java", "ours")]
+        java = stack.enter_context(java_metastore(own_database(databases, stack), directories[0]))
+        service = start_ours(own_database(databases, stack), directories[1])
+        ours = Side(service.start(), directories[1])
+        stack.callback(service.stop)
+        stack.callback(ours.close)
+        yield Sides(java, ours)

@@ -1,0 +1,105 @@
+"""Where ours differs from Hive 4.0.1 and is right. Each rule says about which pairs of answers it is, and why.
+
+A difference that no rule names is a failure of the suite, and so is a reason given to a case that does not differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+NO_LOCATION = "Java fails on an absent location; ours keeps the one that the partition has."
+CATALOG_IGNORED = "Java fails in the middle of its transaction; ours alters the table that the call names."
+CREATOR_OF_CATALOG = "Ours gives a new catalog's database to the account of the server, as for `default`."
+ECHO = "Java answers with the names as they were sent, ours as they are stored."
+EXTERNAL_DATA = "Ours never deletes files of external tables, unless the table says so (`external.table.purge`)."
+DATABASE_ERROR = "Java answers with its database's error; ours says what is wrong."
+MERGED = "Java merges, and answers that it did not."
+NO_SUCH_OBJECT = "Java says it granted what it did not: there is no such table."
+PREFIX = "Ours takes the catalog's prefix off database names in all requests."
+RESOURCES = "Java keeps the old resources of an altered function, whatever the new ones are."
+PROJECTION = "Ours answers what was asked for; Java adds a type and leaves out the catalog."
+NULL_PATTERNS = (
+    "Java stumbles over an absent pattern and answers nothing; ours means all names by it, as in `get_tables`."
+)
+TABLE_ALONE = "Java's check for remote databases stumbles over an absent database; ours says which database is missing."
+
+_ABSENT = re.compile(
+    r"NullPointerException|because .* is null|is null$|Required field|Internal error|: null$|null pointer"
+)
+_FILTER_ERROR = "Error parsing partition filter"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One kind of difference: `applies` to (call, Java's outcome, ours)."""
+
+    reason: str
+    applies: Callable[[Any, Any, Any], bool]
+
+
+def _is_crash(java: Any) -> bool:
+    return bool(java.error) and (java.error.startswith("TApplicationException") or bool(_ABSENT.search(java.text)))
+
+
+RULES = (
+    Rule(
+        "Java fails on an absent value as such (null pointer, required field); ours takes the protocol's default, or "
+        "says what is missing in an exception that the method declares.",
+        lambda call, java, ours: _is_crash(java) and not ours.error.startswith("TApplicationException"),
+    ),
+    Rule(
+        "Ours writes every exception of this method under the one field id that clients of 2.3 know as well.",
+        lambda call, java, ours: (
+            call.method == "get_partition_names"
+            and (java.error, ours.error) == ("MetaException", "NoSuchObjectException")
+        ),
+    ),
+    Rule(
+        "The filter grammar of 4.0.1 has no IN for one column, no NOT before parentheses and no blank text; ours does.",
+        lambda call, java, ours: java.text.startswith(_FILTER_ERROR) and not ours.error,
+    ),
+    Rule(
+        "Java takes the last given value for the beginning of one; ours finds exactly the partitions that have it.",
+        lambda call, java, ours: call.method.startswith("get_partition") and call.arguments[2:3] == (["2024"],),
+    ),
+    Rule(
+        "Java cuts the values out of partition names: it does not undo their escaping, ignores the order that is asked "
+        "for, adds the keys of the filter, and cuts wrongly for a column that is no key.",
+        lambda call, java, ours: call.method == "get_partition_values" and not java.error,
+    ),
+    Rule(
+        "Clients of 2.3 and 3.1 do not know the exception that 4.0.1 throws here; NoSuchObjectException all do.",
+        lambda call, java, ours: (
+            call.method == "get_partitions_by_names"
+            and (java.error, ours.error) == ("InvalidObjectException", "NoSuchObjectException")
+        ),
+    ),
+    Rule(
+        "Java forgets the filters of a request that projects no fields.",
+        lambda call, java, ours: (
+            call.method == "get_partitions_with_specs"
+            and not call.arguments[0].projectionSpec.fieldList
+            and not java.error
+        ),
+    ),
+    Rule(
+        "Java's aggregation in SQL loses the scale of decimals; ours answers the least and the greatest of the values.",
+        lambda call, java, ours: (
+            call.method == "get_aggr_stats_for" and bool(java.value) and "decimalStats" in repr(java.value)
+        ),
+    ),
+    Rule(
+        "Java answers nothing to callers without processor capabilities: it skips its translation, and the tables too.",
+        lambda call, java, ours: call.method == "get_tables_ext" and java.value == [],
+    ),
+)
+
+
+def reason_for(call: Any, java: Any, ours: Any) -> str:
+    """Why these outcomes may differ; empty if they may not."""
+    if call.differs:
+        return str(call.differs)
+    return next((rule.reason for rule in RULES if rule.applies(call, java, ours)), "")

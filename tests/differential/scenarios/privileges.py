@@ -1,0 +1,142 @@
+"""Roles, grants and what they give to whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    GetPrincipalsInRoleRequest,
+    GetRoleGrantsForPrincipalRequest,
+    GrantRevokePrivilegeRequest,
+    GrantRevokeRoleRequest,
+    GrantRevokeType,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    PrincipalType,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+    Role,
+)
+from tests.differential.comparison import Call, Scenario, call
+from tests.differential.objects import database, partition, table
+from tests.differential.reasons import NO_SUCH_OBJECT
+
+USER, ROLE, GROUP = PrincipalType.USER, PrincipalType.ROLE, PrincipalType.GROUP
+
+
+def at(kind: int, name: str | None = "t", database_name: str | None = "d", **fields: Any) -> HiveObjectRef:
+    return HiveObjectRef(objectType=kind, dbName=database_name, objectName=name, partValues=[], **fields)
+
+
+TABLE = at(HiveObjectType.TABLE)
+DATABASE = at(HiveObjectType.DATABASE, None)
+GLOBAL = at(HiveObjectType.GLOBAL, None, None)
+COLUMN = HiveObjectRef(HiveObjectType.COLUMN, "d", "t", None, "a")
+PARTITION = HiveObjectRef(HiveObjectType.PARTITION, "d", "p", ["1"])
+
+
+def bag(
+    where: HiveObjectRef, privilege: str = "SELECT", who: str = "u", kind: int = USER, **fields: Any
+) -> PrivilegeBag:
+    info = PrivilegeGrantInfo(
+        **{"privilege": privilege, "createTime": 1, "grantor": "g", "grantorType": USER, "grantOption": False, **fields}
+    )
+    return PrivilegeBag([HiveObjectPrivilege(where, who, kind, info, "SQL")])
+
+
+def grant(*arguments: Any, **fields: Any) -> Call:
+    return call("grant_privileges", bag(*arguments, **fields))
+
+
+def listed(who: str | None, kind: int | None, where: HiveObjectRef | None) -> Call:
+    return call("list_privileges", who, kind, where, is_ordered=False)
+
+
+PRIVILEGES = Scenario.of(
+    "privileges",
+    call("create_database", database("d")),
+    call("create_table", table("t")),
+    call("create_table", table("p", keys=("k:string",), parameters={"PARTITION_LEVEL_PRIVILEGE": "TRUE"})),
+    call("add_partition", partition("1")),
+    [grant(where) for where in (TABLE, DATABASE, GLOBAL, COLUMN, PARTITION)],
+    grant(TABLE),
+    grant(TABLE, "INSERT,DELETE", "u", grantOption=True),
+    grant(TABLE, "SELECT", "grp", GROUP),
+    call("grant_privileges", bag(at(HiveObjectType.TABLE, "none")), differs=NO_SUCH_OBJECT),
+    grant(at(HiveObjectType.DATABASE, None, "none")),
+    grant(TABLE, "SELECT", "no_role", ROLE),
+    [listed("u", USER, where) for where in (TABLE, DATABASE, GLOBAL, COLUMN, PARTITION, None)],
+    listed("none", USER, TABLE),
+    listed(None, None, TABLE),
+    listed("u", USER, at(HiveObjectType.TABLE, "none")),
+    [
+        call("get_privilege_set", where, "u", ["grp"], is_ordered=False)
+        for where in (TABLE, DATABASE, COLUMN, PARTITION)
+    ],
+    call("get_privilege_set", GLOBAL, "u", [], is_ordered=False),
+    call("get_privilege_set", TABLE, "none", []),
+    call("get_privilege_set", TABLE, None, None),
+    call("revoke_privileges", bag(TABLE)),
+    call("revoke_privileges", bag(TABLE)),
+    call("revoke_privileges", bag(TABLE, "ALTER")),
+    listed("u", USER, TABLE),
+    call("grant_revoke_privileges", GrantRevokePrivilegeRequest(GrantRevokeType.GRANT, bag(TABLE, "ALTER"))),
+    call(
+        "grant_revoke_privileges",
+        GrantRevokePrivilegeRequest(GrantRevokeType.REVOKE, bag(TABLE, "DELETE"), revokeGrantOption=True),
+    ),
+    listed("u", USER, TABLE),
+    call("grant_revoke_privileges", GrantRevokePrivilegeRequest(GrantRevokeType.REVOKE, bag(TABLE, "ALTER"))),
+    listed("u", USER, TABLE),
+    call("refresh_privileges", TABLE, "SQL", GrantRevokePrivilegeRequest(GrantRevokeType.GRANT, bag(TABLE, "UPDATE"))),
+    listed("u", USER, TABLE),
+)
+
+
+def role_grant(kind: int, who: str = "u", role: str = "r", option: bool = False, principal: int = USER) -> Call:
+    request = GrantRevokeRoleRequest(kind, role, who, principal, "g", USER, option)
+    return call("grant_revoke_role", request)
+
+
+ROLES = Scenario.of(
+    "roles",
+    call("get_role_names", is_ordered=False),
+    call("create_role", Role("r", 1, "owner")),
+    call("create_role", Role("r", 1, "owner")),
+    call("create_role", Role("R2", 1, None)),
+    call("create_role", Role("", 1, None)),
+    call("create_role", Role("admin", 1, None)),
+    call("create_role", Role("public", 1, None)),
+    call("get_role_names", is_ordered=False),
+    call("grant_role", "r", "u", USER, "g", USER, True),
+    call("grant_role", "r", "u", USER, "g", USER, True),
+    call("grant_role", "none", "u", USER, "g", USER, True),
+    call("grant_role", "public", "u", USER, "g", USER, True),
+    call("grant_role", "r", "r2", ROLE, "g", USER, False),
+    call("grant_role", "r2", "r", ROLE, "g", USER, False),
+    call("grant_role", "r", "none", ROLE, "g", USER, False),
+    call("list_roles", "u", USER, is_ordered=False),
+    call("list_roles", "none", USER, is_ordered=False),
+    call("list_roles", "r2", ROLE, is_ordered=False),
+    call("get_principals_in_role", GetPrincipalsInRoleRequest("r"), is_ordered=False),
+    call("get_principals_in_role", GetPrincipalsInRoleRequest("none")),
+    call("get_role_grants_for_principal", GetRoleGrantsForPrincipalRequest("u", USER), is_ordered=False),
+    call("get_role_grants_for_principal", GetRoleGrantsForPrincipalRequest("none", USER), is_ordered=False),
+    role_grant(GrantRevokeType.GRANT, "v"),
+    role_grant(GrantRevokeType.GRANT, "v"),
+    role_grant(GrantRevokeType.REVOKE, "v", option=True),
+    role_grant(GrantRevokeType.REVOKE, "v"),
+    role_grant(GrantRevokeType.REVOKE, "v"),
+    call("revoke_role", "r", "u", USER),
+    call("revoke_role", "r", "u", USER),
+    call("revoke_role", "none", "u", USER),
+    call("drop_role", "none"),
+    call("drop_role", "admin"),
+    call("drop_role", "public"),
+    call("drop_role", "r"),
+    call("drop_role", "r"),
+    call("get_role_names", is_ordered=False),
+)
+
+SCENARIOS = [PRIVILEGES, ROLES]
