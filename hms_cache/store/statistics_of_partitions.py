@@ -42,6 +42,7 @@ from hms_cache.store.statistics_rows import row_of_statistics
 from hms_cache.store.statistics_validity import are_statistics_valid
 from hms_cache.store.statistics_writes import (
     StatisticsWrite,
+    aborted_writers,
     check_columns,
     merged,
     normalized_partition_name,
@@ -121,6 +122,7 @@ def _write_partitions(
     new_rows: list[dict[str, Any]] = []
     parameter_changes: list[ParameterChange] = []
     written: dict[tuple[int, str, str], None] = {}
+    aborted = aborted_writers(transaction.connection, table, rows.write_ids)
     for index, name in enumerate(rows.names):
         own = by_name[name]
         part_id = rows.part_ids[index]
@@ -140,7 +142,7 @@ def _write_partitions(
             )
             written[(part_id, own.engine, one.colName)] = None
         before = rows.parameters[index]
-        after = parameters_after(table, before, columns, rows.write_ids[index], writer)
+        after = parameters_after(table, before, columns, rows.write_ids[index], writer, aborted)
         parameter_changes.append(ParameterChange(part_id, before, after))
         transaction.append_event(
             context.messages.build_update_partition_column_statistics(
@@ -247,15 +249,14 @@ def merge_partition_statistics(
         names = [name for name, own in by_name.items() if own.engine == engine]
         for name, found, _ in reader.of_partitions(partitioned(row), names, columns, engine):
             old.setdefault(name, []).append(found)
+    aborted = aborted_writers(transaction.connection, table, rows.write_ids) if old else frozenset()
+    unjudged = writer.valid_write_ids is None or not is_transactional(table)
     outdated: list[int] = []
     for index, name in enumerate(rows.names):
         own, parameters = by_name[name], rows.parameters[index]
-        if (
-            name in old
-            and is_transactional(table)
-            and writer.valid_write_ids is not None
-            and not are_statistics_valid(parameters, rows.write_ids[index], writer.valid_write_ids)
-        ):
+        write_id = rows.write_ids[index]
+        valid = unjudged or are_statistics_valid(parameters, write_id, writer.valid_write_ids)
+        if name in old and (write_id in aborted or not valid):
             own.statsObj = []
             outdated.append(index)
         else:

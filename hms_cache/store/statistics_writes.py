@@ -7,9 +7,11 @@ Facts: `ObjectStore.updateTableColumnStatistics`, `updatePartitionColumnStatisti
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from sqlalchemy import Connection
 
 from hms_cache.store.parameters import (
     add_columns_to_accuracy,
@@ -17,7 +19,7 @@ from hms_cache.store.parameters import (
     set_basic_statistics_accurate,
 )
 from hms_cache.store.statistics_merge import merge_into_new
-from hms_cache.store.statistics_validity import are_statistics_valid, check_statistics_change
+from hms_cache.store.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
 from hms_cache.store.table_kinds import is_transactional
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
@@ -67,9 +69,15 @@ def check_columns(table: Table, columns: Iterable[str], *others: Sequence[Any] |
 
 
 def parameters_after(
-    table: Table, before: Mapping[str, str], columns: Sequence[str], stored_write_id: int, writer: StatisticsWrite
+    table: Table,
+    before: Mapping[str, str],
+    columns: Sequence[str],
+    stored_write_id: int,
+    writer: StatisticsWrite,
+    aborted: Collection[int] = (),
 ) -> dict[str, str]:
-    """The columns count as accurate from now on; for a transactional table only if the writer's snapshot allows it."""
+    """The columns count as accurate from now on; for a transactional table only if the writer's snapshot allows it, and
+    what it adds to is of no aborted write id: else nothing does, since the writer's own id would vouch for it."""
     after = dict(before)
     add_columns_to_accuracy(after, columns)
     if is_transactional(table):
@@ -81,9 +89,19 @@ def parameters_after(
             writer.valid_write_ids,
             is_column_change=True,
         )
-        if not are_statistics_valid(after, stored_write_id, writer.valid_write_ids, is_complete_writer=True):
+        if not are_statistics_valid(
+            after, stored_write_id, writer.valid_write_ids, is_complete_writer=True, aborted=aborted
+        ):
             set_basic_statistics_accurate(after, False)
     return dict(sorted(after.items()))
+
+
+def aborted_writers(connection: Connection, table: Table, write_ids: Iterable[int]) -> frozenset[int]:
+    """Those of the write ids, under which statistics of the table are stored, that were aborted. At most one statement
+    per 500 ids; none for a table that is not transactional."""
+    if not is_transactional(table):
+        return frozenset()
+    return aborted_write_ids(connection, (table.catName, table.dbName, table.tableName), write_ids)
 
 
 def without_claims(parameters: Mapping[str, str]) -> dict[str, str]:

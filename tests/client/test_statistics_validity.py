@@ -128,6 +128,74 @@ def test_a_writer_whose_list_forgets_the_aborted_one_does_not_revive_its_statist
         assert is_answered(reader, "t") == [False, False]
 
 
+@pytest.mark.parametrize("merges", [False, True], ids=["replaced", "merged"])
+def test_new_statistics_of_columns_do_not_vouch_for_what_an_aborted_writer_left(
+    merges: bool, server: Metastore
+) -> None:
+    """ANALYZE writes columns and no counts; those that an aborted INSERT left would be valid under its write id."""
+    server.client.call("create_table", transactional("t"))
+    lost = Transaction(server.client, ["d.t"])
+    lost.begin()
+    write_statistics(lost, "t", 3)
+    lost.abort()
+    with Transaction(server.client, ["d.t"]) as writer:
+        forgetful(writer, "d.t", writer.write_id("d.t"))
+        request = SetPartitionsStatsRequest(colStats=[statistics("t")], needMerge=merges, engine="hive")
+        writer.write("set_aggr_stats_for", "d.t", request)
+        own = writer.write_id("d.t")
+    assert stored_write_id(server) == own
+    assert "COLUMN_STATS_ACCURATE" not in server.plain_table("t").parameters
+    with Transaction(server.client, ["d.t"]) as reader:
+        assert is_answered(reader, "t") == [False, False]
+
+
+def insert_row(txn: Transaction, server: Metastore, name: str, *, moves_with: str | None = None) -> None:
+    """An INSERT of one row as Hive 4.0.1 sends it: what it reads between its writes carries no list.
+
+    `moves_with`: the list of its first write, which leaves an aborted write id out.
+    """
+    found = server.plain_table(name)
+    right = txn.version(f"d.{name}")
+    if moves_with is not None:
+        txn._versions[f"d.{name}"] = type(right)(ValidWriteIdList.parse(moves_with), right.table_id, right.own_write_id)
+    txn.alter_table(f"d.{name}", found, environment=KEEP_STATISTICS)
+    txn._versions[f"d.{name}"] = right
+    found = server.plain_table(name)
+    if "COLUMN_STATS_ACCURATE" in found.parameters:
+        # Counts that are accurate are added to; others stay what they are: wrong, and not claimed to be right.
+        found.parameters["numRows"] = str(int(found.parameters.get("numRows", "0")) + 1)
+    txn.alter_table(f"d.{name}", found, environment=KEEP_STATISTICS)
+    request = SetPartitionsStatsRequest(colStats=[statistics(name)], needMerge=True, engine="hive")
+    txn.write("set_aggr_stats_for", f"d.{name}", request)
+
+
+def test_count_is_never_answered_from_statistics_that_hold_an_aborted_insert(server: Metastore) -> None:
+    """Two rows are committed, one between them is aborted. Hive 4.0.1 answers `count(*)` with 3."""
+    described = transactional("u")
+    described.parameters.update(numRows="0", COLUMN_STATS_ACCURATE=ACCURATE)
+    server.client.call("create_table", described)
+    with Transaction(server.client, ["d.u"]) as first:
+        first.write_id("d.u")
+        insert_row(first, server, "u")
+    with Transaction(server.client, ["d.u"]) as reader:
+        found = reader.get_table("d.u")
+        assert (found.isStatsCompliant, found.parameters["numRows"]) == (True, "1")
+    lost = Transaction(server.client, ["d.u"])
+    lost.begin()
+    lost.write_id("d.u")
+    insert_row(lost, server, "u")
+    lost.abort()
+    with Transaction(server.client, ["d.u"]) as last:
+        own = last.write_id("d.u")
+        insert_row(last, server, "u", moves_with=f"d.u:{own}:9223372036854775807::")
+    for _ in range(2):
+        with Transaction(server.client, ["d.u"]) as reader:
+            found = reader.get_table("d.u")
+            assert not found.isStatsCompliant or found.parameters["numRows"] == "2"
+            assert ("COLUMN_STATS_ACCURATE" in found.parameters) is bool(found.isStatsCompliant)
+            assert is_answered(reader, "u")[1] is bool(found.isStatsCompliant)
+
+
 def with_partition(server: Metastore) -> Table:
     described = transactional("t", keys=("p",))
     server.client.call("create_table", described)
@@ -191,6 +259,25 @@ def test_an_aborted_writers_statistics_of_partitions_are_valid_to_nobody(server:
     with Transaction(server.client, ["d.t"]) as reader:
         assert partitions_answered(reader) == [False, False, False]
         forgetful(reader, "d.t", 2)
+        assert partitions_answered(reader) == [False, False, False]
+
+
+@pytest.mark.parametrize("merges", [False, True], ids=["replaced", "merged"])
+def test_new_statistics_of_a_partitions_columns_do_not_vouch_for_an_aborted_writer(
+    merges: bool, server: Metastore
+) -> None:
+    with_partition(server)
+    lost = Transaction(server.client, ["d.t"])
+    lost.begin()
+    write_partition_statistics(lost)
+    lost.abort()
+    with Transaction(server.client, ["d.t"]) as writer:
+        forgetful(writer, "d.t", writer.write_id("d.t"))
+        request = SetPartitionsStatsRequest(colStats=[statistics("t", "p=1")], needMerge=merges, engine="hive")
+        writer.write("set_aggr_stats_for", "d.t", request)
+        own = writer.write_id("d.t")
+    assert stored_write_id(server, "PARTITIONS") == own
+    with Transaction(server.client, ["d.t"]) as reader:
         assert partitions_answered(reader) == [False, False, False]
 
 
