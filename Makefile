@@ -49,6 +49,7 @@ test: test-packages lint  ## everything but the soaks; installs what the tests n
 	$(BIN)/pytest -m "not soak" $(PYTEST_ARGS)
 
 soak: test-packages $(VENV)/.installed-test  ## the long tests: SOAK=long (default) or SOAK=short
+	$(if $(filter long,$(SOAK)),tools/install_packages.sh browser)
 	$(BIN)/pytest -m "$(SOAKS_$(SOAK))" --timeout=7200 $(SOAK_ARGS_$(SOAK)) $(SOAK_ARGS)
 
 bench: test-packages $(VENV)/.installed-test  ## measure ours beside Hive's own metastore; BENCH="measure --help" for more

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install_packages.sh venv|test: puts the system packages in place that the commands of the Makefile need.
+# install_packages.sh venv|test|browser: puts the system packages in place that the commands of the Makefile need.
 # As root on Debian and its relatives it installs what is missing; anywhere else it says what that is. Never asks.
 set -euo pipefail
 
@@ -20,8 +20,11 @@ case "${1:-}" in
     need mvn maven
     need thrift thrift-compiler
     ;;
+  browser)
+    need chromium chromium
+    ;;
   *)
-    echo "usage: $0 venv|test" >&2
+    echo "usage: $0 venv|test|browser" >&2
     exit 2
     ;;
 esac
@@ -30,7 +33,7 @@ mapfile -t wanted < <(printf '%s\n' "${wanted[@]}" | sort -u)
 
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
   echo "not installed here: ${wanted[*]}" >&2
-  if [ "$1" = test ] && [ -z "${HMS_CACHE_REQUIRE_DATABASES:-}" ]; then
+  if [ "$1" != venv ] && [ -z "${HMS_CACHE_REQUIRE_DATABASES:-}" ]; then
     echo "tests that need them are skipped" >&2
     exit 0
   fi

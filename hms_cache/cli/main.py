@@ -19,6 +19,7 @@ from hms_cache.cli.management import events, status
 from hms_cache.cli.schema import schema
 from hms_cache.cli.serve import serve
 from hms_cache.cli.shadow import shadow
+from hms_cache.cli.top import top
 from hms_cache.cli.version import program_version, version
 from hms_cache.errors import ConfigurationError, HmsCacheError, StartupError
 
@@ -29,7 +30,7 @@ def commands() -> None:
     """A Hive Metastore whose cache is never wrong."""
 
 
-for _command in (serve, schema, check, config, status, events, *COMMANDS, jobs, shadow, demo, version):
+for _command in (serve, schema, check, config, status, top, events, *COMMANDS, jobs, shadow, demo, version):
     commands.add_command(_command)
 
 

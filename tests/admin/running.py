@@ -42,7 +42,7 @@ class Running:
                 environment={},
             )
         )
-        uri = self.service.start()
+        self.uri = uri = self.service.start()
         self.transport = TBufferedTransport(TSocket("127.0.0.1", int(uri.rpartition(":")[2])))
         self.transport.open()
         self.client = HMSClient(TBinaryProtocol(self.transport))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-_WIDTH, _HEIGHT, _TOP = 360, 90, 6
+_WIDTH, _HEIGHT, _TOP = 360, 90, 20
 
 
 def line_chart(

@@ -1,0 +1,179 @@
+"""``hms-cache top``: a running server watched in the terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hms_cache.cli.management_port import ask, management_option
+from hms_cache.errors import HmsCacheError
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+#: Methods and operations shown: a terminal's height.
+_MOST_METHODS = 12
+_MOST_OPERATIONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What all workers told at one moment. ``problem`` is why some could not be asked."""
+
+    at_s: float
+    statuses: tuple[Mapping[str, Any], ...]
+    running: tuple[Mapping[str, Any], ...]
+    problem: str = ""
+
+    def calls(self) -> dict[str, int]:
+        """By method, over all workers; requests answered from their bytes are among the reads only."""
+        counts: dict[str, int] = {}
+        for status in self.statuses:
+            for call in status["calls"]:
+                counts[call["method"]] = counts.get(call["method"], 0) + call["count"]
+        return counts
+
+    def reads(self) -> dict[str, int]:
+        """By outcome, over all workers."""
+        counts: dict[str, int] = {}
+        for status in self.statuses:
+            for outcome, count in status["cache"]["reads"].items():
+                counts[outcome] = counts.get(outcome, 0) + count
+        return counts
+
+    def mean_s(self, method: str) -> float:
+        """Of the method's calls since the start."""
+        found = [call for status in self.statuses for call in status["calls"] if call["method"] == method]
+        count = sum(call["count"] for call in found)
+        return sum(call["mean_s"] * call["count"] for call in found) / count if count else 0.0
+
+
+def take_reading(management: str) -> Reading:
+    """Ask every worker. Raises ``HmsCacheError`` when nobody answers."""
+    first = ask(f"{management}/status")
+    statuses, problems = [first], []
+    running = list(ask(f"{management}/operations")["running"])
+    for worker in range(first["workers"]):
+        if worker == first["worker"]:
+            continue
+        try:
+            statuses.append(ask(f"{management}/status?worker={worker}"))
+            running += ask(f"{management}/operations?worker={worker}")["running"]
+        except HmsCacheError as error:
+            problems.append(str(error))
+    statuses.sort(key=lambda status: status["worker"])
+    return Reading(time.monotonic(), tuple(statuses), tuple(running), "; ".join(problems))
+
+
+def rates(before: Mapping[str, int], now: Mapping[str, int], seconds: float) -> dict[str, float]:
+    """Increases per second; a server that was started anew counts from nothing."""
+    return {name: max(0, count - before.get(name, 0)) / seconds for name, count in now.items()}
+
+
+@click.command()
+@click.option("--interval", type=click.FloatRange(min=0.2), default=1.0, show_default=True, help="Seconds.")
+@click.option("--once", is_flag=True, help="Two readings, one picture, no live view.")
+@management_option
+def top(*, interval: float, once: bool, management: str) -> None:
+    """Watch a running server: reads and calls a second, memory, events, operations. Ctrl-C ends it."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console()
+    before = take_reading(management)
+    time.sleep(interval)
+    if once or not sys.stdout.isatty():
+        console.print(picture(before, take_reading(management)))
+        return
+    try:
+        with Live(console=console, screen=True, auto_refresh=False) as live:
+            while True:
+                try:
+                    now = take_reading(management)
+                    live.update(picture(before, now), refresh=True)
+                    before = now
+                except HmsCacheError as error:
+                    live.update(f"{error}\nasking again", refresh=True)
+                time.sleep(interval)
+    except KeyboardInterrupt:
+        return
+
+
+def picture(before: Reading, now: Reading) -> Group:
+    """What stands on the screen."""
+    from rich.console import Group
+    from rich.text import Text
+
+    seconds = max(now.at_s - before.at_s, 0.001)
+    first = now.statuses[0]
+    reads = rates(before.reads(), now.reads(), seconds)
+    total = sum(reads.values())
+    share = f"{reads.get('hit', 0) / total:.1%} from memory" if total else "no reads"
+    head = (
+        f"{first['uri']}  version {first['version']}  up {first['uptime_s']:.0f} s"
+        f"  connections {sum(status['connections'] for status in now.statuses)}"
+    )
+    lines: list[Any] = [Text(head, style="bold")]
+    if now.problem:
+        lines.append(Text(now.problem, style="red"))
+    lines.append(Text(f"reads {total:,.0f}/s, {share}"))
+    lines += [_workers(now.statuses), _outcomes(reads), _methods(rates(before.calls(), now.calls(), seconds), now)]
+    if now.running:
+        lines.append(_operations(now.running))
+    return Group(*lines)
+
+
+def _table(title: str, *columns: str) -> Any:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place == 0 else "right", no_wrap=place == 0)
+    return table
+
+
+def _workers(statuses: Iterable[Mapping[str, Any]]) -> Any:
+    table = _table("", "worker", "tables", "held", "of", "loads", "checks", "events", "at", "behind", "ev/s")
+    for status in statuses:
+        cache, events = status["cache"], status["events"]
+        followed = ("off", "", "", "")
+        if events is not None:
+            rate = f"{events['received_per_s_1min']:.1f}"
+            followed = (events["status"], str(events["position"]), str(events["lag"]), rate)
+        table.add_row(
+            str(status["worker"]),
+            f"{cache['tables']:,}",
+            f"{cache['bytes'] / 1048576:,.1f} MiB",
+            f"{cache['budget_bytes'] / 1048576:,.0f} MiB",
+            f"{cache['loads']:,}",
+            f"{cache['position_checks']:,}",
+            *followed,
+        )
+    return table
+
+
+def _outcomes(reads: Mapping[str, float]) -> Any:
+    table = _table("reads", "outcome", "per second")
+    for outcome, rate in sorted(reads.items(), key=lambda one: -one[1]):
+        table.add_row(outcome, f"{rate:,.1f}")
+    return table
+
+
+def _methods(calls: Mapping[str, float], now: Reading) -> Any:
+    table = _table("calls that were decoded", "method", "per second", "mean since the start")
+    for method, rate in sorted(calls.items(), key=lambda one: (-one[1], one[0]))[:_MOST_METHODS]:
+        table.add_row(method, f"{rate:,.1f}", f"{now.mean_s(method) * 1000:.3f} ms")
+    return table
+
+
+def _operations(running: Iterable[Mapping[str, Any]]) -> Any:
+    table = _table("running", "operation", "about", "who", "for", "progress")
+    for one in list(running)[:_MOST_OPERATIONS]:
+        progress = f"{one['done']} of {one['total']}" if one["total"] is not None else ""
+        table.add_row(one["name"], one["subject"], one["who"], f"{one['running_s']:.1f} s", progress)
+    return table
