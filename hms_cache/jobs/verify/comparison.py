@@ -17,10 +17,10 @@ from hms_cache.jobs.verify.objects import (
     Objects,
     Unit,
     changed_fields,
+    comparable,
     equal,
     objects_of,
     partition_names_of,
-    plain,
 )
 
 MOVING_LOOKS = 5
@@ -119,7 +119,7 @@ def _findings(key: ObjectKey, held: Objects, stored: Objects, *, decided: bool) 
         for name in sorted(theirs - ours):
             yield Finding(outcome, key, name, None, "present")
         return
-    for path, one, other in changed_fields(plain(held[key]), plain(stored[key])):
+    for path, one, other in changed_fields(comparable(held[key]), comparable(stored[key])):
         yield Finding(outcome, key, path, _text(one), _text(other))
 
 

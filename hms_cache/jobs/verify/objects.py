@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql.datasource import InputPartition
 
 from hms_cache.jobs.sources.catalog_reader import CatalogReader, PartitionRange, TableName
-from hms_cache.wire import encode_struct
+from hms_cache.wire import decode_struct, encode_struct
 
 _NAMES_OF_A_READ = 1_000
 """Partitions whose statistics are read at once: they have many columns."""
@@ -108,20 +108,29 @@ def equal(one: Any, other: Any) -> bool:
     """Whether two objects are the same to a client."""
     if hasattr(one, "thrift_spec") and hasattr(other, "thrift_spec") and encode_struct(one) == encode_struct(other):
         return True
-    return bool(plain(one) == plain(other))
+    return bool(comparable(one) == comparable(other))
 
 
-def plain(value: Any) -> Any:
-    """A value without its classes: structs as maps of what is set, sets without their order."""
+def comparable(value: Any) -> Any:
+    """An object as a client sees it, without its classes: what the protocol leaves out has its default."""
+    if hasattr(value, "thrift_spec"):
+        return _plain(decode_struct(type(value), encode_struct(value)))
+    if isinstance(value, dict):
+        return {str(key): comparable(item) for key, item in value.items()}
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """Structs as maps of what is set, sets without their order."""
     if hasattr(value, "thrift_spec"):
         names = [entry[2] for entry in value.thrift_spec if entry is not None]
-        return {name: plain(getattr(value, name)) for name in names if getattr(value, name) is not None}
+        return {name: _plain(getattr(value, name)) for name in names if getattr(value, name) is not None}
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, set | frozenset):
-        return sorted(map(repr, map(plain, value)))
+        return sorted(map(repr, map(_plain, value)))
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [_plain(item) for item in value]
     return value
 
 
