@@ -1,0 +1,58 @@
+"""What the program imports is what it declares, so that an environment with nothing else can run it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+#: Parts that run only where an extra is installed.
+WITH_EXTRAS = {"jobs": "spark", "cli/demo": "spark"}
+#: Parts of a library under a name of their own.
+BROUGHT_BY = {"markupsafe": "jinja2"}
+
+
+def normalized(requirement: str) -> str:
+    """The name of a distribution without extras and versions."""
+    return re.match(r"[\w.-]+", requirement)[0].lower().replace("_", "-")  # type: ignore[index]
+
+
+def declared(extra: str | None) -> set[str]:
+    requirements = list(PROJECT["dependencies"])
+    if extra is not None:
+        requirements += PROJECT["optional-dependencies"][extra]
+    return {normalized(requirement) for requirement in requirements}
+
+
+def imports() -> Iterator[tuple[str, str]]:
+    """(module's path in the package, distribution) of every import of somebody else's."""
+    distributions = packages_distributions()
+    package = ROOT / "hms_cache"
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            for name in {name.partition(".")[0] for name in names} - {"hms_cache"} - sys.stdlib_module_names:
+                found = BROUGHT_BY.get(name) or normalized(distributions.get(name, [name])[0])
+                yield str(path.relative_to(package)), found
+
+
+def test_every_import_is_declared() -> None:
+    missing = set()
+    for module, distribution in imports():
+        extra = next((extra for part, extra in WITH_EXTRAS.items() if module.startswith(f"{part}/")), None)
+        if distribution not in declared(extra):
+            missing.add(f"{module}: {distribution}")
+    assert not missing
+
+
+def test_every_declaration_is_used() -> None:
+    used = {distribution for _, distribution in imports()}
+    assert declared(None) <= used
