@@ -190,8 +190,7 @@ class WriteIdWorkload:
             server, place = chance.randrange(2), chance.choice(PLACES)
             turn = chance.random()
             if turn < 0.2:
-                self.drop(client, server, place)
-                self.create(client, chance.randrange(2), place)
+                self._replace(client, chance, server, place)
             elif turn < 0.25:
                 self.rename(client, server, place, chance.choice(PLACES))
             else:
@@ -203,6 +202,19 @@ class WriteIdWorkload:
         wanted = done / share * size.reads / 12
         with self._paces:
             self._paces.wait_for(lambda: self._errors or self._sessions_done >= wanted, 5)
+
+    def _replace(self, client: _Client, chance: random.Random, server: int, place: Place) -> None:
+        """Another table takes the name; its first reader asks a server that may not have heard of it."""
+        self._look(client, chance, 1 - server, server, place)
+        self.drop(client, server, place)
+        self.create(client, server, place)
+        self._look(client, chance, 1 - server, server, place)
+
+    def _look(self, client: _Client, chance: random.Random, through: int, of: int, place: Place) -> None:
+        """Reads through a server with the list that another one gave."""
+        valid, table_id = client.snapshot(of, place)
+        kind = chance.choice(KINDS)
+        client.read(through, kind, arguments_for(kind, place, chance), valid, table_id)
 
     def _transact(self, client: _Client, chance: random.Random, server: int, place: Place) -> None:
         table = ".".join(place)
