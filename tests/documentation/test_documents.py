@@ -16,7 +16,8 @@ from starlette.routing import Route
 
 from hms_cache.admin.application import build_application
 from hms_cache.cache.reasons import Reason
-from hms_cache.config import Settings
+from hms_cache.client.connection import Address
+from hms_cache.config import Settings, load
 from hms_cache.config.settings import ENVIRONMENT_PREFIX
 from hms_cache.jobs.registry import JOBS
 from hms_cache.metrics import Metrics
@@ -189,8 +190,8 @@ def kubernetes() -> list[dict[str, Any]]:
 
 
 def test_the_kubernetes_example_runs_our_command_with_our_settings_and_probes_our_port() -> None:
-    deployment, service = kubernetes()
-    pod = deployment["spec"]["template"]["spec"]
+    pods, service, budget = kubernetes()
+    pod = pods["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     assert parse(container["args"]).words == ("serve",)
     variables = {entry["name"]: entry["value"] for entry in container["env"]}
@@ -204,7 +205,17 @@ def test_the_kubernetes_example_runs_our_command_with_our_settings_and_probes_ou
         assert asked["path"] in routes() and asked["port"] in ports
     assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
     assert pod["terminationGracePeriodSeconds"] > defaults.server.drain_timeout_s
-    assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"]
+    labels = pods["spec"]["selector"]["matchLabels"]
+    assert labels == pods["spec"]["template"]["metadata"]["labels"] == service["spec"]["selector"]
+    assert labels == budget["spec"]["selector"]["matchLabels"]
+    assert pods["spec"]["serviceName"] == service["metadata"]["name"]
+    uris = variables[f"{ENVIRONMENT_PREFIX}SERVER__ADVERTISED_URIS"].split(",")
+    assert [Address.parse(uri).host for uri in uris] == [
+        f"{pods['metadata']['name']}-{number}.{service['metadata']['name']}"
+        for number in range(pods["spec"]["replicas"])
+    ]
+    settings = load(environment={name: value for name, value in variables.items() if "_FILE" not in name}).settings
+    assert settings.database.url.endswith("database:3306/metastore")
 
 
 def test_the_kubernetes_example_is_hardened() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -130,6 +131,15 @@ class Mirror:
         for thread in self._threads:
             thread.join(_FINISH_S)
         self._stopping.set()
+
+    def abandon(self) -> None:
+        """Let go of what waits and end the threads; a question on its way is not waited for."""
+        self._stopping.set()
+        with suppress(queue.Empty):
+            while True:
+                self._queue.get_nowait()
+        for _ in self._threads:
+            self._queue.put(None)
 
     def _work(self, comparer: Comparer) -> None:
         try:

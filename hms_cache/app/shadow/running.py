@@ -95,9 +95,11 @@ def _compare_all(reads: Iterable[Read], primary: Address, other: Address, rules:
 
 @contextmanager
 def _running(mirror: Mirror) -> Iterator[Mirror]:
-    """The mirror with its threads; at the end it compares what still waits."""
+    """The mirror with its threads; at the end it compares what still waits, unless something went wrong."""
     mirror.start()
     try:
         yield mirror
-    finally:
-        mirror.finish()
+    except BaseException:
+        mirror.abandon()
+        raise
+    mirror.finish()

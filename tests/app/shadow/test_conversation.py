@@ -91,3 +91,15 @@ def test_the_queue_is_bounded_by_calls_and_by_bytes() -> None:
     other.offer(Read("get_all_databases", arguments))
     other.offer(Read("get_all_databases", arguments, None, MOST_WAITING * BYTES_PER_PLACE))
     assert report.total("dropped") == 2
+
+
+def test_what_waits_is_let_go_of_when_something_went_wrong() -> None:
+    report = Report("a", "b")
+    nobody = Address("127.0.0.1", 1)
+    mirror = Mirror(nobody, nobody, Rules(), report)
+    for _ in range(3):
+        mirror.offer(Read("get_all_databases", METHODS["get_all_databases"].args_class()))
+    mirror.abandon()
+    mirror.start()
+    mirror.finish()
+    assert report.as_json()["methods"] == {}
