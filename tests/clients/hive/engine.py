@@ -1,0 +1,148 @@
+"""Hive 4.0.1's own engine: compiler, transaction manager and Tez in local mode, from Maven Central, in one process."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+VERSION = "4.0.1"
+LIMIT_S = 900
+
+_NOT_NEEDED = ("org.pac4j", "net.shibboleth.tool")
+"""Of HiveServer2's single sign-on, and not all of it is on Maven Central."""
+
+_ARTIFACTS = (
+    f"org.apache.hive:hive-cli:{VERSION}",
+    f"org.apache.hive:hive-service:{VERSION}",
+    "org.apache.hadoop:hadoop-hdfs:3.3.6",
+    "org.apache.hadoop:hadoop-yarn-registry:3.3.6",
+    "org.apache.tez:tez-dag:0.10.4",
+    "org.apache.tez:tez-mapreduce:0.10.4",
+    "com.cronutils:cron-utils:9.1.6",
+    "org.springframework:spring-jdbc:5.3.39",
+    "org.slf4j:slf4j-api:1.7.36",
+)
+_OPENS = (
+    "java.base/java.lang",
+    "java.base/java.net",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/java.util.regex",
+    "java.base/java.io",
+    "java.base/java.nio",
+    "java.base/java.time",
+    "java.base/java.text",
+    "java.sql/java.sql",
+    "java.base/sun.nio.ch",
+)
+CAPABILITIES = (
+    "HIVEFULLACIDWRITE,HIVEFULLACIDREAD,HIVECACHEINVALIDATE,HIVEMANAGESTATS,HIVEMANAGEDINSERTWRITE,"
+    "HIVEMANAGEDINSERTREAD,HIVESQL,HIVEMQT,HIVEBUCKET2,EXTWRITE,EXTREAD,MANAGERAWMETADATA,ACCEPTS_UNMODIFIED_METADATA"
+)
+
+_CHATTER = re.compile(
+    r"SLF4J|Hive Session ID|Logging initialized|Query ID|Total jobs|Launching Job|Status: |Time taken|\s+at |RemoteE"
+    r"|\d{4}-\d\d-\d\d.*(task attempt|Dag|WARN)|WARN|.*StatusLogger|\s*$"
+)
+_CHANGING = (
+    (re.compile(r"\b1\d{9}(\d{3})?\b"), "TIME"),
+    (re.compile(r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} \d\d [\d:]{8} \w+ \d{4}"), "DATE"),
+)
+
+
+def fetch() -> Path:
+    """The directory of the jars; Maven brings them at the first use. Raises CalledProcessError when it cannot."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hms-cache" / f"hive-engine-{VERSION}"
+    if (base / ".complete").exists():
+        return base / "lib"
+    base.mkdir(parents=True, exist_ok=True)
+    (base / "pom.xml").write_text(_project())
+    command = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime"]
+    subprocess.run(command, cwd=base, check=True, stdin=subprocess.DEVNULL)
+    for unwanted in (base / "lib").glob("*-tests.jar"):
+        unwanted.unlink()
+    (base / ".complete").touch()
+    return base / "lib"
+
+
+def _project() -> str:
+    exclusions = "".join(
+        f"<exclusion><groupId>{group}</groupId><artifactId>*</artifactId></exclusion>" for group in _NOT_NEEDED
+    )
+    dependencies = "".join(
+        "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>".format(*one.split(":"))
+        + f"<exclusions>{exclusions}</exclusions></dependency>"
+        for one in _ARTIFACTS
+    )
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>engine</groupId>'
+        f"<artifactId>engine</artifactId><version>1</version><dependencies>{dependencies}</dependencies></project>"
+    )
+
+
+def run(statements: str, uri: str, directory: Path) -> list[str]:
+    """What Hive prints for the statements, one after the other, without times and progress.
+
+    `{directory}` in a statement stands for the directory, under which all files are. A statement that fails says so
+    and does not end the run. Raises RuntimeError when the process does not get to the last one.
+    """
+    library = fetch()
+    configuration = directory / "conf"
+    configuration.mkdir(parents=True)
+    properties = {
+        "hive.metastore.uris": uri,
+        "hive.metastore.client.capabilities": CAPABILITIES,
+        "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
+        "hive.support.concurrency": "true",
+        "hive.exec.dynamic.partition.mode": "nonstrict",
+        "hive.execution.engine": "tez",
+        "tez.local.mode": "true",
+        "tez.ignore.lib.uris": "true",
+        "tez.runtime.optimize.local.fetch": "true",
+        "tez.runtime.io.sort.mb": "32",
+        "hive.tez.container.size": "512",
+        "hive.auto.convert.join": "false",
+        "fs.defaultFS": "file:///",
+        "tez.staging-dir": str(directory / "staging"),
+        "hive.exec.scratchdir": str(directory / "scratch"),
+        "hive.exec.local.scratchdir": str(directory / "local"),
+        "hive.user.install.directory": f"file:{directory}/install",
+    }
+    body = "".join(
+        f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
+        for name, value in properties.items()
+    )
+    (configuration / "hive-site.xml").write_text(f"<configuration>{body}</configuration>")
+    script = directory / "statements.sql"
+    script.write_text(statements.replace("{directory}", str(directory)))
+    command = [
+        "java",
+        "-Xmx1500m",
+        *[option for package in _OPENS for option in ("--add-opens", f"{package}=ALL-UNNAMED")],
+        "-cp",
+        f"{configuration}:{library}/*",
+        "org.apache.hadoop.hive.cli.CliDriver",
+        "-v",
+        "--hiveconf",
+        "hive.cli.errors.ignore=true",
+        "-f",
+        str(script),
+    ]
+    done = subprocess.run(
+        command, cwd=directory, capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, check=False
+    )
+    lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]
+    last = [line for line in statements.splitlines() if line.strip()][-1].rstrip(";")
+    if last not in done.stdout + done.stderr:
+        raise RuntimeError("Hive did not get to the end:\n" + "\n".join(lines[-60:]))
+    return [_steady(line.replace(str(directory), "DIRECTORY")) for line in lines if not _CHATTER.match(line)]
+
+
+def _steady(line: str) -> str:
+    for pattern, word in _CHANGING:
+        line = pattern.sub(word, line)
+    return line.rstrip()

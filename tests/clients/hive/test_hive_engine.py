@@ -1,0 +1,72 @@
+"""Hive 4.0.1's engine prints the same through our server as through Hive 4.0.1's own metastore."""
+
+from __future__ import annotations
+
+import difflib
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from benchmarks.java_metastore import JavaMetastore
+from tests.clients.hive import engine
+from tests.conftest import ServerLookup, ServerStarter
+from tests.differential.metastores import own_database
+
+STATEMENTS = Path(__file__).with_name("statements.sql").read_text()
+JAVA_FORGETS = ("Storage Desc Params:", "serialization.format")
+"""Hive's metastore forgets the SerDe's parameters of a transactional table whose partitions an insert has made."""
+
+
+def through_java(directory: Path, database_url: str) -> list[str]:
+    metastore = JavaMetastore(
+        database_url,
+        directory / "metastore",
+        cached=False,
+        properties={
+            "metastore.metadata.transformer.class": " ",
+            "metastore.expression.proxy": "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore",
+            "metastore.users.in.admin.role": "root",
+            "metastore.warehouse.dir": f"file:{directory}/wh",
+            "metastore.warehouse.external.dir": f"file:{directory}/ext",
+        },
+        # It evaluates Hive's expressions with Hive's own functions.
+        classes=(engine.fetch() / f"hive-exec-{engine.VERSION}.jar",),
+    )
+    address = metastore.start()
+    try:
+        return engine.run(STATEMENTS, f"thrift://{address}", directory)
+    finally:
+        metastore.stop()
+
+
+def comparable(lines: list[str]) -> list[str]:
+    return [line for line in lines if not line.strip().startswith(JAVA_FORGETS)]
+
+
+@pytest.mark.soak
+@pytest.mark.long
+@pytest.mark.java
+@pytest.mark.mariadb
+@pytest.mark.timeout(1800)
+def test_every_statement_prints_what_it_prints_through_hives_metastore(
+    start_server: ServerStarter, database_servers: ServerLookup, tmp_path: Path
+) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    server = start_server(
+        "mariadb",
+        **{
+            "warehouse.directory": f"file:{ours}/wh",
+            "warehouse.external_directory": f"file:{ours}/ext",
+            "catalog.users_in_admin_role": "root",
+        },
+    )
+    printed = engine.run(STATEMENTS, server.uri, ours)
+    assert "ERROR" not in server.log
+    with ExitStack() as stack:
+        expected = through_java(theirs, own_database(database_servers("mariadb"), stack))
+    assert len(expected) > 300, "Hive itself did not work"
+    differences = list(
+        difflib.unified_diff(comparable(expected), comparable(printed), "Hive", "ours", n=2, lineterm="")
+    )
+    assert not differences, "\n".join(differences)
