@@ -174,26 +174,31 @@ class HmsEventsReader(DataSourceReader):  # type: ignore[misc]
 class HmsEventsStreamReader(DataSourceStreamReader):  # type: ignore[misc]
     """What is appended to the log, in batches.
 
-    Spark asks for the first place only without a checkpoint. With one it shows the last offset it knows by planning an
-    empty batch there, before it asks for a later one (`AcceptsLatestSeenOffset` of its `PythonMicroBatchStream`).
+    With a checkpoint Spark shows the last offset it knows, by planning an empty batch there, before it asks for a later
+    one (`AcceptsLatestSeenOffset` of its `PythonMicroBatchStream`). Without one it asks for the latest offset first and
+    for the initial one afterwards: both count from the same place.
     """
 
     def __init__(self, options: EventOptions) -> None:
         self._options = options
         self._place: EventPlace | None = None
         """The end of the last batch planned, from where the limit of events counts."""
+        self._first: EventPlace | None = None
 
     def initialOffset(self) -> dict[str, object]:
         with self._options.origin.following() as log:
-            self._place = self._options.first_place(log)
-        return self._place.offset
+            return self._first_place(log).offset
+
+    def _first_place(self, log: EventLog) -> EventPlace:
+        """The same whenever it is asked for."""
+        if self._first is None:
+            self._first = self._options.first_place(log)
+        return self._first
 
     def latestOffset(self) -> dict[str, object]:
         with self._options.origin.following() as log:
+            here = self._place or self._first_place(log)
             last = self._options.last_event_id(log)
-            here = self._place
-            if here is None:
-                return place_after(log, last).offset
             if last < here.event_id:
                 check_place(log, here)  # another history, unless the option says to end before
                 last = here.event_id

@@ -10,6 +10,7 @@ from sqlalchemy import create_engine, text
 
 from hms_cache.jobs.sources import register
 from hms_cache.jobs.sources.catalog import HmsCatalogReader, PartitionSlice, TableSlice
+from hms_cache.jobs.sources.catalog_schemas import TABLES
 from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import TableScope
 from tests.clients.spark.session import SparkProcess
@@ -29,8 +30,8 @@ def fill(uri: str) -> None:
         catalog.partitions("sales", "big", [(f"d{number // 10}", f"{number % 10}") for number in range(BIG)])
         catalog.table("sales", "small", keys=["day"])
         catalog.partitions("sales", "small", [("x=y",), ("__HIVE_DEFAULT_PARTITION__",)])
-        catalog.table("sales", "plain", numRows="12", numFiles="no number")
-        catalog.table("other", "plain")
+        catalog.table("sales", "plain", numRows="12")
+        catalog.table("other", "plain", numRows="no number")
         catalog.statistics("sales", "plain")
         catalog.statistics("sales", "small", "day=x%3Dy")
 
@@ -76,7 +77,7 @@ def read_all(spark: Any, options: dict[str, str]) -> dict[str, Any]:
     ("kind", "through"),
     [
         pytest.param("sqlite", "metastore"),
-        pytest.param("mariadb", "database", marks=pytest.mark.mariadb),
+        pytest.param("mariadb", "database", marks=[pytest.mark.mariadb, pytest.mark.soak]),
         pytest.param("sqlite", "database", marks=pytest.mark.soak),
         pytest.param("mariadb", "metastore", marks=[pytest.mark.mariadb, pytest.mark.soak]),
         pytest.param("postgresql", "database", marks=[pytest.mark.postgresql, pytest.mark.soak]),
@@ -106,7 +107,7 @@ def test_rows_are_what_the_database_holds(
         ["day", "string", True],
         ["hour", "string", True],
     ]
-    assert answer["narrowed"] == [["plain", 12, None, "no number"]]
+    assert answer["narrowed"] == [["plain", 12, 0, "0"]]
     conditions = answer["plan"].partition("Filter")[2].splitlines()[0]
     assert "num_rows" in conditions and "= sales" not in conditions and "nothing" not in conditions
     assert answer["statistics"] == [
@@ -142,3 +143,10 @@ def test_patterns_and_slices_of_tables(start_server: ServerStarter) -> None:
     )
     slices = list(reader.partitions())
     assert [part.tables for part in slices if isinstance(part, TableSlice)] == [("big",), ("plain",)]
+    everything = HmsCatalogReader("tables", Origin(metastore=server.uri), TableScope.of_text("other.plain"))
+    rows = [
+        dict(zip(TABLES.names, row, strict=True)) for part in everything.partitions() for row in everything.read(part)
+    ]
+    assert [(row["table"], row["num_rows"], row["parameters"]["numRows"]) for row in rows] == [
+        ("plain", None, "no number")
+    ]

@@ -57,6 +57,9 @@ def failing(text: str) -> Iterator[None]:
 def test_batches_follow_each_other_within_the_limit(sqlite_database: Database) -> None:
     append(sqlite_database, 25)
     reader = stream(sqlite_database, max_events_per_batch="10", events_per_slice="4")
+    # Spark asks in this order.
+    first = reader.latestOffset()
+    assert first["event_id"] == 10
     place = reader.initialOffset()
     assert place == {"event_id": 0, "digest": None}
     batches = []
@@ -84,6 +87,16 @@ def test_where_a_stream_begins(sqlite_database: Database) -> None:
     assert ids(after_seven, first, after_seven.latestOffset()) == [8]
     with pytest.raises(ConfigurationError, match="start must be"):
         stream(sqlite_database, start="yesterday")
+
+
+def test_the_beginning_does_not_move_before_the_first_batch(sqlite_database: Database) -> None:
+    append(sqlite_database, 3)
+    reader = stream(sqlite_database, start="latest")
+    end = reader.latestOffset()
+    append(sqlite_database, 2)
+    place = reader.initialOffset()
+    assert place == end and place["event_id"] == 3
+    assert ids(reader, place, reader.latestOffset()) == [4, 5]
 
 
 def test_a_log_trimmed_below_the_place_is_an_error(sqlite_database: Database) -> None:

@@ -1,0 +1,138 @@
+"""`history`: each event once, whatever happens to the process that writes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import dataset
+from sqlalchemy import create_engine, func, select
+
+from hms_cache.jobs.history.main import read_history
+from hms_cache.jobs.history.transform import churn
+from hms_cache.jobs.registry import JOBS
+from hms_cache.jobs.sources import register
+from hms_cache.store.schema import NOTIFICATION_LOG
+from tests.clients.spark.session import SparkProcess
+from tests.conftest import ServerStarter
+from tests.jobs.catalogs import Catalog
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+
+def keep(spark: Any, options: dict[str, Any], dry_run: bool = False) -> dict[str, Any]:
+    """In Spark's process."""
+    register(spark)
+    result = JOBS["history"].run(spark, options, dry_run=dry_run)
+    return {"summary": dict(result.summary), "tables": [[list(map(str, row)) for row in t.rows] for t in result.tables]}
+
+
+def look(spark: Any, output: str) -> dict[str, Any]:
+    """In Spark's process: what the history holds."""
+    history = read_history(spark, output)
+    rows = [row.asDict() for row in history.drop("event_time").orderBy("event_id").collect()]
+    return {
+        "rows": json.loads(json.dumps(rows, default=str)),
+        "churn": [list(row)[:8] for row in churn(history).collect()],
+    }
+
+
+def test_who_changed_what(start_server: ServerStarter, job_spark: SparkProcess, tmp_path: Path) -> None:
+    server = start_server("sqlite")
+    output = str(tmp_path / "history")
+    options = {"metastore": server.uri, "output": output, "batch_events": 4}
+    with closing(Catalog(server.uri)) as catalog:
+        catalog.database("d")
+        table = catalog.table("d", "parts", keys=["day"])
+        catalog.partitions("d", "parts", [(str(number),) for number in range(7)])
+        table.parameters["last_modified_by"] = "bob"
+        table.tableName = "moved"
+        catalog.client.call("alter_table", "d", "parts", table)
+        assert job_spark.call(keep, options=options, dry_run=True)["summary"]["events to add"] == 4
+        assert job_spark.call(keep, options=options)["summary"]["events added"] == 4
+        catalog.client.call("drop_partition", "d", "moved", ["3"], False)
+        catalog.client.call("drop_table", "d", "moved", False)
+    again = job_spark.call(keep, options=options)
+    assert (again["summary"]["events added"], again["summary"]["events in all"]) == (2, 6)
+    answer = job_spark.call(look, output=output)
+    seen = [
+        (row["event_type"], row["change"], row["table"], row["old_name"], row["actor"], row["partitions"], row["batch"])
+        for row in answer["rows"]
+    ]
+    assert seen == [
+        ("CREATE_DATABASE", "created", None, None, "anonymous", None, 0),
+        ("CREATE_TABLE", "created", "parts", None, "ann", None, 0),
+        ("ADD_PARTITION", "created", "parts", None, None, 7, 0),
+        ("ALTER_TABLE", "renamed", "moved", "d.parts", "bob", None, 0),
+        ("DROP_PARTITION", "dropped", "moved", None, None, 1, 1),
+        ("DROP_TABLE", "dropped", "moved", None, None, None, 1),
+    ]
+    assert answer["churn"] == [["hive", "d", "moved", 3, 1, 0, 0, 1], ["hive", "d", "parts", 2, 0, 0, 7, 0]]
+
+
+def write_events(uri: str, count: int) -> None:
+    with closing(Catalog(uri)) as catalog:
+        catalog.database("d")
+        table = catalog.table("d", "t")
+        for number in range(count - 2):
+            table.parameters["n"] = str(number)
+            catalog.client.call("alter_table", "d", "t", table)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
+def test_killed_in_the_middle_of_20_000_events(start_server: ServerStarter, tmp_path: Path, kind: str) -> None:
+    """The process is really killed: the JVM and its workers with it."""
+    server = start_server(kind)
+    write_events(server.uri, 20_000)
+    output, seed = tmp_path / "history", random.randrange(1 << 32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    where = ["--metastore", server.uri] if kind == "sqlite" else ["--database", server.database_url]
+    command = [sys.executable, "-m", "hms_cache.cli", "jobs", "history", *where, "--output", str(output)]
+    command += ["--batch-events", "1000", "--master", "local[2]", "--json"]
+    killed = 0
+    while True:
+        with (tmp_path / "job.log").open("a") as log:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
+        if killed < 5:
+            _wait_for_batches(output, process, (killed + 1) * 3)
+            time.sleep(chance.random())
+        if killed >= 5 or process.poll() is not None:
+            answer, _ = process.communicate(timeout=900)
+            assert process.returncode == 0, (tmp_path / "job.log").read_text()[-3000:]
+            break
+        _kill_group(process)
+        killed += 1
+    assert killed >= 3
+    assert json.loads(answer)["summary"]["events in all"] == 20_000
+    # Read without Spark: what any reader of the files sees.
+    ids = dataset.dataset(output, partitioning="hive").to_table(columns=["event_id"])["event_id"].to_pylist()
+    with closing(create_engine(server.database_url).connect()) as connection:
+        stored = connection.execute(select(func.count(), func.max(NOTIFICATION_LOG.c.EVENT_ID))).one()
+    assert tuple(stored) == (20_000, 20_000)
+    assert sorted(ids) == list(range(1, 20_001))
+
+
+def _wait_for_batches(output: Path, process: subprocess.Popen[bytes], count: int) -> None:
+    """Until that many batches were begun, or the process ended."""
+    deadline = time.monotonic() + 600
+    offsets = output / "_checkpoint" / "offsets"
+    while process.poll() is None and len(list(offsets.glob("[0-9]*"))) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=60)
