@@ -13,15 +13,18 @@ from hms_cache.errors import HmsCacheError
 
 @click.command()
 @management_option
+@click.option("--worker", type=click.IntRange(min=0), help="Of a server with several workers.  [default: 0]")
 @click.option("--json", "as_json", is_flag=True, help="The whole status as JSON.")
-def status(*, management: str, as_json: bool) -> None:
+def status(*, management: str, worker: int | None, as_json: bool) -> None:
     """Show what a running server does: cache, events, calls."""
-    answer = ask(f"{management}/status")
+    answer = ask(f"{management}/status" + ("" if worker is None else f"?worker={worker}"))
     if as_json:
         click.echo(json.dumps(answer, indent=2))
         return
     cache, events = answer["cache"], answer["events"]
     click.echo(f"{answer['uri']}  version {answer['version']}  up {answer['uptime_s']:.0f} s")
+    if answer["workers"] > 1:
+        click.echo(f"worker       {answer['worker']} of 0 to {answer['workers'] - 1}")
     click.echo(f"connections  {answer['connections']}")
     if cache["enabled"]:
         rate = "no reads yet" if cache["hit_rate"] is None else f"{cache['hit_rate']:.1%} of reads from memory"
