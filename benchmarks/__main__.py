@@ -90,11 +90,19 @@ def measure(
 @main.command()
 @click.option("--quick", is_flag=True, help="fewer numbers of clients, shorter: some 4 minutes instead of 12")
 @click.option("--small", is_flag=True, help="a catalog of a tenth, to try the program out")
+@click.option("--part", "parts", multiple=True, help="only parts whose names hold this word")
 @click.option("--out", type=click.Path(path_type=Path), default=REPORT, show_default=True, help="Markdown file")
-def compare(quick: bool, small: bool, out: Path) -> None:
+def compare(quick: bool, small: bool, parts: tuple[str, ...], out: Path) -> None:
     """All bars of DESIGN 8: ours beside Hive 4.0.1 with its CachedStore, on one MariaDB, in one run."""
-    command = " ".join(["python -m benchmarks compare", *["--quick"] * quick, *["--small"] * small])
-    complete = run(QUICK if quick else FULL, SMALL_PLAN if small else PLAN, command, out, click.echo)
+    command = " ".join(
+        [
+            "python -m benchmarks compare",
+            *["--quick"] * quick,
+            *["--small"] * small,
+            *[f"--part {part!r}" for part in parts],
+        ]
+    )
+    complete = run(QUICK if quick else FULL, SMALL_PLAN if small else PLAN, command, out, click.echo, parts)
     if not complete:
         raise SystemExit(1)
 

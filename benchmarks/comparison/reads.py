@@ -38,6 +38,13 @@ def _clients(comparison: Comparison) -> Callable[[Operation], Sequence[int]]:
     return clients
 
 
+def warm_the_compiler(comparison: Comparison, address: str, seconds: float) -> None:
+    """Hot reads that are not measured: Java compiles what it runs often, and is several times faster afterwards."""
+    for operation in operations(comparison, address):
+        if operation.name in ("get_table", "get_database", "get_partition"):
+            comparison.generator.run(address, operation, 16, seconds)
+
+
 def measure_some(comparison: Comparison, server: str, address: str, pid: int, names: Sequence[str]) -> None:
     """The named reads with 4 clients."""
     exact = [one for one in operations(comparison, address) if _is_named(one, names)]

@@ -39,10 +39,10 @@ def markdown(results: Results, command: str, facts: str, catalog: str, seconds: 
         "",
         f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {seconds / 60:.1f} minutes. {facts}.",
         "",
-        f"One machine for clients, servers and database, one run, one MariaDB server. Catalog: {catalog}. CPU per call is "
-        "of server and database together; a ratio is Hive's CPU per call by ours, unless it says otherwise. Each client "
-        "is one connection with one call in flight; replies are read, not decoded. Hive's cache runs in its default mode, "
-        "without an event listener: then it writes no events, which spares it work that ours does.",
+        f"One machine for clients, servers and database, one run, one MariaDB server. Catalog: {catalog}. CPU per call "
+        "is of server and database together; a ratio is Hive's CPU per call by ours, unless it says otherwise. Each "
+        "client is one connection with one call in flight; replies are read, not decoded. Hive's cache runs in its "
+        "default mode, without an event listener: then it writes no events, which spares it work that ours does.",
         "",
         f"**{met} bars met, {missed} missed, {unjudged} not judged.**",
         "",
@@ -55,7 +55,8 @@ def markdown(results: Results, command: str, facts: str, catalog: str, seconds: 
         *[f"![{name}]({name})\n" for name in plots],
         "## Cells",
         "",
-        "| operation | server | clients | calls/s | p50 µs | p95 µs | p99 µs | CPU µs, server + database | statements |",
+        "| operation | server | clients | calls/s | p50 µs | p95 µs | p99 µs "
+        "| CPU µs, server + database | statements |",
         "|---|---|--:|--:|--:|--:|--:|--:|--:|",
         *[_cell(row) for row in sorted(results.rows, key=_order(results))],
         "",

@@ -17,6 +17,10 @@ from hms_cache.errors import ConfigurationError
 
 _log = logging.getLogger(__name__)
 
+#: How long a thread that computes may keep the others waiting. With Python's 5 ms the event loop, which answers hot
+#: reads in microseconds, would wait so long after each of its waits whenever a call or a load is being worked on.
+_SWITCH_INTERVAL_S = 0.0005
+
 
 def print_ready(uri: str) -> None:
     """Tells on standard output that clients may come."""
@@ -36,6 +40,7 @@ def run(
     """
     configuration = load()
     set_up_logging(configuration.settings.log)
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     stopping = threading.Event()
     reloading = threading.Event()
     woken = threading.Event()

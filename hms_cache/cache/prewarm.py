@@ -19,6 +19,7 @@ from typing import TypeVar
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.loader import Loader, Wanted
 from hms_cache.cache.policy import CachePolicy
+from hms_cache.cache.process_memory import give_back_freed_memory
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.snapshots import SnapshotStore
@@ -103,6 +104,7 @@ class Prewarm:
 
     def _finish(self) -> None:
         self._finished = True
+        give_back_freed_memory()  # of the rows that were read
         _log.info("warmed up: %d of %s tables", self._done, self._total)
 
     def _is_full(self) -> bool:
