@@ -6,17 +6,20 @@ ids of the notification log inside the transaction.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     DataOperationType,
     GetOpenTxnsRequest,
+    LockState,
     LockType,
     TxnType,
 )
 from tests.txn.client import TxnClient, component, counted_statements, write_component
+from tests.txn.database_statements import DatabaseStatements
 
 
 @pytest.fixture
@@ -30,6 +33,47 @@ def count(client: TxnClient) -> Callable[[Callable[[], object]], int]:
         return len(statements)
 
     return counted
+
+
+@pytest.fixture
+def at_database(client: TxnClient, tmp_path: Path) -> Iterator[DatabaseStatements]:
+    """What the database says, after each kind of connection has been used."""
+    seen = DatabaseStatements(client.database, tmp_path)
+    client.commit(client.write()[0])
+    client.snapshot()
+    client.valid("d.t")
+    yield seen
+    client.database.close()
+    seen.close()
+
+
+def test_the_database_counts_no_more(client: TxnClient, at_database: DatabaseStatements) -> None:
+    """Of every call of a short query and of a write. MariaDB counts the COMMIT, too."""
+    store, limit = client.store, 7 if client.database.is_sqlite else 6
+    counts = {"open_txns": at_database.count(client.open)}
+    txn_id = client.snapshot().high_watermark
+    snapshot = client.snapshot(txn_id)
+    counts["get_open_txns_req"] = at_database.count(
+        lambda: store.get_open_txns_req(GetOpenTxnsRequest(excludeTxnTypes=[TxnType.READ_ONLY]))
+    )
+    counts["get_valid_write_ids"] = at_database.count(lambda: client.valid("d.t", "d.u", snapshot=snapshot))
+    counts["lock"] = at_database.count(lambda: client.lock(component(LockType.SHARED_READ), txn_id=txn_id))
+    counts["add_write_ids"] = at_database.count(lambda: store.add_write_ids_to_min_history(txn_id, {"d.t": 1}))
+    counts["commit_txn"] = at_database.count(lambda: client.commit(txn_id))
+    writer = client.open()
+    counts["allocate_table_write_ids"] = at_database.count(lambda: client.allocate([writer]))
+    assert min(counts.values()) >= 1, counts
+    assert sum(counts.values()) >= 20, counts
+    assert max(counts.values()) <= limit, counts
+
+
+def test_a_lock_that_waits_costs_nothing_while_nobody_asks(client: TxnClient, at_database: DatabaseStatements) -> None:
+    client.lock(component(LockType.SHARED_READ))
+    waiting = client.lock(component(LockType.EXCLUSIVE))
+    assert waiting.state == LockState.WAITING
+    assert at_database.count(lambda: None) == 0
+    asked = at_database.count(lambda: client.check(waiting.lockid))
+    assert 1 <= asked <= 4
 
 
 Counter = Callable[[Callable[[], object]], int]

@@ -62,8 +62,11 @@ def allocate_table_write_ids(
         txn_ids = sorted(set(request.txnIds or ()))
     if not txn_ids:
         raise MetaException(f"Write ID allocation on {database}.{table} needs at least one transaction")
-    _require_open(connection, database, table, txn_ids)
-    known = _known_write_ids(connection, database, table, txn_ids, bool(request.reallocate))
+    known = _known_write_ids(connection, database, table, txn_ids)
+    if request.reallocate and known:
+        own = (W.T2W_DATABASE == database) & (W.T2W_TABLE == table) & W.T2W_TXNID.in_(txn_ids)
+        connection.execute(delete(TXN_TO_WRITE_ID).where(own))
+        known = {}
     missing = [txn_id for txn_id in txn_ids if txn_id not in known]
     if missing:
         first = _take(connection, database, table, len(missing), first_source_id)
@@ -76,8 +79,14 @@ def allocate_table_write_ids(
     )
 
 
-def _require_open(connection: Connection, database: str, table: str, txn_ids: Sequence[int]) -> None:
-    rows = connection.execute(select(T.TXN_ID, T.TXN_STATE, T.TXN_TYPE).where(T.TXN_ID.in_(txn_ids))).all()
+def _known_write_ids(connection: Connection, database: str, table: str, txn_ids: Sequence[int]) -> dict[int, int]:
+    """The write ids that transactions have of the table. Raises MetaException when one of them may get none."""
+    is_own = (W.T2W_TXNID == T.TXN_ID) & (W.T2W_DATABASE == database) & (W.T2W_TABLE == table)
+    rows = connection.execute(
+        select(T.TXN_ID, T.TXN_STATE, T.TXN_TYPE, W.T2W_WRITEID)
+        .select_from(TXNS.outerjoin(TXN_TO_WRITE_ID, is_own))
+        .where(T.TXN_ID.in_(txn_ids))
+    ).all()
     states = {row.TXN_ID: "read-only" if row.TXN_TYPE == TxnType.READ_ONLY else row.TXN_STATE for row in rows}
     wrong = [f"{{{txn_id},{states.get(txn_id, '?')}}}" for txn_id in txn_ids if states.get(txn_id) != TXN_OPEN]
     if wrong:
@@ -85,17 +94,7 @@ def _require_open(connection: Connection, database: str, table: str, txn_ids: Se
             f"Write ID allocation on {database}.{table} failed for input txns: {', '.join(wrong)}: "
             f"not all input txns in open state or read-only"
         )
-
-
-def _known_write_ids(
-    connection: Connection, database: str, table: str, txn_ids: Sequence[int], reallocate: bool
-) -> dict[int, int]:
-    is_own = (W.T2W_DATABASE == database) & (W.T2W_TABLE == table) & W.T2W_TXNID.in_(txn_ids)
-    if reallocate:
-        connection.execute(delete(TXN_TO_WRITE_ID).where(is_own))
-        return {}
-    rows = connection.execute(select(W.T2W_TXNID, W.T2W_WRITEID).where(is_own))
-    return {row.T2W_TXNID: row.T2W_WRITEID for row in rows}
+    return {row.TXN_ID: row.T2W_WRITEID for row in rows if row.T2W_WRITEID is not None}
 
 
 def _take(connection: Connection, database: str, table: str, count: int, first_source_id: int) -> int:
