@@ -97,7 +97,10 @@ def ensure_first_rows(database: Database, settings: Settings) -> None:
                 *(sequence.model, sequence.next_value, sequence.raised_to),
             )
         ensure_default_roles(transaction.connection, now_s)
-        ensure_default_database(transaction.connection, settings.warehouse.directory, now_s, features)
+        warehouse = settings.warehouse
+        ensure_default_database(
+            transaction.connection, warehouse.directory, now_s, features, external_uri=warehouse.external_directory
+        )
 
     run_write(database, work)
 

@@ -182,7 +182,8 @@ class ScheduledQueries:
     def report_progress(self, info: ScheduledQueryProgressInfo) -> None:
         """An execution's new state; with its end the query may be executed again.
 
-        :raises InvalidOperationException: no such execution, or it cannot go over to that state.
+        :raises MetaException: no such execution.
+        :raises InvalidOperationException: it cannot go over to that state.
         """
         self._require_enabled()
         run_write(self._database, lambda transaction: self._note_progress(transaction, info))
@@ -214,7 +215,7 @@ class ScheduledQueries:
         is_it = _EXECUTIONS.SCHEDULED_EXECUTION_ID == info.scheduledExecutionId
         row = connection.execute(select(*_EXECUTIONS).where(is_it).with_for_update()).first()
         if row is None:
-            raise InvalidOperationException(f"There is no scheduled execution {info.scheduledExecutionId}")
+            raise MetaException(f"There is no scheduled execution {info.scheduledExecutionId}")
         state = QueryState._VALUES_TO_NAMES.get(info.state)
         if state not in _NEXT_STATES.get(row.STATE, ()):
             raise InvalidOperationException(f"Invalid state change: {row.STATE}=>{state}")

@@ -20,7 +20,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 from tests.conftest import ServerLookup
 from tests.differential.comparison import Call, Scenario, call, run
 from tests.differential.metastores import Side, Sides, java_metastore, own_database, start_ours
-from tests.differential.objects import columns, database, descriptor, table, view
+from tests.differential.objects import database, descriptor, table, view
 
 pytestmark = [pytest.mark.java, pytest.mark.mariadb, pytest.mark.soak, pytest.mark.long]
 
@@ -53,19 +53,19 @@ ORC = {
     "outputFormat": "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
 }
 EXTERNAL = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}}
-BUCKETED = {"numBuckets": 4, "bucketCols": ["id"]}
+BUCKETED = {"numBuckets": 4, "bucketCols": ["a"]}
 
 
 def asking(*names: str, **parameters: str) -> dict[str, str]:
     return {**parameters, "OBJCAPABILITIES": ",".join(names)}
 
 
+#: Fully transactional tables are missing: the standalone metastore refuses them all, since it lacks ORC's classes.
 TABLES = (
     table("external", **EXTERNAL),
     table("bucketed", sd=descriptor(**BUCKETED), **EXTERNAL),
     table("plain"),
     table("plain_bucketed", sd=descriptor(**BUCKETED)),
-    table("acid", sd=descriptor(**ORC), parameters=ACID),
     table("insert_only", parameters=INSERT_ONLY),
     view("v"),
     table("listed", tableType="EXTERNAL_TABLE", parameters=asking("extread", " EXTWRITE", EXTERNAL="TRUE")),
@@ -75,7 +75,6 @@ TABLES = (
         sd=descriptor(**BUCKETED),
         parameters=asking("EXTREAD", "EXTWRITE", "HIVEBUCKET2", EXTERNAL="TRUE"),
     ),
-    table("listed_acid", sd=descriptor(**ORC), parameters=asking("HIVEFULLACIDREAD", "HIVEFULLACIDWRITE", **ACID)),
     table("listed_insert", parameters=asking("HIVEMANAGEDINSERTREAD", "HIVEMANAGEDINSERTWRITE", **INSERT_ONLY)),
     view("listed_view", parameters=asking("HIVESQL")),
 )
@@ -123,7 +122,7 @@ def test_what_is_created_and_seen(translating: Sides) -> None:
         for has in (None, ["X"], WRITER)
     ]
     databases = [
-        call("get_database_req", GetDatabaseRequest(name, processorCapabilities=has))
+        call("get_database_req", GetDatabaseRequest(name, "hive", has))
         for name in ("d", "default", "none")
         for has in (None, ["X"], ["HIVEFULLACIDWRITE"], ["MANAGE_RAW_METADATA"])
     ]
@@ -132,8 +131,8 @@ def test_what_is_created_and_seen(translating: Sides) -> None:
         call("create_database", database("d")),
         call("create_database", database("m", locationUri="{warehouse}/managed/m.db")),
         databases,
-        call("get_database_req", GetDatabaseRequest("m")),
-        call("get_database_req", GetDatabaseRequest("m", processorCapabilities=WRITER)),
+        call("get_database_req", GetDatabaseRequest("m", "hive")),
+        call("get_database_req", GetDatabaseRequest("m", "hive", WRITER)),
         dry_runs,
         [create(made, WRITER) for made in TABLES],
         [get(made.tableName, has) for made in TABLES for has in CLIENTS],
@@ -147,9 +146,8 @@ def test_tables_listed_with_their_access(translating: Sides) -> None:
         translating.java.empty()
         translating.ours.empty()
         calls = [
-            call("get_tables_ext", GetTablesExtRequest("hive", "d", "*", 3, processorCapabilities=has))
+            call("get_tables_ext", GetTablesExtRequest("hive", "d", "*", 3, 10, processorCapabilities=has))
             for has in CLIENTS[2:18]
         ]
         unequal = compare(translating, call("create_database", database("d")), create(made, WRITER), calls)
         assert not unequal, "\n".join(unequal)
-    assert columns("id:int")

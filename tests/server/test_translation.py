@@ -84,3 +84,10 @@ def test_parameters_of_several_tables_at_once(serve: Serve) -> None:
     updates = [ttypes.TableParamsUpdate("hive", "d", "x", {"a": "2"})]
     with pytest.raises(ttypes.MetaException, match=r"hive\.d\.x table not found"):
         link.call("update_table_params", updates=updates)
+
+
+def test_the_default_database_lies_where_external_tables_do(serve: Serve, tmp_path: Path) -> None:
+    link = serve(**{"warehouse.external_directory": str(tmp_path / "external")}).link()
+    assert link.call("get_database", name="default").locationUri == f"file:{tmp_path / 'external'}"
+    link.call("create_table", tbl=table("default", "t"))
+    assert link.call("get_table", dbname="default", tbl_name="t").sd.location == f"file:{tmp_path / 'warehouse' / 't'}"

@@ -163,16 +163,23 @@ def ensure_default_roles(connection: Connection, now_s: int) -> None:
 
 
 def ensure_default_database(
-    connection: Connection, warehouse_uri: str, now_s: int, features: SchemaFeatures | None = None
+    connection: Connection,
+    warehouse_uri: str,
+    now_s: int,
+    features: SchemaFeatures | None = None,
+    *,
+    external_uri: str = "",
 ) -> bool:
     """The database ``default`` of catalog ``hive`` at the warehouse directory, as Hive's server makes it at its start.
 
+    With a directory of their own for external tables it is there; its managed tables lie in the warehouse all the same.
     The catalog's own location, ``TBD`` from the script, becomes the warehouse directory too. No event is logged: Hive
     logs none. In the caller's transaction.
 
     :param warehouse_uri: the directory, as it is to be stored. It is not created.
     :param now_s: creation time, epoch seconds.
     :param features: of a database that is not 4.0's.
+    :param external_uri: the directory of external tables, if they have one.
     :return: whether the database had to be made.
     """
     connection.execute(
@@ -188,7 +195,7 @@ def ensure_default_database(
     values = {
         "DB_ID": database_id,
         "DESC": "Default Hive database",
-        "DB_LOCATION_URI": warehouse_uri,
+        "DB_LOCATION_URI": external_uri or warehouse_uri,
         "NAME": "default",
         "OWNER_NAME": "public",
         "OWNER_TYPE": "ROLE",

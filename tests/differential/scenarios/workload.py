@@ -40,10 +40,6 @@ from tests.differential.comparison import Call, Scenario, call
 ACTIVE, ENABLED, DISABLED = 1, 2, 3
 NS = "default"
 
-NAMED = "Ours names what is in the way; Java's text ends before it."
-UNDECLARED = "Java throws an exception that the method does not declare; ours puts its text into one that it does."
-ABSENT_NAMESPACE = "Java keeps a plan without a namespace and finds it nowhere; ours keeps it in `default`."
-
 
 def create(name: str, parallelism: int | None = None, copy_from: str | None = None, **expectations: Any) -> Call:
     plan = WMResourcePlan(name, queryParallelism=parallelism, ns=NS)

@@ -140,7 +140,7 @@ def test_refusals(sqlite_workload: Workload) -> None:
     queries = sqlite_workload.stores().scheduled_queries
     with pytest.raises(ttypes.InvalidInputException, match="Invalid QUARTZ schedule expression: 'daily'"):
         queries.create(query("daily"))
-    with pytest.raises(ttypes.InvalidOperationException, match="no scheduled execution 7"):
+    with pytest.raises(ttypes.MetaException, match="no scheduled execution 7"):
         queries.report_progress(ttypes.ScheduledQueryProgressInfo(7, FINISHED, "q"))
     off = sqlite_workload.stores(scheduled_queries=False).scheduled_queries
     for refused in (lambda: off.create(query()), lambda: off.poll("hive"), lambda: off.drop(KEY)):
