@@ -46,6 +46,11 @@ def _is_crash(java: Any) -> bool:
 
 RULES = (
     Rule(
+        "Java answers nothing at all, which its clients report as an unknown result; ours throws the "
+        "NoSuchObjectException that the method declares for it.",
+        lambda call, java, ours: java.error == "TApplicationException 5" and ours.error == "NoSuchObjectException",
+    ),
+    Rule(
         "Java fails on an absent value as such (null pointer, required field); ours takes the protocol's default, or "
         "says what is missing in an exception that the method declares.",
         lambda call, java, ours: _is_crash(java) and not ours.error.startswith("TApplicationException"),

@@ -121,6 +121,8 @@ def get_privilege_set(call: Call, arguments: Any) -> PrincipalPrivilegeSet:
 
 @handlers.read("list_privileges")
 def list_privileges(call: Call, arguments: Any) -> list[HiveObjectPrivilege]:
+    if arguments.hiveObject is None:
+        raise MetaException("The object whose privileges are listed cannot be null")
     return call.stores.auxiliary.privileges.list_privileges(
         arguments.principal_name, arguments.principal_type, arguments.hiveObject
     )
