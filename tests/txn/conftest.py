@@ -14,15 +14,16 @@ from tests.txn.client import TxnClient
 @pytest.fixture
 def client(initialized_database: Database) -> TxnClient:
     """A client of a transaction store on an empty catalog, on each kind of database in turn."""
-    return TxnClient(_store(initialized_database), initialized_database)
+    return TxnClient(store_of(initialized_database), initialized_database)
 
 
 @pytest.fixture
 def sqlite_client(sqlite_database: Database) -> TxnClient:
     """The same on SQLite only."""
-    return TxnClient(_store(sqlite_database), sqlite_database)
+    return TxnClient(store_of(sqlite_database), sqlite_database)
 
 
-def _store(database: Database) -> TxnStore:
+def store_of(database: Database) -> TxnStore:
+    """A transaction store on the database."""
     # A clock that stands still: on a busy machine no transaction takes too long to open.
     return TxnStore(database, MessageBuilder(), clock=ManualClock())

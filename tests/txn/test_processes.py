@@ -34,6 +34,7 @@ def test_concurrent_writers(client: TxnClient, writes: list[Write]) -> None:
     ids_are_dense_and_unique(client, writes)
     every_commit_is_there_and_nothing_else(client, writes)
     conflicts_are_those_of_the_definition(client, writes)
+    outcomes_are_those_of_the_model(client, writes)
     # Locks are ordered by an id that went on counting.
     assert client.count(HIVE_LOCKS) == 0
     assert client.lock(component(LockType.EXCLUSIVE)).lockid == len(writes) + 1
@@ -90,3 +91,24 @@ def conflicts_are_those_of_the_definition(client: TxnClient, writes: list[Write]
             for second, second_commit in winners.items():
                 # Of two that both changed rows one had ended before the other began.
                 assert first == second or first_commit < second or second_commit < first
+
+
+def outcomes_are_those_of_the_model(client: TxnClient, writes: list[Write]) -> None:
+    """First committer wins, by the log alone: a change of rows is lost exactly if another one of the table was
+    committed between its own transaction's opening and its end."""
+    by_txn = {write.txn_id: write for write in writes}
+    opened: dict[int, int] = {}
+    last_change: dict[str, int] = {}
+    for position, (event, message) in enumerate(client.events()):
+        if event == "OPEN_TXN":
+            opened |= dict.fromkeys(range(int(message["fromTxnId"]), int(message["toTxnId"]) + 1), position)
+        if event not in ("COMMIT_TXN", "ABORT_TXN"):
+            continue
+        write = by_txn.get(int(message["txnid"]))
+        if write is None or not write.changes_rows:
+            assert event == "COMMIT_TXN"
+            continue
+        is_conflict = last_change.get(write.table, -1) > opened[write.txn_id]
+        assert is_conflict is (event == "ABORT_TXN"), write
+        if not is_conflict:
+            last_change[write.table] = position
