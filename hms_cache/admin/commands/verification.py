@@ -15,32 +15,44 @@ _LONGEST_DETAIL = 2_000
 def verify(
     parts: CommandParts, subject: Subject, operation: Operation, *, sample: int | None = None, seed: int | None = None
 ) -> CommandResult:
-    """Compare held tables and partitions with the database, all of the subject or ``sample`` of them; changes nothing.
+    """Compare what is held with the database, all of the subject or ``sample`` of its tables; changes nothing.
 
     Not ``ok`` when something differs, which no sound server ever shows. Raises `DatabaseUnavailableError`.
     """
     shared = parts.cache.shared
     with shared.lock:
         keys = [key for key in shared.tables if subject.includes(key)]
+        databases = [key for key in shared.databases if subject.includes_database(key)] if sample is None else []
 
     def note(done: int, total: int) -> bool:
         operation.done, operation.total = done, total
         return not operation.cancelled.is_set()
 
     try:
-        report = compare(shared, parts.store, parts.cache.loader, sample=sample, seed=seed, keys=keys, progress=note)
+        report = compare(
+            shared,
+            parts.store,
+            parts.cache.loader,
+            sample=sample,
+            seed=seed,
+            keys=keys,
+            databases=databases,
+            progress=note,
+        )
     except InvariantViolation as violation:
         lines = str(violation).splitlines()
         return CommandResult(False, "what is held contradicts itself", {"differences": len(lines)}, _short(lines))
     numbers = {
         "tables": report.tables,
         "partitions": report.partitions,
+        "databases": report.databases,
         "undecided": report.undecided,
         "differences": len(report.differences),
     }
-    text = f"compared {report.tables} tables and {report.partitions} partitions: {len(report.differences)} differences"
+    text = f"compared {report.tables} tables, {report.partitions} partitions, {report.databases} databases"
+    text += f": {len(report.differences)} differences"
     if report.undecided:
-        text += f"; {report.undecided} tables changed meanwhile or are no longer held"
+        text += f"; {report.undecided} changed meanwhile or are no longer held"
     if operation.cancelled.is_set():
         return CommandResult(False, f"given up; {text}", numbers, _short(report.differences))
     return CommandResult(not report.differences, text, numbers, _short(report.differences))
