@@ -23,7 +23,7 @@ JOB = Job(
         Option("batch_partitions", "Partitions of one call of a repair.", kind=int, default=200, minimum=1),
         Option("small_file_mib", "Files below this are small.", kind=int, default=16, minimum=0, metavar="MIB"),
         Option("block_mib", "Size of a block of the file system.", kind=int, default=128, minimum=1, metavar="MIB"),
-        Option("slices", "Parts that directories are divided into.", kind=int, default=64, minimum=1),
+        Option("slices", "Most parts that directories are divided into.", kind=int, default=64, minimum=1),
         Option("shown", "Differences, and tables, to show.", kind=int, default=50, minimum=0),
     ),
 )

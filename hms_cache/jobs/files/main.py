@@ -27,6 +27,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 PARTITIONS_OF_A_SLICE = 1_000
 """Partitions read in one call: a few MB."""
 
+DIRECTORIES_OF_A_PART = 200
+"""Directories that are worth a task: to list them takes longer than to start one."""
+
 _FOUND_DIFFERENCES = 3
 _WITH_FILES = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE"})
 _TABLES = StructType(
@@ -48,12 +51,12 @@ def main(run: JobRun) -> JobResult:
     options = run.options
     with run.progress.step("Reading the catalog"):
         tables = _tables(options["metastore"], TableScope(tuple(one.lower() for one in options["tables"])))
-        places, roots = _frames(run, tables)
+        places, roots, parts = _frames(run, tables)
     with run.progress.step("Listing directories"):
         listed = listing.transform(
             places, small_file_bytes=options["small_file_mib"] * MEBIBYTE, block_bytes=options["block_mib"] * MEBIBYTE
         ).cache()
-        found = listing.directories_below(roots, options["slices"]).cache()
+        found = listing.directories_below(roots, parts).cache()
         unknown = listing.looked_into(unknown_directories(listed, found))
         differing = differences(listed, unknown).cache()
         counts = {row["kind"]: row["count"] for row in differing.groupBy("kind").count().collect()}
@@ -107,8 +110,9 @@ def _tables(metastore: str, scope: TableScope) -> list[tuple[Table, list[str] | 
     return found
 
 
-def _frames(run: JobRun, tables: Iterable[tuple[Table, list[str] | None]]) -> tuple[DataFrame, DataFrame]:
-    """Where the catalog says that data is (`listing.PLACES`), and the partitioned tables (`listing.ROOTS`)."""
+def _frames(run: JobRun, tables: Iterable[tuple[Table, list[str] | None]]) -> tuple[DataFrame, DataFrame, int]:
+    """Where the catalog says that data is (`listing.PLACES`), the partitioned tables (`listing.ROOTS`), and how many
+    parts directories are divided into."""
     slices, roots, plain = [], [], []
     for table, names in tables:
         name = TableName(DEFAULT_CATALOG, table.dbName, table.tableName)
@@ -122,11 +126,13 @@ def _frames(run: JobRun, tables: Iterable[tuple[Table, list[str] | None]]) -> tu
             (table.dbName, table.tableName, names[start : start + PARTITIONS_OF_A_SLICE])
             for start in range(0, len(names), PARTITIONS_OF_A_SLICE)
         ]
-    parts = run.options["slices"]
+    directories = len(plain) + sum(len(names) for _, _, names in slices)
+    parts = min(run.options["slices"], directories // DIRECTORIES_OF_A_PART + 1)
     cut = run.spark.createDataFrame(slices, listing.SLICES).repartition(max(1, min(parts, len(slices))))
     places = listing.places_of(cut, run.options["metastore"])
     places = places.unionByName(run.spark.createDataFrame(plain, listing.PLACES)).repartition(parts)
-    return places, run.spark.createDataFrame(roots, listing.ROOTS).repartition(max(1, min(parts, len(roots))))
+    below = run.spark.createDataFrame(roots, listing.ROOTS).repartition(max(1, min(parts, len(roots))))
+    return places, below, parts
 
 
 def _table_rows(run: JobRun, tables: Iterable[tuple[Table, list[str] | None]]) -> DataFrame:
