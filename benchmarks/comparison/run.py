@@ -181,8 +181,9 @@ class Run:
             writes.measure_additions(c, JAVA_UNCACHED, server.address, server.pid)
             self._answers[JAVA_UNCACHED] = coherence.answers(c, server.address)
         writes.judge_additions(c, OURS_UNCACHED, JAVA_UNCACHED)
-        differing = coherence.different(self._answers.get(JAVA, {}), self._answers[JAVA_UNCACHED])
-        c.results.notes.append(f"Hive's answers that differ with its cache: {', '.join(differing) or 'none'}.")
+        if JAVA in self._answers:
+            differing = coherence.different(self._answers[JAVA], self._answers[JAVA_UNCACHED])
+            c.results.notes.append(f"Hive's answers that differ with its cache: {', '.join(differing) or 'none'}.")
 
     def _wrong_ours(self) -> None:
         c = self._c
