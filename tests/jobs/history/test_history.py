@@ -89,6 +89,7 @@ def write_events(uri: str, count: int) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
 def test_killed_in_the_middle_of_20_000_events(start_server: ServerStarter, tmp_path: Path, kind: str) -> None:

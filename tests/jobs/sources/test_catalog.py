@@ -76,7 +76,7 @@ def read_all(spark: Any, options: dict[str, str]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("kind", "through"),
     [
-        pytest.param("sqlite", "metastore"),
+        pytest.param("sqlite", "metastore", marks=pytest.mark.soak),
         pytest.param("mariadb", "database", marks=[pytest.mark.mariadb, pytest.mark.soak]),
         pytest.param("sqlite", "database", marks=pytest.mark.soak),
         pytest.param("mariadb", "metastore", marks=[pytest.mark.mariadb, pytest.mark.soak]),
@@ -118,7 +118,22 @@ def test_rows_are_what_the_database_holds(
     ]
 
 
-@pytest.mark.parametrize("through", ["metastore", "database"])
+def read_some(spark: Any, options: dict[str, str]) -> list[str]:
+    """In Spark's process."""
+    register(spark)
+    partitions = spark.read.format("hms_catalog").options(**options).load("partitions")
+    some = partitions.where("database = 'sales' AND table LIKE 'sm%' AND num_rows = 7")
+    return sorted(row.partition for row in some.collect())
+
+
+def test_a_filtered_read(start_server: ServerStarter, job_spark: SparkProcess) -> None:
+    server = start_server("sqlite")
+    fill(server.uri)
+    found = job_spark.call(read_some, options={"metastore": server.uri})
+    assert found == ["day=__HIVE_DEFAULT_PARTITION__", "day=x%3Dy"]
+
+
+@pytest.mark.parametrize("through", ["metastore", pytest.param("database", marks=pytest.mark.soak)])
 def test_what_is_dropped_after_planning_is_left_out(start_server: ServerStarter, through: str) -> None:
     server = start_server("sqlite")
     fill(server.uri)

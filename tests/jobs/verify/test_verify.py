@@ -163,7 +163,14 @@ def run_job(spark: Any, servers: list[str], database: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("sqlite", marks=pytest.mark.soak),
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+        pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.soak]),
+    ],
+)
 def test_all_planted_differences_and_nothing_else_under_live_writes(start_server: ServerStarter, kind: str) -> None:
     server = start_server(kind)
     fill(server.uri)
