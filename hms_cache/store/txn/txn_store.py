@@ -43,6 +43,7 @@ from hms_cache.store.txn import (
     writing,
 )
 from hms_cache.store.txn.context import TxnContext
+from hms_cache.store.txn.mutexes import Mutex, hold_mutex
 from hms_cache.store.txn.options import TxnOptions
 from hms_cache.store.txn.replicated_txns import replayed_txns
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -397,6 +398,7 @@ class TxnStore:
         """Give compactions of lost workers back to the queue and shorten the history; how many rows changed."""
 
         def work(connection: Connection) -> int:
+            hold_mutex(connection, Mutex.HOUSEKEEPER)
             revoked = compaction_queue.revoke_from_lost_workers(connection, self._context)
             return revoked + compaction_history.purge_history(connection, self._context)
 

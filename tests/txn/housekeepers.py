@@ -1,0 +1,32 @@
+"""A process that keeps house, as each server of a set does. Run by `test_housekeeping_processes`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.store.database import Database
+from hms_cache.store.txn.txn_store import TxnStore
+from tests.databases import closing
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What one server did."""
+
+    txns: int
+    compactions: list[int]
+    cleaned_txns: int
+
+
+def keep_house(url: str, name: str, rounds: int) -> Kept:
+    """Everything the background service does, some times over."""
+    txns, compactions, cleaned = 0, [], 0
+    with closing(Database(url)) as database:
+        store = TxnStore(database, MessageBuilder())
+        for _ in range(rounds):
+            txns += store.give_up_timed_out().txns
+            compactions += store.initiate_compactions(name)
+            store.keep_compactions()
+            cleaned += store.clean().txns
+    return Kept(txns, compactions, cleaned)
