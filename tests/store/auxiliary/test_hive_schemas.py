@@ -46,10 +46,21 @@ def test_what_hive_3_1_has_works_and_the_rest_is_refused(database_url: str, tmp_
         stores.runtime_statistics.add_changed_rows(1, 1, 1, 1)
         stores.schemas.add_serde(ttypes.SerDeInfo("x", "lib", {}))
         assert stores.tokens.add_token("i", "t")
+        stores.resource_plans.create(ttypes.WMResourcePlan("p", queryParallelism=4), None)
+        stores.plan_parts.create_pool(ttypes.WMPool("p", "a", 0.5, 1))
+        plans = stores.resource_plans
+        plans.create(ttypes.WMResourcePlan("q", ns="default"), "p")
+        assert [pool.poolPath for pool in plans.get("q", None).pools] == ["a", "default"]
+        assert plans.get_all("other") == []
+        plans.drop("q", None)
+        assert stores.scheduled_queries.is_available is False
+        with pytest.raises(ttypes.MetaException, match=r"schema 3\.1\.0 cannot keep properties"):
+            stores.properties.set("hms", {"d.t.a": "1"})
         for refused in (
             stores.data_connectors.get_names,
             lambda: stores.procedures.get_procedure_names("hive", None),
             lambda: stores.runtime_statistics.get_replication_metrics("p", None),
+            lambda: stores.scheduled_queries.poll("n"),
         ):
             with pytest.raises(ttypes.MetaException, match=r"schema 3\.1\.0 has no table .* as Hive 4\.0 has it"):
                 refused()
