@@ -68,10 +68,9 @@ def changes_since(log: EventLog, places: Mapping[TableName, Place]) -> dict[Tabl
     """The changes of each table since its place, in one reading of the log."""
     changes = {table: Changes() for table in places}
     waiting = {place.event_id: place.digest for place in places.values() if place.event_id > 0}
-    if not waiting:
-        first = 0
-    else:
-        first = min(waiting) - 1
+    # The event that a place stands on is read again; a log that was empty then is read from its beginning.
+    first = min((max(place.event_id - 1, 0) for place in places.values()), default=0)
+    head = log.head().last_event_id
     expected = first + 1
     for row in _rows(log, first):
         if row.event_id > expected:
@@ -83,6 +82,9 @@ def changes_since(log: EventLog, places: Mapping[TableName, Place]) -> dict[Tabl
             del waiting[row.event_id]
         if row.event_type in _CHANGES:
             _note(row, places, changes)
+    if expected <= head:
+        for found in changes.values():
+            found.lost = found.lost or f"events {expected} to {head} are no longer in the log"
     for table, place in places.items():
         if place.event_id in waiting and not changes[table].lost:
             changes[table].lost = f"event {place.event_id} is not the one that it was: the log is another one"

@@ -1,0 +1,85 @@
+"""What a notification log tells of tables since their places in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from hms_cache.errors import ConfigurationError
+from hms_cache.jobs.statistics.changes import Changes, Place, PlaceFile, changes_since, current_place
+from hms_cache.notifications.event_log import LogHead, LogPage
+from hms_cache.notifications.events import NotificationRow
+from hms_cache.notifications.scope import TableName
+
+A, B = TableName("hive", "default", "a"), TableName("hive", "default", "b")
+
+
+class ListedLog:
+    """A log that is a list of rows, and a head that may be beyond them."""
+
+    def __init__(self, rows: Sequence[NotificationRow], head: int | None = None) -> None:
+        self.rows = rows
+        self.last = max((row.event_id for row in rows), default=0) if head is None else head
+
+    def head(self) -> LogHead:
+        return LogHead(self.last, "")
+
+    def fetch(self, after_event_id: int, limit: int) -> LogPage:
+        found = [row for row in self.rows if row.event_id > after_event_id][:limit]
+        return LogPage(found, exhausted=not found)
+
+
+def row(event_id: int, event_type: str, table: str) -> NotificationRow:
+    """An event whose message cannot be read: then its whole table counts."""
+    return NotificationRow(event_id, 1_700_000_000, event_type, "hive", "default", table, "{", "json-0.2")
+
+
+ROWS = [
+    row(1, "CREATE_TABLE", "a"),
+    row(2, "INSERT", "a"),
+    row(3, "UPDATE_PART_COL_STAT_EVENT", "a"),
+    row(4, "DROP_PARTITION", "b"),
+    row(5, "OPEN_TXN", "a"),
+]
+
+
+def place_at(event_id: int) -> Place:
+    return current_place(ListedLog(ROWS[:event_id]))
+
+
+def test_each_table_has_the_changes_after_its_own_place() -> None:
+    found = changes_since(ListedLog(ROWS), {A: place_at(1), B: place_at(4)})
+    assert found == {A: Changes(whole=True, touched=True), B: Changes()}
+    found = changes_since(ListedLog(ROWS), {A: place_at(2), B: place_at(0)})
+    assert found == {A: Changes(), B: Changes(whole=True, touched=True)}
+    assert changes_since(ListedLog(ROWS), {}) == {}
+
+
+def test_events_that_are_gone_count_as_changes() -> None:
+    cleaned = ListedLog(ROWS[3:])
+    found = changes_since(cleaned, {A: place_at(1), B: place_at(4)})
+    assert "no longer in the log" in found[A].lost
+    assert found[B].lost == ""
+    found = changes_since(ListedLog([], head=5), {A: place_at(0), B: place_at(5)})
+    assert all(one.lost for one in found.values())
+
+
+def test_another_log_under_the_same_ids_is_noticed() -> None:
+    other = ListedLog([*ROWS[:3], row(4, "DROP_PARTITION", "other"), ROWS[4]])
+    found = changes_since(other, {A: place_at(3), B: place_at(4)})
+    assert found[A].lost == ""
+    assert "another one" in found[B].lost
+    shorter = changes_since(ListedLog(ROWS[:2]), {A: place_at(5)})
+    assert "another one" in shorter[A].lost
+
+
+def test_the_file_of_places(tmp_path: Path) -> None:
+    file = PlaceFile(str(tmp_path / "below" / "places.json"))
+    assert file.read() == {}
+    file.write({A: place_at(3), B: place_at(0)})
+    assert PlaceFile(file.path).read() == {A: place_at(3), B: Place(0, None)}
+    Path(file.path).write_text("[]")
+    with pytest.raises(ConfigurationError):
+        file.read()
