@@ -279,7 +279,7 @@ def insert_partitions(
                         "PART_NAME": name,
                         "SD_ID": sd_id_of.get(name),
                         "TBL_ID": row.table_id,
-                        "WRITE_ID": partition.writeId or 0,
+                        "WRITE_ID": max(partition.writeId or 0, 0),
                     },
                 )
                 for name, partition in partitions.items()

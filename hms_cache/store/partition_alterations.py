@@ -320,7 +320,7 @@ def _store(transaction: WriteTransaction, row: TableRow, changes: Sequence[tuple
                     "PART_ID": old.part_id,
                     "CREATE_TIME": new.createTime,
                     "LAST_ACCESS_TIME": new.lastAccessTime,
-                    "WRITE_ID": new.writeId,
+                    "WRITE_ID": max(new.writeId, 0),
                 },
             )
             for old, new in changes

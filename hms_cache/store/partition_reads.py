@@ -232,7 +232,8 @@ def _read_rows(
         names=names,
         create_times=create_times,
         last_access_times=access_times,
-        write_ids=[write_id or 0 for write_id in write_ids],
+        # 0 and less are stored for "none", which is answered as Hive's -1.
+        write_ids=[write_id if write_id and write_id > 0 else -1 for write_id in write_ids],
         sd_ids=sd_ids,
         locations=locations,
         template_numbers=[None if sd_id is None else number_of.get(sd_id) for sd_id in sd_ids],

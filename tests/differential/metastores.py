@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,7 +116,9 @@ def own_database(databases: SqliteFiles | DatabaseServer, stack: ExitStack) -> s
 
 
 @contextmanager
-def java_metastore(database_url: str, directory: Path, **properties: str) -> Iterator[Side]:
+def java_metastore(
+    database_url: str, directory: Path, *, classes: Sequence[Path] = (), **properties: str
+) -> Iterator[Side]:
     """Hive 4.0.1 on this database, until the end of the block."""
     process = JavaMetastore(
         database_url,
@@ -126,7 +128,7 @@ def java_metastore(database_url: str, directory: Path, **properties: str) -> Ite
         heap="1g",
         properties={**JAVA_PROPERTIES, **properties},
         # The handler names a class of this jar in a catch clause; without it DROP TABLE ends the connection.
-        classes=[jar("org.apache.hadoop:hadoop-hdfs:3.3.6")],
+        classes=[jar("org.apache.hadoop:hadoop-hdfs:3.3.6"), *classes],
     )
     try:
         address = process.start()

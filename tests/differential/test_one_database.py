@@ -1,0 +1,163 @@
+"""Hive 4.0.1 and ours on one database: each reads and alters what the other wrote, and both write at once."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from benchmarks.java_metastore import fetch
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    ClientCapabilities,
+    GetTableRequest,
+    Table,
+)
+from tests.conftest import ServerLookup
+from tests.differential.comparison import differences, plain
+from tests.differential.metastores import Side, java_metastore, own_database, start_ours
+from tests.differential.objects import database, descriptor, partition, table
+
+pytestmark = [pytest.mark.java, pytest.mark.mariadb, pytest.mark.soak, pytest.mark.long]
+
+WRITERS_A_SIDE = 3
+ROUNDS = 12
+
+
+class Beside:
+    """Both metastores, their database, and further clients of each."""
+
+    def __init__(self, java: Side, ours: Side, database_url: str, directory: Path) -> None:
+        self.java, self.ours = java, ours
+        self.engine = create_engine(database_url)
+        self._directory = directory
+
+    def client_of(self, side: Side) -> Side:
+        return Side(side.uri, self._directory)
+
+    def column(self, statement: str) -> list[int]:
+        with self.engine.connect() as connection:
+            return list(connection.execute(text(statement)).scalars())
+
+
+def compiled_listener(directory: Path) -> Path:
+    """The class that makes Java write to the log, compiled."""
+    compiler = shutil.which("javac")
+    if compiler is None:
+        pytest.skip("needs a JDK: javac")
+    home = fetch()
+    path = f"{home / 'lib'}/*:{home.parent / 'jars'}/*"
+    source = Path(__file__).parent / "java" / "LogListener.java"
+    subprocess.run(
+        [compiler, "-nowarn", "-proc:none", "-cp", path, "-d", str(directory), str(source)], check=True, timeout=120
+    )
+    return directory
+
+
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLookup) -> Iterator[Beside]:
+    directory = tmp_path_factory.mktemp("beside")
+    classes = compiled_listener(tmp_path_factory.mktemp("classes"))
+    with ExitStack() as stack:
+        url = own_database(database_servers("mariadb"), stack)
+        listener = {"metastore.transactional.event.listeners": "LogListener"}
+        java = stack.enter_context(java_metastore(url, directory, classes=[classes], **listener))
+        service = start_ours(url, directory, **{"cache.peers": "hive4"})
+        ours = Side(service.start(), directory)
+        stack.callback(service.stop)
+        stack.callback(ours.close)
+        both = Beside(java, ours, url, directory)
+        stack.callback(both.engine.dispose)
+        yield both
+
+
+def read_table(side: Side, name: str) -> Table:
+    request = GetTableRequest(dbName="d", tblName=name, capabilities=ClientCapabilities([1, 2]))
+    return side.call("get_table_req", request).table
+
+
+def everything(side: Side) -> dict[str, object]:
+    """All tables of the database with their partitions, as this metastore answers them."""
+    return {
+        name: [plain(read_table(side, name)), *plain(side.call("get_partitions", "d", name, -1))]
+        for name in side.call("get_all_tables", "d")
+    }
+
+
+def check_log(beside: Beside) -> None:
+    """Event ids have no gaps, and the next one is where the sequence says."""
+    ids = sorted(beside.column("SELECT EVENT_ID FROM NOTIFICATION_LOG"))
+    assert ids == list(range(1, len(ids) + 1))
+    assert beside.column("SELECT NEXT_EVENT_ID FROM NOTIFICATION_SEQUENCE") == [len(ids) + 1]
+
+
+def test_each_reads_and_alters_what_the_other_wrote(beside: Beside) -> None:
+    with suppress(AlreadyExistsException):
+        beside.java.call("create_database", database("d"))
+    for number, (writer, other) in enumerate(((beside.java, beside.ours), (beside.ours, beside.java))):
+        name = f"t{number}"
+        writer.call("create_table", table(name, keys=("k:string",)))
+        writer.call("add_partition", partition("1", of=name))
+        assert plain(read_table(other, name)) == plain(read_table(writer, name))
+        changed = read_table(other, name)
+        changed.parameters["altered"] = "by the other"
+        other.call("alter_table", "d", name, changed)
+        assert read_table(writer, name).parameters["altered"] == "by the other"
+        moved = other.call("get_partition", "d", name, ["1"])
+        moved.parameters["altered"] = "by the other"
+        other.call("alter_partition", "d", name, moved)
+        assert writer.call("get_partition", "d", name, ["1"]).parameters["altered"] == "by the other"
+        other.call("add_partition", partition("2", of=name))
+        assert writer.call("get_partition_names", "d", name, -1) == ["k=1", "k=2"]
+        writer.call("drop_partition", "d", name, ["1"], True)
+        assert other.call("get_partition_names", "d", name, -1) == ["k=2"]
+    assert differences(everything(beside.java), everything(beside.ours)) == []
+    check_log(beside)
+
+
+def write(side: Side, prefix: str) -> int:
+    """A writer's rounds: tables with partitions, altered, some dropped again. The number of writes."""
+    writes = 0
+    for number in range(ROUNDS):
+        name = f"{prefix}_{number}"
+        side.call("create_table", table(name, keys=("k:string",)))
+        side.call("add_partitions", [partition(str(value), of=name) for value in range(3)])
+        changed = read_table(side, name)
+        changed.sd = descriptor("a:int:first", "b:string", "c:date", location=changed.sd.location)
+        side.call("alter_table", "d", name, changed)
+        side.call("drop_partition", "d", name, ["0"], True)
+        writes += 4
+        if number % 4 == 3:
+            side.call("drop_table", "d", name, True)
+            writes += 1
+    return writes
+
+
+def test_both_write_at_once(beside: Beside) -> None:
+    with suppress(AlreadyExistsException):
+        beside.java.call("create_database", database("d"))
+    clients = [
+        (beside.client_of(side), f"{name}{number}")
+        for number in range(WRITERS_A_SIDE)
+        for name, side in (("java", beside.java), ("ours", beside.ours))
+    ]
+    with ThreadPoolExecutor(len(clients)) as pool:
+        futures = [pool.submit(write, client, prefix) for client, prefix in clients]
+        assert sum(future.result(timeout=240) for future in futures) == len(clients) * (ROUNDS * 4 + ROUNDS // 4)
+    for client, _ in clients:
+        client.close()
+    names = [name for name in beside.ours.call("get_all_tables", "d") if "_" in name]
+    assert len(names) == len(clients) * (ROUNDS - ROUNDS // 4)
+    assert differences(everything(beside.java), everything(beside.ours)) == []
+    check_log(beside)
+    for kind, column, of in (("MTable", "TBL_ID", "TBLS"), ("MPartition", "PART_ID", "PARTITIONS")):
+        next_id = beside.column(
+            f"SELECT NEXT_VAL FROM SEQUENCE_TABLE WHERE SEQUENCE_NAME = 'org.apache.hadoop.hive.metastore.model.{kind}'"
+        )
+        assert next_id[0] > max(beside.column(f"SELECT {column} FROM {of}"))
