@@ -12,6 +12,7 @@ from benchmarks.operations import Operation
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
 READS_A_WRITE = 3
+LEAST_WRITES = 10
 
 
 def wrong_reads(comparison: Comparison, writer: str, reader: str, seconds: float) -> tuple[int, int]:
@@ -28,7 +29,7 @@ def wrong_reads(comparison: Comparison, writer: str, reader: str, seconds: float
     wrong = reads = 0
     end = time.monotonic() + seconds
     number = 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or (number < LEAST_WRITES and time.monotonic() < end + 2 * seconds):
         number += 1
         changed = get(write)
         changed.parameters["bench.written"] = str(number)

@@ -42,6 +42,7 @@ def _rate(comparison: Comparison, server: OwnMetastore, database: str, count: in
     keep()
     cursor = comparison.counter.cursor()
     name = make_url(comparison.url).database
+    cursor.execute(f"USE {name}")  # the table of numbers is one of whatever database is in use
     cursor.execute(f"SELECT MAX(EVENT_ID), MAX(NL_ID) FROM {name}.NOTIFICATION_LOG")
     last, last_row = cursor.fetchone()
     cursor.execute("BEGIN")

@@ -56,6 +56,7 @@ def main(count: int) -> None:
     """Prints the figures as JSON."""
     from hms_cache.cache.partition_selection import select_partitions
     from hms_cache.cache.partition_set import PartitionSet
+    from hms_cache.cache.process_memory import give_back_freed_memory
     from hms_cache.store.contract.partitions import ByFilter, ByNames, ByPartialValues, PartitionSelection
     from tests.cache.blocks.partitions import KEYS, ordinary, page, partition
 
@@ -68,6 +69,7 @@ def main(count: int) -> None:
     own = resident_bytes(_self())
     held = pages(count)
     gc.collect()
+    give_back_freed_memory()
     growth = resident_bytes(_self()) - own
     day = [*ordinary(24 * 100)][-24:]
 

@@ -217,6 +217,7 @@ def _database(directory: Path) -> Iterator[str]:
         url = server.create_database()
         connection = statement_counter(url)
         with connection, connection.cursor() as cursor:
+            cursor.execute("SET GLOBAL innodb_buffer_pool_size = 1073741824")  # the test servers' is small
             # Hive takes an empty password for none given, and then its default one.
             cursor.execute("GRANT ALL ON *.* TO bench@'127.0.0.1' IDENTIFIED BY 'bench'")
         yield make_url(url).set(username="bench", password="bench").render_as_string(hide_password=False)
