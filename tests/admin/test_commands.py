@@ -185,7 +185,8 @@ def test_verify_compares_names_and_tags(running: Running) -> None:
     shared = cache.shared
     with shared.lock:
         names = shared.databases[DatabaseName("hive", "shop")]
-        shared.tables[TableName("hive", "shop", "accounts")].tag = ValidWriteIdList.parse("shop.accounts:9:9223372036854775807::")
+        too_much = ValidWriteIdList.parse("shop.accounts:9:9223372036854775807::")
+        shared.tables[TableName("hive", "shop", "accounts")].tag = too_much
         del names.facets[Facet.TABLE_NAMES]["plain"]
         names.facets[Facet.TABLE_NAMES]["invented"] = TableMeta(dbName="shop", tableName="invented")
     found = " ".join(running.command("verify", "database=shop")[0]["details"])
