@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from benchmarks.catalog import CatalogPlan
 from benchmarks.comparison.run import FULL, PLAN, QUICK, SMALL_PLAN, run
 from benchmarks.java_metastore import (
+    VERSION,
+    JavaMetastore,
     fetch,
     load_schema,
     statement_counter,
@@ -20,7 +23,17 @@ from benchmarks.load import load
 from benchmarks.measure import measure_reads
 from benchmarks.own_metastore import OwnMetastore
 from benchmarks.report import own_table
-from benchmarks.transactions import measure_cycles, report_table, statements_per_call
+from benchmarks.transactions import (
+    Figures,
+    measure_cycles,
+    ratio_table,
+    report_table,
+    statements_per_call,
+    with_password,
+)
+
+if TYPE_CHECKING:
+    from tests.databases import DatabaseServer
 
 REPORT = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "benchmarks.md"
 
@@ -116,31 +129,51 @@ def transactions(hms: str | None, mysql: str | None, clients: str, seconds: floa
     """Cycles of open, allocate a write id, commit per second, and statements per call."""
     counts = [int(one) for one in clients.split(",")]
     if hms is not None:
-        click.echo(_measure_transactions(hms, mysql, counts, seconds))
+        click.echo(report_table(*_measure_transactions(hms, mysql, counts, seconds)))
         return
     from tests.databases import start_server
 
     with tempfile.TemporaryDirectory() as temporary:
         server = start_server("mariadb", Path(temporary))
         try:
-            url = server.create_database()
-            load_schema(fetch(), url)
-            # Statements of the poller would be counted as the calls'.
-            own = OwnMetastore(url, Path(temporary) / "own", EVENTS__POLL_INTERVAL_S="3600")
-            try:
-                click.echo(_measure_transactions(own.start(), url, counts, seconds))
-            finally:
-                own.stop()
+            own, java = _own_and_java(server, Path(temporary), counts, seconds)
         finally:
             server.stop()
+    click.echo(f"## This project\n\n{report_table(*own)}\n\n## Hive {VERSION}\n\n{report_table(*java)}\n")
+    click.echo(f"## Compared\n\n{ratio_table(own, java)}")
 
 
-def _measure_transactions(hms: str, mysql: str | None, counts: list[int], seconds: float) -> str:
+def _own_and_java(
+    server: DatabaseServer, directory: Path, counts: list[int], seconds: float
+) -> tuple[Figures, Figures]:
+    """Both on one database server, each on a database of its own, one after the other.
+
+    Hive's in its default mode, without an event listener: it writes no events, which spares it work that ours does.
+    """
+    measured: list[Figures] = []
+    for name in ("own", "java"):
+        url = with_password(server.create_database())
+        load_schema(fetch(), url)
+        # Statements of a poller or a housekeeper would be counted as the calls'.
+        metastore: OwnMetastore | JavaMetastore
+        if name == "own":
+            quiet = {"EVENTS__POLL_INTERVAL_S": "3600", "TRANSACTIONS__HOUSEKEEPING_INTERVAL_S": "3600"}
+            metastore = OwnMetastore(url, directory / name, **quiet)
+        else:
+            metastore = JavaMetastore(url, directory / name, cached=False)
+        try:
+            measured.append(_measure_transactions(metastore.start(), url, counts, seconds))
+        finally:
+            metastore.stop()
+    return measured[0], measured[1]
+
+
+def _measure_transactions(hms: str, mysql: str | None, counts: list[int], seconds: float) -> Figures:
     per_call: dict[str, float] = {}
     if mysql:
         counter = statement_counter(mysql)
         per_call = statements_per_call(hms, lambda: statements(counter))
-    return report_table([measure_cycles(hms, count, seconds) for count in counts], per_call)
+    return [measure_cycles(hms, count, seconds) for count in counts], per_call
 
 
 if __name__ == "__main__":

@@ -12,10 +12,19 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from sqlalchemy.engine import make_url
+
 from benchmarks.client import connect
+from benchmarks.java_metastore import statement_counter
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
 DATABASE = "bench_transactions"
+Figures = tuple[list[dict[str, float]], dict[str, float]]
+"""`measure_cycles` for each number of clients, and `statements_per_call`."""
+
+CAPABILITIES = ["HIVEFULLACIDWRITE", "HIVEFULLACIDREAD", "HIVEMANAGEDINSERTWRITE", "HIVEMANAGEDINSERTREAD"]
+"""Without them Hive 4 creates no transactional table."""
+
 CALLS = ("open_txns", "allocate_table_write_ids", "commit_txn")
 
 
@@ -42,7 +51,10 @@ def prepare(address: str, tables: int) -> None:
     known = set(client.get_all_tables(DATABASE))
     for number in range(tables):
         if f"t{number}" not in known:
-            client.create_table(_table(f"t{number}"))
+            request = ttypes.CreateTableRequest(
+                table=_table(f"t{number}"), processorCapabilities=CAPABILITIES, processorIdentifier="bench"
+            )
+            client.create_table_req(request)
 
 
 def _table(name: str) -> ttypes.Table:
@@ -64,6 +76,17 @@ def _table(name: str) -> ttypes.Table:
         parameters={"transactional": "true", "transactional_properties": "insert_only"},
         tableType="MANAGED_TABLE",
     )
+
+
+def with_password(url: str) -> str:
+    """The URL with an account that has a password: Hive takes an empty one for "not set" and sends one of its own."""
+    connection = statement_counter(url)
+    with connection.cursor() as cursor:
+        for host in ("127.0.0.1", "localhost"):
+            cursor.execute(f"CREATE OR REPLACE USER 'bench'@'{host}' IDENTIFIED BY 'bench'")
+            cursor.execute(f"GRANT ALL PRIVILEGES ON *.* TO 'bench'@'{host}'")
+    connection.close()
+    return make_url(url).set(username="bench", password="bench").render_as_string(hide_password=False)
 
 
 def measure_cycles(address: str, clients: int, seconds: float) -> dict[str, float]:
@@ -147,4 +170,15 @@ def report_table(figures: list[dict[str, float]], statements: dict[str, float]) 
         lines.append("| " + " | ".join(cells) + " |")
     if statements:
         lines += ["", "SQL statements: " + ", ".join(f"{call} {count:.1f}" for call, count in statements.items())]
+    return "\n".join(lines)
+
+
+def ratio_table(own: Figures, other: Figures) -> str:
+    """Markdown: how many times the cycles per second of the other, and the statements of both."""
+    lines = ["| clients | own cycles/s | other cycles/s | ratio |", "|" + " ---: |" * 4]
+    for mine, theirs in zip(own[0], other[0], strict=True):
+        here, there = mine["cycles_per_second"], theirs["cycles_per_second"]
+        lines.append(f"| {mine['clients']:.0f} | {here:,.0f} | {there:,.0f} | {here / there:.2f} |")
+    lines += ["", "| SQL statements | own | other |", "| --- | ---: | ---: |"]
+    lines += [f"| {call} | {count:.1f} | {other[1].get(call, 0):.1f} |" for call, count in own[1].items()]
     return "\n".join(lines)
