@@ -57,7 +57,7 @@ def main(run: JobRun) -> JobResult:
             places, small_file_bytes=options["small_file_mib"] * MEBIBYTE, block_bytes=options["block_mib"] * MEBIBYTE
         ).cache()
         found = listing.directories_below(roots, parts).cache()
-        unknown = listing.looked_into(unknown_directories(listed, found))
+        unknown = listing.looked_into(unknown_directories(listed, found).coalesce(parts))
         differing = differences(listed, unknown).cache()
         counts = {row["kind"]: row["count"] for row in differing.groupBy("kind").count().collect()}
         rootless = {(row["database"], row["table"]) for row in listing.missing_roots(found).collect()}
