@@ -101,7 +101,7 @@ def test_what_is_added_is_answered(catalog: StoreUnderTest) -> None:
         sd=ttypes.StorageDescriptor(**{**_fields(sent.sd), "location": f"{owner.sd.location}/dt=a b/hr=1"}),
         parameters={"a": "1", "b": "2", "transient_lastDdlTime": "1700000000"},
         catName=CATALOG,
-        writeId=0,
+        writeId=-1,
     )
     assert list(found.parameters) == sorted(found.parameters)
     assert (added.sd, added.parameters, added.values) == (found.sd, found.parameters, found.values)

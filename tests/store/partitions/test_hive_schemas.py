@@ -42,13 +42,13 @@ def _exercise(catalog: PartitionCatalog, *, has_write_ids: bool) -> None:
     partitions, statistics = catalog.partitions, Statistics(catalog.context)
     partitions.add_partitions(*T, [partition("a", str(hour)) for hour in range(3)], write_id=4)
     found = partitions.get_partition(*T, ["a", "1"])
-    assert found.writeId == (4 if has_write_ids else 0)
+    assert found.writeId == (4 if has_write_ids else -1)
     found.parameters["k"] = "v"
     found.createTime = 77
     snapshot = "d.t:5:9223372036854775807::"
     partitions.alter_partitions(*T, [found], environment_context=KEEP_STATISTICS, write_id=5, valid_write_ids=snapshot)
     changed = partitions.get_partition(*T, ["a", "1"])
-    assert (changed.parameters["k"], changed.createTime, changed.writeId) == ("v", 77, 5 if has_write_ids else 0)
+    assert (changed.parameters["k"], changed.createTime, changed.writeId) == ("v", 77, 5 if has_write_ids else -1)
 
     def longs(high: int) -> ColumnStatisticsObj:
         data = ColumnStatisticsData(longStats=LongColumnStatsData(0, high, 0, high))

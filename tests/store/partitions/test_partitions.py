@@ -68,7 +68,7 @@ def test_what_is_added_is_read(catalog: PartitionCatalog) -> None:
     [stored] = catalog.partitions.add_partitions(*T, [sent])
     [read] = catalog.partitions.get_partitions(*T, AllPartitions()).partitions
     assert read.values == ["2024-01-01", "7"]
-    assert (read.catName, read.dbName, read.tableName, read.writeId) == ("hive", "d", "t", 0)
+    assert (read.catName, read.dbName, read.tableName, read.writeId) == ("hive", "d", "t", -1)
     assert read.createTime > 0
     assert read.parameters == {
         "a": "1",
