@@ -133,7 +133,6 @@ class TestRefused:
             ({"catName": "c"}, "Tables cannot be moved between catalogs, old cataloghive, new catalog c"),
             ({"partitionKeys": columns(("x", "int"))}, "partition keys can not be changed."),
             ({"partitionKeys": []}, "partition keys can not be changed."),
-            ({"sd": None}, "has no storage descriptor"),
         ],
     )
     def test_new_tables(self, catalog: StoreUnderTest, fields: dict[str, Any], text: str) -> None:
@@ -144,6 +143,12 @@ class TestRefused:
             catalog.alter("t", changed(found, **fields))
         assert text in raised.value.message
         assert (catalog.counts(), catalog.events(), catalog.files()) == before
+
+    @pytest.mark.parametrize("missing", ["sd"])
+    def test_new_tables_without_a_part(self, catalog: StoreUnderTest, missing: str) -> None:
+        found = catalog.create_table()
+        with pytest.raises(ttypes.MetaException, match="has no name or no storage descriptor"):
+            catalog.alter("t", changed(found, **{missing: None}))
 
     @pytest.mark.parametrize(
         ("cols", "text"),
