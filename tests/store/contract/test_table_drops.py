@@ -275,7 +275,7 @@ class TestMaterializedViews:
     def test_creation_metadata(self, catalog: StoreUnderTest) -> None:
         found = self.create(catalog)
         metadata = found.creationMetadata
-        assert metadata.tablesUsed == {"hive.d.a", "hive.d.b"}
+        assert metadata.tablesUsed == {"d.a", "d.b"}
         assert (metadata.validTxnList, metadata.materializationTime) == ("5:5::", 0)
         assert [source.table for source in metadata.sourceTables] == [catalog.get("a"), catalog.get("b")]
         assert catalog.store.get_tables(CATALOG, "d", ["mv"]) == [found]
@@ -301,7 +301,7 @@ class TestMaterializedViews:
         )
         catalog.store.update_creation_metadata(CATALOG, "d", "mv", new)
         metadata = catalog.get("mv").creationMetadata
-        assert (metadata.tablesUsed, metadata.validTxnList, metadata.materializationTime) == ({"hive.d.b"}, "9:9::", 7)
+        assert (metadata.tablesUsed, metadata.validTxnList, metadata.materializationTime) == ({"d.b"}, "9:9::", 7)
         [stored] = metadata.sourceTables
         assert (stored.insertedCount, stored.updatedCount, stored.deletedCount) == (1, 2, 3)
         assert catalog.events()[-1] == ("ALTER_TABLE", "d", "mv")
