@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, func, select
 
+from hms_cache.store.schema import NOTIFICATION_LOG
 from tests.clients.conftest import ServerStarter
 from tests.clients.spark.comparison import Answers, differences, memory_table
 from tests.clients.spark.hive_clients import hive_client
@@ -73,7 +74,7 @@ def test_results_are_those_of_sparks_own_metastore(
     # A version of an object is loaded once; every event makes at most a new version of the object, of the names around
     # it and of its partitions.
     with create_engine(server.database_url).connect() as connection:
-        events = connection.execute(text("SELECT count(*) FROM NOTIFICATION_LOG")).scalar_one()
+        events = connection.execute(select(func.count()).select_from(NOTIFICATION_LOG)).scalar_one()
     assert outcomes["cache_reads.hit"] > 5 * outcomes["cache_reads.miss"]
     assert outcomes["cache_reads.miss"] <= 3 * events
 
