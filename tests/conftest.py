@@ -30,6 +30,18 @@ ServerLookup = Callable[[str], SqliteFiles | DatabaseServer]
 ServerStarter = Callable[..., ServerProcess]
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """For `--dist loadgroup`: a file's tests stay together, and all that need Spark, so that one session serves them.
+
+    Those begin: they take the longest, and the other processes work through the rest meanwhile.
+    """
+    for item in items:
+        needs_spark = item.get_closest_marker("spark") is not None
+        item.add_marker(pytest.mark.xdist_group("spark" if needs_spark else item.nodeid.split("::")[0]))
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
 @pytest.fixture(scope="session")
 def database_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerLookup]:
     """The server of a kind, started at its first use and stopped at the end of the session."""

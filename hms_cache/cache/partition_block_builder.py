@@ -23,6 +23,7 @@ from hms_cache.cache.partition_block_records import (
     VALUES_HEADER_BYTES,
     WHOLE,
     RecordTemplate,
+    bytes_after_parameters,
     encode_descriptor,
     encode_owner,
     encode_parameters,
@@ -209,10 +210,10 @@ class BlockBuilder:
         names = tuple(partition.parameters) if partition.parameters is not None else None
         if len(self._drafts) > MOST_SHAPES:
             names = None
-        kind = (owner, *descriptor, base, own is None, names)
+        kind = (owner, *descriptor, base, own is None, names, bytes_after_parameters(partition))
         number = self._numbers.get(kind)
         if number is None or not self._drafts[number].fits(parameters):
-            number = self._new_kind(kind, partition, number is not None)
+            number = self._new_kind(kind, number is not None)
             if number is None:
                 self._add_whole(name, partition.values, encode_partition(partition))
                 return
@@ -239,7 +240,7 @@ class BlockBuilder:
                 return base, location[len(base) :]
         return b"", location
 
-    def _new_kind(self, kind: Any, partition: Partition, is_taken: bool) -> int | None:
+    def _new_kind(self, kind: Any, is_taken: bool) -> int | None:
         """Another template; `is_taken`: the one there is belongs to a block, and this partition does not fit it."""
         if is_taken:
             kind = (*kind, "not of the block")
@@ -248,9 +249,8 @@ class BlockBuilder:
                 return number
         if len(self._drafts) >= MOST_KINDS:
             return None
-        owner, before, after, base, ends_with_name, names = kind[:6]
+        owner, before, after, base, ends_with_name, names, after_parameters = kind[:7]
         shared = self._shared(before), self._shared(after)
-        after_parameters = len(encode_parameters(Partition(catName=partition.catName, writeId=partition.writeId)))
         template = RecordTemplate(
             owner, shared[0], base, ends_with_name, shared[1], names, b"", b"", after_parameters, is_whole=False
         )
@@ -466,6 +466,7 @@ def _kind(template: RecordTemplate) -> Any:
         template.location_base,
         template.ends_with_name,
         template.parameter_names,
+        template.after_parameters,
     )
 
 

@@ -78,6 +78,12 @@ def encode_parameters(partition: Partition) -> bytes:
     return _encode(partition, _PARAMETERS)
 
 
+def bytes_after_parameters(partition: Partition) -> int:
+    """How many bytes of `encode_parameters` are catalog, write id and end."""
+    catalog = 0 if partition.catName is None else 3 + 4 + len(partition.catName.encode())
+    return catalog + (0 if partition.writeId is None else 3 + 8) + 1
+
+
 def encode_descriptor(descriptor: StorageDescriptor) -> tuple[bytes, bytes]:
     """The descriptor's header and what stands before the location's text, and what stands after it."""
     before = DESCRIPTOR_HEADER + _encode(descriptor, _COLUMNS)[:-1] + LOCATION_HEADER

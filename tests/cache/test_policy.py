@@ -176,12 +176,12 @@ def test_materialized_views_are_not_cached(servers: MakeServer) -> None:
     )
     here.store.create_table(view)
     assert not is_cached(here)
-    assert here.store.get_table(CATALOG, "d", "t").creationMetadata.tablesUsed == {f"{CATALOG}.d.base"}
+    assert here.store.get_table(CATALOG, "d", "t").creationMetadata.tablesUsed == {"d.base"}
     renamed = copy.deepcopy(here.objects.get_table(CATALOG, "d", "base"))
     renamed.tableName = "renamed"
     elsewhere.objects.alter_table(CATALOG, "d", "base", renamed)
     assert not is_cached(here)
-    assert here.store.get_table(CATALOG, "d", "t").creationMetadata.tablesUsed == {f"{CATALOG}.d.renamed"}
+    assert here.store.get_table(CATALOG, "d", "t").creationMetadata.tablesUsed == {"d.renamed"}
 
 
 def test_switched_off_nothing_is_held(servers: MakeServer) -> None:

@@ -82,8 +82,11 @@ def test_the_live_view_ends_with_ctrl_c(running: Running, tmp_path: Path) -> Non
 
 
 def _take_terminal(terminal: int) -> None:
-    """In the child: Ctrl-C on it becomes SIGINT."""
+    """In the child: Ctrl-C on it becomes SIGINT, which shells have their background jobs ignore."""
     import fcntl
+    import signal
     import termios
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)

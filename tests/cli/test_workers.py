@@ -6,7 +6,9 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.request import urlopen
 
 import pytest
@@ -30,12 +32,18 @@ def management_of(process: subprocess.Popen[str]) -> str:
     return f"http://{line.split('management port on ')[1].strip()}"
 
 
+@pytest.fixture
+def sockets() -> Iterator[Path]:
+    """A directory with a short path: that of a socket may have 107 bytes, and those under `tmp_path` have more."""
+    with TemporaryDirectory() as directory:
+        yield Path(directory)
+
+
 def test_a_command_reaches_all_workers_and_tells_whom_it_did_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sockets: Path
 ) -> None:
     (tmp_path / "token").write_text("open sesame\n")
-    (tmp_path / "sockets").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "sockets"))
+    monkeypatch.setenv("TMPDIR", str(sockets))
     settings = ("--set", "admin.port=0", "--set", f"admin.token_file={tmp_path / 'token'}")
     with serving("--port", "0", "--workers", "2", *settings, cwd=tmp_path) as (process, _):
         url = management_of(process)
@@ -57,7 +65,7 @@ def test_a_command_reaches_all_workers_and_tells_whom_it_did_not(
             with urlopen(f"{url}/status?worker={worker}", timeout=PATIENCE_S) as answer:
                 assert json.load(answer)["worker"] == worker
 
-        (found,) = (tmp_path / "sockets").glob("hms-cache-*")
+        (found,) = sockets.glob("hms-cache-*")
         (found / "worker-0.sock").unlink()
         (found / "worker-1.sock").unlink()
         status, text = hms_cache(tmp_path, "flush", *given)

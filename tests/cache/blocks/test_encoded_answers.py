@@ -97,6 +97,20 @@ def test_partition_specs_are_grouped_from_the_encoding_as_from_structs(
         assert plain(method, respond(again), COMPACT) == plain(method, respond(expected), COMPACT)
 
 
+def test_partitions_that_differ_in_what_follows_their_parameters_are_grouped_whole() -> None:
+    """Here the catalog's name: what a spec leaves out of each partition is not equally long."""
+    held = []
+    for hour, catalog in (("1", "other"), ("2", "hive"), ("3", None)):
+        one = partition(("2024-01-01", hour), 0)
+        one.catName, one.parameters = catalog, {"a": ""}
+        held.append(one)
+    made, model = set_with_changes(held, [])
+    table = ttypes.Table(catName="hive", dbName="sales", tableName="orders", sd=descriptor(ROOT))
+    for method, respond in SPEC_RESPONSES.items():
+        encoded = group_partitions(table, made.all().encoded_structs())
+        assert spliced(method, respond(encoded)) == plain(method, respond(group_partitions(table, model)))
+
+
 def test_many_ordinary_partitions_are_spliced_into_shared_specs() -> None:
     made, model = set_with_changes([*ordinary(500)], [partition(("2030-01-01", "1"))])
     table = ttypes.Table(catName="hive", dbName="sales", tableName="orders", sd=descriptor(ROOT))

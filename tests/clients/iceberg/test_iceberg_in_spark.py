@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 DATABASES = ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)]
-ROUNDS = [20, pytest.param(200, marks=pytest.mark.soak)]
+ROUNDS = [8, pytest.param(200, marks=pytest.mark.soak)]
 
 
 def begin(spark: SparkProcess, server: ServerProcess, scratch: Path) -> None:

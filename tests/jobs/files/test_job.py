@@ -195,6 +195,7 @@ def make_scene(job_spark: SparkProcess, start_server: ServerStarter, tmp_path: P
         yield make
 
 
+@pytest.mark.soak
 def test_a_damaged_tree_is_repaired(make_scene: Callable[..., Scene]) -> None:
     scene = make_scene("sqlite", 200)
     scene.check_plan()

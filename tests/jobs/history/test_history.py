@@ -46,6 +46,7 @@ def look(spark: Any, output: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.soak
 def test_who_changed_what(start_server: ServerStarter, job_spark: SparkProcess, tmp_path: Path) -> None:
     server = start_server("sqlite")
     output = str(tmp_path / "history")

@@ -95,7 +95,10 @@ def start(
 
 @pytest.mark.parametrize(
     "database_kind",
-    [pytest.param("sqlite", marks=pytest.mark.soak), pytest.param("mariadb", marks=pytest.mark.mariadb)],
+    [
+        pytest.param("sqlite", marks=pytest.mark.soak),
+        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak]),
+    ],
 )
 def test_statistics_of_all_types(
     spark: SparkProcess, start_server: ServerStarter, tmp_path: Path, database_kind: str

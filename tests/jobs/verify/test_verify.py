@@ -166,8 +166,8 @@ def run_job(spark: Any, servers: list[str], database: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param("sqlite", marks=pytest.mark.soak),
-        pytest.param("mariadb", marks=pytest.mark.mariadb),
+        "sqlite",
+        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak]),
         pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.soak]),
     ],
 )
