@@ -30,7 +30,6 @@ ServerLookup = Callable[[str], SqliteFiles | DatabaseServer]
 ServerStarter = Callable[..., ServerProcess]
 
 
-@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """For `--dist loadgroup`: a file's tests stay together, and all that need Spark, so that one session serves them.
 
