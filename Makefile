@@ -4,7 +4,7 @@ PYTHON      ?= python3
 VENV        := .venv
 BIN         := $(VENV)/bin
 # Two processes, each with database servers of its own; a file's tests stay together, so that what they share is made once.
-PYTEST_ARGS ?= -n 2 --dist loadgroup --no-loadscope-reorder
+PYTEST_ARGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 # What `make soak` runs: "long" is all of them, minutes to an hour; "short" those of a minute that need neither Spark nor Java.
 SOAK        ?= long
 SOAKS_long  := soak

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -30,14 +30,10 @@ ServerLookup = Callable[[str], SqliteFiles | DatabaseServer]
 ServerStarter = Callable[..., ServerProcess]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """For `--dist loadgroup`: a file's tests stay together, and all that need Spark, so that one session serves them.
-
-    Those begin: they take the longest, and the other processes work through the rest meanwhile.
-    """
-    for item in items:
-        needs_spark = item.get_closest_marker("spark") is not None
-        item.add_marker(pytest.mark.xdist_group("spark" if needs_spark else item.nodeid.split("::")[0]))
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
+    """What needs Spark begins: it takes the longest, and would keep one process busy when the others are done."""
+    yield  # the order is shuffled
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
 
 
