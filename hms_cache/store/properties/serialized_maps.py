@@ -86,13 +86,11 @@ def _data_of(content: bytes) -> bytes:
     while content[position : position + 1] != bytes([_END]):
         kind = content[position] if position < len(content) else None
         if kind == _SHORT_BLOCK:
-            size, position = content[position + 1], position + 2
+            size, position = struct.unpack_from(">B", content, position + 1)[0], position + 2
         elif kind == _LONG_BLOCK:
-            size, position = struct.unpack_from(">i", content, position + 1)[0], position + 5
+            size, position = struct.unpack_from(">I", content, position + 1)[0], position + 5
         else:
             raise ValueError("cut short")
-        if size < 0:
-            raise ValueError("no property map")
         data.append(content[position : position + size])
         position += size
     return b"".join(data)

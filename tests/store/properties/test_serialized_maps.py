@@ -52,6 +52,8 @@ def test_what_cannot_be_kept_or_read() -> None:
     for damaged in (
         b"",
         TWO_PROPERTIES[:-9],
+        TWO_PROPERTIES[:84],
+        TWO_PROPERTIES[:83] + b"\x7a\xff\xff\xff\xff",
         TWO_PROPERTIES.replace(b"\x00\x02k1", b"\x00\x09k1"),
         b"\xac\xed\x00\x05t\x00\x01x",
     ):
