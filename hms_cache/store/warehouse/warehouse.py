@@ -12,6 +12,7 @@ import os
 import posixpath
 import shutil
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ from hms_cache.store.warehouse.settings import WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
 
 _LOG = logging.getLogger(__name__)
+
+
+#: Each is cut short by another deletion inside or around it; partitions of a table are dropped at once by this many.
+_DELETION_ATTEMPTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,33 @@ def _rename_local(source: str, destination: str) -> None:
         if error.errno != errno.EXDEV:
             raise
         shutil.move(source, destination)
+
+
+def _delete_local(path: str) -> None:
+    """Deletes a file or a directory with all in it, but nothing that is made at its path from now on.
+
+    A table of the same name may be created as soon as the drop is committed: were the directory emptied where it is,
+    the new table's partitions would go with it. So it is taken out of the way first, by one atomic step.
+    """
+    aside = os.path.join(os.path.dirname(path), f".deleted-{uuid.uuid4().hex}")
+    try:
+        os.rename(path, aside)
+    except FileNotFoundError:
+        return
+    except OSError:
+        aside = path  # a mount point, or a parent that may not be written
+    for attempt in range(_DELETION_ATTEMPTS):
+        if not os.path.lexists(aside):
+            return  # it went with a directory around it
+        try:
+            if os.path.isdir(aside) and not os.path.islink(aside):
+                shutil.rmtree(aside)
+            else:
+                os.remove(aside)
+        except OSError as error:
+            # Another call deletes a directory inside or around this one: what it left is still to go.
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _DELETION_ATTEMPTS - 1:
+                raise
 
 
 def _is_hidden(name: str) -> bool:
@@ -230,6 +262,8 @@ class Warehouse:
                 return
             if self.settings.trash_interval_min > 0 and not skip_trash:
                 self._move_to_trash(file_system, path, location)
+            elif isinstance(file_system, LocalFileSystem):
+                _delete_local(path)
             else:
                 file_system.rm(path, recursive=True)
 

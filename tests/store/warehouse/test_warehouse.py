@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -250,6 +251,49 @@ class TestChanges:
         warehouse.write_file(root.child("made", "f"), b"1")
         outcome.roll_back()
         assert warehouse.exists(root.child("made", "f"))
+
+
+def test_what_is_made_during_a_deletion_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of the same name is created, and gets a partition, while the files of the dropped one are deleted."""
+    warehouse = warehouse_of(f"file:{tmp_path}")
+    place = warehouse.location(f"{tmp_path}/a")
+    warehouse.make_directory(place.child("p=1"))
+    warehouse.write_file(place.child("p=1", "old"), b"1")
+    delete_tree = shutil.rmtree
+
+    def while_another_creates(path: str) -> None:
+        warehouse.make_directory(place.child("p=1"))
+        warehouse.write_file(place.child("p=1", "new"), b"1")
+        delete_tree(path)
+
+    monkeypatch.setattr(shutil, "rmtree", while_another_creates)
+    warehouse.delete_directory(place, skip_trash=False)
+    assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == [
+        "a",
+        "a/p=1",
+        "a/p=1/new",
+    ]
+
+
+def test_deletions_inside_of_each_other(tmp_path: Path) -> None:
+    """Dropped at once, as by two clients: a database's directory, its tables', their partitions'."""
+    warehouse = warehouse_of(f"file:{tmp_path}")
+    root = warehouse.location(f"{tmp_path}/d")
+    places = [root, *(root.child(f"t{table}") for table in range(3))]
+    places += [root.child(f"t{table}", f"p={value}") for table in range(3) for value in range(3)]
+    for place in places:
+        warehouse.make_directory(place)
+        for number in range(20):
+            warehouse.write_file(place.child(f"f{number}"), b"1")
+    barrier = threading.Barrier(len(places))
+
+    def delete(place: Location) -> None:
+        barrier.wait(30)
+        warehouse.delete_directory(place, skip_trash=True)
+
+    with ThreadPoolExecutor(len(places)) as threads:
+        list(threads.map(delete, places))
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_unknown_schemes_are_a_clear_fault() -> None:
