@@ -5,11 +5,11 @@ VENV        := .venv
 BIN         := $(VENV)/bin
 # Two processes, each with database servers of its own; a file's tests stay together, so that what they share is made once.
 PYTEST_ARGS ?= -n 2 --dist loadfile --no-loadscope-reorder
-# What `make soak` runs: "long" is all of them, minutes to an hour; "short" those of a minute that need neither Spark nor Java.
+# What `make soak` runs: "long" is all of them, minutes to an hour; "short" those of a minute that need no Java, few with Spark.
 SOAK        ?= long
 SOAKS_long  := soak
-SOAKS_short := soak and not spark and not java and not long
-SOAK_ARGS_short := -n 2
+SOAKS_short := soak and not long and not java and (short or not spark)
+SOAK_ARGS_short := -n 2 --dist loadfile --no-loadscope-reorder
 SOAK_ARGS   ?=
 BENCH       ?= compare
 

@@ -23,7 +23,8 @@ from tests.consistency.workload import Client, new_table
 from tests.servers import ServerProcess, server_process
 
 A, B = Place("d", "a"), Place("d", "b")
-KINDS = ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)]
+KINDS = ["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak])]
+STALENESS = ["0", pytest.param("inf", marks=pytest.mark.soak)]
 SETTINGS: dict[str, object] = {"warehouse.files": "leave", "events.poll_interval_s": 0.2}
 
 
@@ -85,7 +86,7 @@ def site_on(url: str, directory: Path, setting: str) -> Iterator[Site]:
             client.close()
 
 
-@pytest.mark.parametrize("setting", ["0", "inf"])
+@pytest.mark.parametrize("setting", STALENESS)
 @pytest.mark.parametrize("database_kind", KINDS, indirect=True)
 def test_a_log_that_is_trimmed_under_the_poller(
     setting: str, database_url: str, initialize: None, tmp_path: Path
@@ -142,7 +143,11 @@ def _copy_of(url: str, directory: Path) -> Callable[[], None]:
 @pytest.mark.parametrize("later_events", [0, 1, 3], ids=["fewer events", "as many", "more"])
 @pytest.mark.parametrize(
     ("database_kind", "setting"),
-    [("sqlite", "0"), ("sqlite", "inf"), pytest.param("mariadb", "0", marks=pytest.mark.mariadb)],
+    [
+        ("sqlite", "0"),
+        pytest.param("sqlite", "inf", marks=pytest.mark.soak),
+        pytest.param("mariadb", "0", marks=[pytest.mark.mariadb, pytest.mark.soak]),
+    ],
     indirect=["database_kind"],
 )
 def test_a_database_that_is_restored_to_an_older_copy(
@@ -169,7 +174,7 @@ def test_a_database_that_is_restored_to_an_older_copy(
         wait_until(lambda: site.version(B) == "3", "events are followed again")
 
 
-@pytest.mark.parametrize("setting", ["0", "inf"])
+@pytest.mark.parametrize("setting", STALENESS)
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_a_file_that_is_put_in_the_databases_place(
     setting: str, database_url: str, initialize: None, tmp_path: Path
@@ -211,7 +216,7 @@ POISON: dict[str, tuple[str, str | None, str | None]] = {
 }
 
 
-@pytest.mark.parametrize("setting", ["0", "inf"])
+@pytest.mark.parametrize("setting", STALENESS)
 @pytest.mark.parametrize("database_kind", KINDS, indirect=True)
 def test_events_that_nobody_can_read(setting: str, database_url: str, initialize: None, tmp_path: Path) -> None:
     """Defect 7 of Hive's cache: such an event froze it for ever."""

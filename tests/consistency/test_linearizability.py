@@ -10,7 +10,7 @@ import pytest
 from tests.consistency.runs import STALENESS_S, state_by_server, two_servers
 from tests.consistency.workload import Size
 
-KINDS = ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)]
+KINDS = {"sqlite": [], "mariadb": [pytest.mark.mariadb]}
 
 CI = Size(reads=4_000, writes=240)
 """By setting and database: 24,000 reads and some 600 writes that are made (of those tried, a third is refused)."""
@@ -21,8 +21,15 @@ SOAK = Size(reads=40_000, writes=1_800)
 @pytest.mark.parametrize(
     "size", [pytest.param(CI, id="short"), pytest.param(SOAK, id="long", marks=[pytest.mark.soak, pytest.mark.long])]
 )
-@pytest.mark.parametrize("setting", STALENESS_S)
-@pytest.mark.parametrize("database_kind", KINDS, indirect=True)
+@pytest.mark.parametrize(
+    ("database_kind", "setting"),
+    [
+        pytest.param(kind, setting, marks=marks if setting == "0" else [*marks, pytest.mark.soak])
+        for kind, marks in KINDS.items()
+        for setting in STALENESS_S
+    ],
+    indirect=["database_kind"],
+)
 def test_every_read_has_its_place_in_the_log(
     size: Size, setting: str, database_url: str, tmp_path: Path, initialize: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -79,7 +79,9 @@ class Reader:
 
 
 @pytest.mark.mariadb
-@pytest.mark.parametrize("setting", ["0", "500", "inf"])
+@pytest.mark.parametrize(
+    "setting", ["0", pytest.param("500", marks=pytest.mark.soak), pytest.param("inf", marks=pytest.mark.soak)]
+)
 @pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
 def test_an_outage_of_the_database(setting: str, database_url: str, initialize: None, tmp_path: Path) -> None:
     real = make_url(database_url)

@@ -73,6 +73,7 @@ def test_fresh_answers_are_ours(version: str, time_zone: str) -> None:
     check(HiveAnswers.from_lines(lines), version, 2000)
 
 
+@pytest.mark.soak
 @pytest.mark.java
 @needs_java
 @pytest.mark.timeout(600)

@@ -11,7 +11,7 @@ from hms_cache.wire import METHODS, MessageReader, WireError
 from hms_cache.wire.encodings import ENCODINGS, Encoding
 from tests.wire.strategies import filled, request
 
-HOSTILE = settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+HOSTILE = settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 #: Calls whose arguments have many types.
 NAMES = (
     "add_partitions_req",

@@ -21,6 +21,7 @@ pytestmark = [
 ]
 
 DATABASES = ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)]
+IN_SOAKS = [pytest.mark.soak, pytest.mark.short]
 ROUNDS = [8, pytest.param(200, marks=pytest.mark.soak)]
 
 
@@ -132,7 +133,7 @@ _COMMITTED = "SELECT summary['round'], summary['writer'] FROM ice.shop.orders.sn
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
-@pytest.mark.parametrize("kind", DATABASES)
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, *IN_SOAKS])])
 def test_of_two_writers_without_locks_one_wins_each_round(
     spark: SparkProcess, start_server: ServerStarter, tmp_path: Path, kind: str, rounds: int
 ) -> None:

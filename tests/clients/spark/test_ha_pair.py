@@ -57,6 +57,8 @@ class Progress:
         raise AssertionError("Spark does not get on")
 
 
+@pytest.mark.soak
+@pytest.mark.short
 def test_spark_goes_on_while_either_server_is_killed(
     spark: SparkProcess, database_servers: ServerLookup, tmp_path: Path
 ) -> None:

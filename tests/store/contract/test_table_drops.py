@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, text
 
 from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.store.schema import PARTITION_KEY_VALS, PARTITIONS, SDS, TXN_COMPONENTS
@@ -123,6 +123,9 @@ def insert_partitions(catalog: StoreUnderTest, number: int) -> None:
                 {"PART_ID": row["PART_ID"], "PART_KEY_VAL": row["PART_NAME"][3:], "INTEGER_IDX": 0} for row in rows
             ]
             transaction.connection.execute(insert(PARTITION_KEY_VALS), values)
+        if catalog.database.dialect == "postgresql":
+            # As autovacuum does once a table has grown: a connection that saw it empty keeps its plans until then.
+            transaction.connection.execute(text('ANALYZE "SDS", "PARTITIONS", "PARTITION_KEY_VALS"'))
 
     run_write(catalog.database, write, ids={"MStorageDescriptor": number, "MPartition": number})
 
