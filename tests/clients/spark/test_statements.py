@@ -83,7 +83,7 @@ def test_results_are_those_of_sparks_own_metastore(
 @pytest.mark.parametrize(
     "version",
     [
-        pytest.param("4.1.0", marks=pytest.mark.soak),
+        pytest.param("4.1.0", marks=[pytest.mark.soak, pytest.mark.short]),
         pytest.param("4.0.1", marks=pytest.mark.soak),
         pytest.param("3.1.3", marks=pytest.mark.soak),
     ],
