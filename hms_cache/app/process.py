@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
+import select
 import signal
 import sys
-import threading
 from collections.abc import Callable
-from types import FrameType
+from contextlib import closing, suppress
 
 from hms_cache.admin.siblings import Siblings
 from hms_cache.app.log_output import set_up_logging
@@ -20,6 +21,8 @@ _log = logging.getLogger(__name__)
 #: How long a thread that computes may keep the others waiting. With Python's 5 ms the event loop, which answers hot
 #: reads in microseconds, would wait so long after each of its waits whenever a call or a load is being worked on.
 _SWITCH_INTERVAL_S = 0.0005
+
+_STOP, _RELOAD = b"s", b"r"
 
 
 def print_ready(uri: str) -> None:
@@ -41,35 +44,52 @@ def run(
     configuration = load()
     set_up_logging(configuration.settings.log)
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    stopping = threading.Event()
-    reloading = threading.Event()
-    woken = threading.Event()
-
-    def on_stop(_number: int, _frame: FrameType | None) -> None:
-        stopping.set()
-        woken.set()
-
-    def on_reload(_number: int, _frame: FrameType | None) -> None:
-        reloading.set()
-        woken.set()
-
-    # Before the start, so that a signal that arrives meanwhile ends the process in order, too.
-    signal.signal(signal.SIGTERM, on_stop)
-    signal.signal(signal.SIGINT, on_stop)
-    signal.signal(signal.SIGHUP, on_reload)
-    service = Service(configuration, siblings=siblings)
-    uri = service.start()
-    try:
-        announce(uri)
-        while not stopping.is_set():
-            woken.wait()
-            woken.clear()
-            if reloading.is_set() and not stopping.is_set():
-                reloading.clear()
+    with closing(_Signals()) as signals:
+        # Before the start, so that a signal that arrives meanwhile ends the process in order, too.
+        signals.take()
+        service = Service(configuration, siblings=siblings)
+        uri = service.start()
+        try:
+            announce(uri)
+            while signals.wait() == _RELOAD:
                 _reload(service, load)
-        _log.info("stopping")
-    finally:
-        service.stop()
+            _log.info("stopping")
+        finally:
+            service.stop()
+
+
+class _Signals:
+    """The signals of this process, waited for by its main thread.
+
+    The handlers write into a pipe. An event or a queue would not do: a handler runs in the main thread, between any two
+    instructions of its wait, and would wait for ever for the lock that the interrupted wait holds.
+    """
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe()
+        os.set_blocking(self._writing, False)
+
+    def take(self) -> None:
+        """From now on SIGTERM and SIGINT mean stop, SIGHUP reload."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._tell(_STOP))
+        signal.signal(signal.SIGHUP, lambda *_: self._tell(_RELOAD))
+
+    def _tell(self, what: bytes) -> None:
+        # Closed: the process is ending. Full: thousands of signals wait to be heard already.
+        with suppress(OSError):
+            os.write(self._writing, what)
+
+    def wait(self) -> bytes:
+        """Waits for one; several reloads are one, and a stop comes before all."""
+        told = os.read(self._reading, select.PIPE_BUF)
+        return _STOP if _STOP in told else _RELOAD
+
+    def close(self) -> None:
+        """The handlers stay, and do nothing any more: the process is stopping already."""
+        reading, writing, self._reading, self._writing = self._reading, self._writing, -1, -1
+        os.close(reading)
+        os.close(writing)
 
 
 def _reload(service: Service, load: Callable[[], Configuration]) -> None:

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -135,6 +136,21 @@ def test_a_database_server_without_a_schema_is_refused_with_the_command_to_run(
             assert metastore.get_all_databases() == ["default"]
         assert end(process)[0] == 0
     server.drop_database(url)
+
+
+def test_signals_that_come_at_any_moment_are_heard(tmp_path: Path) -> None:
+    """A handler interrupts the wait for signals anywhere, also where that holds a lock."""
+    (tmp_path / "c.toml").write_text("[cache]\nmax_staleness_ms = 0\n")
+    with serving("--port", "0", "--config", "c.toml", cwd=tmp_path) as (process, port):
+        reader = threading.Thread(target=lambda: process.stderr.read() if process.stderr else "", daemon=True)
+        reader.start()
+        for _ in range(20_000):
+            process.send_signal(signal.SIGHUP)
+        with client(port) as metastore:
+            assert metastore.get_all_databases() == ["default"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+        reader.join(PATIENCE_S)
 
 
 def test_a_reload_takes_what_it_can_and_tells_what_needs_a_restart(tmp_path: Path) -> None:
