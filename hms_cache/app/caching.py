@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from hms_cache.app.background import BackgroundTask
@@ -19,6 +19,7 @@ from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.registry import CacheMetrics
 from hms_cache.notifications.event_applier import EventSink
 from hms_cache.notifications.poller import Poller, PollerOptions
+from hms_cache.notifications.poller_status import IllegalPollerCommand
 from hms_cache.store.contract.snapshots import SnapshotStore
 from hms_cache.store.database import Database
 from hms_cache.store.dialects import reason_of_stale_reads
@@ -48,12 +49,17 @@ class Caching:
     def start(self, stack: ExitStack) -> None:
         """Begin to follow the log; what has to be stopped again goes onto the stack."""
         self.poller.start()
-        stack.callback(self.poller.stop)
+        stack.callback(self._stop_following)
         for task in (self.events, self.refill):
             if task is not None:
                 task.start()
                 stack.callback(task.stop, _STOP_TIMEOUT_S)
         self.warming.start(stack)
+
+    def _stop_following(self) -> None:
+        """The poller may be stopped or switched off already: then the server's stop must not fail for it."""
+        with suppress(IllegalPollerCommand):
+            self.poller.stop()
 
     def reload(self, settings: Settings) -> None:
         """Take the new `cache.max_staleness_ms`, `include` and `exclude`.
@@ -66,7 +72,8 @@ class Caching:
             return
         self.rules = cache.include, cache.exclude
         self.cache.reading.policy = CachePolicy(cache.include, cache.exclude, cache.peers)
-        self.poller.resync("the settings of what may be cached have changed")
+        with suppress(IllegalPollerCommand):  # one that does not run drops everything when it starts
+            self.poller.resync("the settings of what may be cached have changed")
         with self.cache.shared.lock:
             self.cache.shared.answers.clear()
         self.events.wake()

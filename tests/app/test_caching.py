@@ -1,0 +1,43 @@
+"""The cache's part of a server's stop and reload, whatever somebody has done to the poller before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hms_cache.app.service import Service
+from hms_cache.notifications.poller import Poller
+from hms_cache.notifications.poller_status import PollerStatus
+from tests.app.test_service import client, configured
+
+BEFORE: dict[PollerStatus, Callable[[Poller], None]] = {
+    PollerStatus.ACTIVE: lambda poller: None,
+    PollerStatus.PAUSED: lambda poller: poller.pause(),
+    PollerStatus.ERROR: lambda poller: poller.fail("an unlogged writer"),
+    PollerStatus.STOPPED: lambda poller: poller.stop(),
+    PollerStatus.DISABLED: lambda poller: poller.disable(),
+}
+
+
+@pytest.mark.parametrize("status", BEFORE)
+def test_a_server_stops_and_reloads_whatever_its_poller_does(status: PollerStatus, tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    service = Service(configured(tmp_path, admin__enabled=True, admin__port=0, events__poll_interval_s=3600))
+    uri = service.start()
+    assert service.admin_sources is not None
+    poller = service.admin_sources.poller
+    assert poller is not None
+    poller.ensure_applied(0, 30)  # the first step, which leads from NEEDS_RESYNC to ACTIVE
+    BEFORE[status](poller)
+    assert poller.status is status
+    assert service.reload(configured(tmp_path, admin__enabled=True, admin__port=0, cache__exclude="shop.*"))[0] == [
+        "cache.exclude"
+    ]
+    with client(uri) as metastore:
+        assert metastore.get_all_databases() == ["default"]
+    service.stop()
+    assert poller.status is (PollerStatus.DISABLED if status is PollerStatus.DISABLED else PollerStatus.STOPPED)
+    assert [thread.name for thread in threading.enumerate() if thread not in before and thread.is_alive()] == []
