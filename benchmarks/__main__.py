@@ -19,6 +19,7 @@ from benchmarks.java_metastore import (
     statement_counter,
     statements,
 )
+from benchmarks.jobs.command import jobs
 from benchmarks.load import load
 from benchmarks.measure import measure_reads
 from benchmarks.own_metastore import OwnMetastore
@@ -41,6 +42,9 @@ REPORT = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "benchma
 @click.group()
 def main() -> None:
     """Load and measure metastores."""
+
+
+main.add_command(jobs)
 
 
 def _plan(databases: int, tables: int, large: int) -> CatalogPlan:

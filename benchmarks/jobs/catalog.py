@@ -1,0 +1,192 @@
+"""The catalog that jobs work on: tables whose partitions have directories, and a long notification log.
+
+What is large is copied: partitions and events inside MariaDB, files as links to one file of data.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+from sqlalchemy import create_engine, func, insert, literal, select, update
+
+from benchmarks.catalog import TablePlan, columns, partition, partition_name, table
+from benchmarks.client import connect
+from benchmarks.cloning import copy_partitions
+from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, SEQUENCE_TABLE
+from hms_cache.thrift_gen.hive_metastore import ttypes
+
+DATABASE = "jobs"
+COLUMNS = 4
+ROWS_OF_A_FILE = 100
+TABLE_PARTITIONS = 10_000
+"""Partitions of one table; a smaller size is one smaller table."""
+
+_PARTITIONS_A_CALL = 500
+_TABLES_A_COPY = 10
+_LINKS_OF_A_FILE = 30_000
+"""Ext4 allows 65,000."""
+
+_EVENT_ROUNDS = 100
+_NOTIFICATION_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MNotificationLog"
+
+
+@dataclass(frozen=True, slots=True)
+class JobCatalog:
+    """Where everything lies, and how large it is: each size has tables of its own."""
+
+    directory: Path
+    sizes: Sequence[int]
+
+    def tables(self, size: int) -> list[TablePlan]:
+        """The tables that hold this many partitions together."""
+        each = min(size, TABLE_PARTITIONS)
+        return [TablePlan(DATABASE, f"s{size}_{number:03d}", COLUMNS, each) for number in range(-(-size // each))]
+
+    def pattern(self, size: int) -> str:
+        """The tables of a size, as jobs name them."""
+        return f"{DATABASE}.s{size}_*"
+
+    def location(self, plan: TablePlan) -> Path:
+        """The directory of a table."""
+        return self.directory / DATABASE / plan.name
+
+
+def create(catalog: JobCatalog, address: str, report: Callable[[str], None]) -> None:
+    """Through the server: all tables, the partitions of the first table of each length, some events of each kind."""
+    client = connect(address)
+    client.create_database(
+        ttypes.Database(name=DATABASE, locationUri=f"file:{catalog.directory / DATABASE}", parameters={})
+    )
+    data_bytes = _write_data(catalog.directory, 0).stat().st_size
+    for plans in map(catalog.tables, catalog.sizes):
+        for plan in plans:
+            client.create_table(_table(catalog, plan))
+    for plan in _sources(catalog):
+        report(f"{plan.partitions:,} partitions through the server")
+        for start in range(0, plan.partitions, _PARTITIONS_A_CALL):
+            numbers = range(start, min(start + _PARTITIONS_A_CALL, plan.partitions))
+            client.add_partitions_req(
+                ttypes.AddPartitionsRequest(
+                    DATABASE, plan.name, [_partition(catalog, plan, n, data_bytes) for n in numbers], False, False
+                )
+            )
+    _events(client, catalog)
+
+
+def copy_all(catalog: JobCatalog, url: str, events: int, report: Callable[[str], None]) -> None:
+    """In the database, while no server runs: the other tables' partitions, and events up to this number."""
+    sources = {plan.partitions: plan for plan in _sources(catalog)}
+    for size in catalog.sizes:
+        plans = [plan for plan in catalog.tables(size) if plan not in sources.values()]
+        for start in range(0, len(plans), _TABLES_A_COPY):
+            some = plans[start : start + _TABLES_A_COPY]
+            copy_partitions(url, DATABASE, sources[some[0].partitions].name, [plan.name for plan in some])
+            report(f"partitions of {start + len(some)} of {len(plans)} tables copied")
+    _copy_events(url, events)
+    report(f"{events:,} events copied")
+
+
+def make_directories(catalog: JobCatalog, report: Callable[[str], None]) -> None:
+    """A directory with a file for each partition."""
+    links = 0
+    data = _write_data(catalog.directory, 0)
+    for size in catalog.sizes:
+        for plan in catalog.tables(size):
+            for number in range(plan.partitions):
+                directory = f"{catalog.location(plan)}/{partition_name(number)}"
+                os.makedirs(directory, exist_ok=True)
+                if links % _LINKS_OF_A_FILE == 0:
+                    data = _write_data(catalog.directory, links // _LINKS_OF_A_FILE)
+                os.link(data, f"{directory}/part-0.parquet")
+                links += 1
+        report(f"{size:,} directories made")
+
+
+def _sources(catalog: JobCatalog) -> list[TablePlan]:
+    """The first table of each length: the others are copies."""
+    found: dict[int, TablePlan] = {}
+    for size in catalog.sizes:
+        plan = catalog.tables(size)[0]
+        found.setdefault(plan.partitions, plan)
+    return list(found.values())
+
+
+def _table(catalog: JobCatalog, plan: TablePlan) -> ttypes.Table:
+    made = table(plan)
+    made.sd.location = f"file:{catalog.location(plan)}"
+    return made
+
+
+def _partition(catalog: JobCatalog, plan: TablePlan, number: int, data_bytes: int) -> ttypes.Partition:
+    made = partition(plan, number)
+    made.sd.location = f"file:{catalog.location(plan)}/{partition_name(number)}"
+    made.parameters = {"numFiles": "1", "totalSize": str(data_bytes), "numRows": str(ROWS_OF_A_FILE)}
+    return made
+
+
+def _write_data(directory: Path, number: int) -> Path:
+    """A Parquet file of the tables' columns, always with the same rows; kept if it is there."""
+    path = directory / f"data-{number}.parquet"
+    if path.exists():
+        return path
+    chance = random.Random(0)
+    start = datetime(2020, 1, 1, tzinfo=UTC)
+    values = {
+        "bigint": (pa.int64(), [chance.randrange(10**12) for _ in range(ROWS_OF_A_FILE)]),
+        "string": (pa.string(), [f"text {chance.randrange(1000)}" for _ in range(ROWS_OF_A_FILE)]),
+        "double": (pa.float64(), [chance.random() for _ in range(ROWS_OF_A_FILE)]),
+        "timestamp": (pa.timestamp("us", "UTC"), [start + timedelta(minutes=n) for n in range(ROWS_OF_A_FILE)]),
+    }
+    arrays = {column.name: pa.array(values[column.type][1], values[column.type][0]) for column in columns(COLUMNS)}
+    directory.mkdir(parents=True, exist_ok=True)
+    pyarrow.parquet.write_table(pa.table(arrays), path)
+    return path
+
+
+def _events(client: Any, catalog: JobCatalog) -> None:
+    """Ten events a round, in the mixture of a lake that is written to: mostly partitions."""
+    plan = TablePlan(DATABASE, "busy", COLUMNS, 1)
+    client.create_table(_table(catalog, plan))
+    parts = [_partition(catalog, plan, number, 0) for number in range(4)]
+    for number in range(_EVENT_ROUNDS):
+        for part in parts:
+            client.add_partition(part)
+        changed = copy.deepcopy(parts[0])
+        changed.parameters["numRows"] = str(number)
+        client.alter_partition(DATABASE, plan.name, changed)
+        for part in parts:
+            client.drop_partition(DATABASE, plan.name, part.values, False)
+        altered = _table(catalog, plan)
+        altered.parameters["round"] = str(number)
+        client.alter_table(DATABASE, plan.name, altered)
+
+
+def _copy_events(url: str, wanted: int) -> None:
+    """The last events again and again, with ids that go on without a gap, until there are this many more."""
+    log = NOTIFICATION_LOG.c
+    copied = [column for column in log if column.name not in ("NL_ID", "EVENT_ID")]
+    engine = create_engine(url)
+    done = 0
+    while done < wanted:
+        with engine.begin() as connection:
+            last, last_row = connection.execute(select(func.max(log.EVENT_ID), func.max(log.NL_ID))).one()
+            many = min(_EVENT_ROUNDS * 10 + done, wanted - done)
+            source = select(log.NL_ID + literal(last_row), log.EVENT_ID + literal(many), *copied)
+            source = source.where(log.EVENT_ID > last - many)
+            names = [log.NL_ID, log.EVENT_ID, *copied]
+            connection.execute(insert(NOTIFICATION_LOG).from_select(names, source))
+            connection.execute(update(NOTIFICATION_SEQUENCE).values(NEXT_EVENT_ID=last + many + 1))
+            highest = connection.execute(select(func.max(log.NL_ID))).scalar_one()
+            sequence = SEQUENCE_TABLE.c.SEQUENCE_NAME == _NOTIFICATION_SEQUENCE
+            connection.execute(update(SEQUENCE_TABLE).where(sequence).values(NEXT_VAL=highest + 1))
+            done += many
+    engine.dispose()

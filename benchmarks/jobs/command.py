@@ -1,0 +1,133 @@
+"""``python -m benchmarks jobs``."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.client import connect
+from benchmarks.jobs.catalog import JobCatalog, copy_all, create, make_directories
+from benchmarks.jobs.measures import MEASURES, Measure, Place
+from benchmarks.jobs.report import Figure, Report
+from benchmarks.own_metastore import OwnMetastore
+
+DRIVER_MEMORY = "2g"
+
+
+@click.command()
+@click.option(
+    "--partitions", default="1000,10000", show_default=True, help="sizes: partitions, events; 1000000 takes an hour"
+)
+@click.option("--cores", default="1,2", show_default=True, help="each n runs as local[n]")
+@click.option("--only", multiple=True, help="only what is named so, or begins so: files, hms_catalog …")
+@click.option("--limit-s", default=300.0, show_default=True, help="a size expected to take longer is left out")
+@click.option("--out", type=click.Path(path_type=Path), help="Markdown file, written after each measure")
+def jobs(partitions: str, cores: str, only: tuple[str, ...], limit_s: float, out: Path | None) -> None:
+    """Rows per second of data sources and jobs on Spark, and how time grows with the catalog."""
+    sizes = sorted(int(one) for one in partitions.split(","))
+    counts = [int(one) for one in cores.split(",")]
+    command = f"python -m benchmarks jobs --partitions {partitions} --cores {cores} --limit-s {limit_s:g}"
+    report = Report(command + "".join(f" --only '{one}'" for one in only))
+    chosen = [one for one in MEASURES if not only or any(one.name.startswith(name) for name in only)]
+
+    def keep() -> None:
+        if out is not None:
+            out.write_text(report.markdown(sizes, counts))
+
+    with tempfile.TemporaryDirectory(prefix="hms-cache-jobs-") as temporary:
+        with _catalog(Path(temporary), sizes, with_files=any(one.name in _WITH_FILES for one in chosen)) as place:
+            for is_hive in (False, True):
+                for count in counts:
+                    some = [one for one in chosen if one.is_hive is is_hive]
+                    if some:
+                        _measure_all(some, place, count, limit_s, report, keep)
+        click.echo(report.markdown(sizes, counts))
+
+
+_WITH_FILES = ("files", "statistics")
+
+
+@contextmanager
+def _catalog(directory: Path, sizes: Sequence[int], *, with_files: bool) -> Iterator[Place]:
+    """A database, a server on it, and the catalog of all sizes in it."""
+    from hms_cache.store.database import Database
+    from hms_cache.store.schema.init import init_schema
+    from tests.databases import closing, start_mariadb
+
+    catalog = JobCatalog(directory / "lake", sizes)
+    server = start_mariadb()
+    try:
+        url = server.create_database()
+        with closing(Database(url)) as database:
+            init_schema(database)
+        with _serving(url, directory / "loading") as loading:
+            create(catalog, loading.address, click.echo)
+        copy_all(catalog, url, max(sizes), click.echo)
+        if with_files:
+            make_directories(catalog, click.echo)
+        with _serving(url, directory / "serving") as serving:
+            last = connect(serving.address).get_current_notificationEventId().eventId
+            yield Place(catalog, f"thrift://{serving.address}", url, last, directory)
+    finally:
+        server.stop()
+        # Faster than what the temporary directory's own end does.
+        shutil.rmtree(directory / "lake", ignore_errors=True)
+
+
+@contextmanager
+def _serving(url: str, directory: Path) -> Iterator[OwnMetastore]:
+    server = OwnMetastore(url, directory, ADMIN__PORT="0")
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def _measure_all(
+    measures: Sequence[Measure], place: Place, cores: int, limit_s: float, report: Report, keep: Callable[[], None]
+) -> None:
+    """All sizes of each measure in one session of Spark on this many cores."""
+    from hms_cache.jobs.frame.session import job_session
+
+    conf = {"spark.driver.memory": DRIVER_MEMORY, "spark.sql.warehouse.dir": str(place.scratch / "warehouse")}
+    if any(one.is_hive for one in measures):
+        conf |= {
+            "spark.sql.catalogImplementation": "hive",
+            "spark.hadoop.hive.metastore.uris": place.metastore,
+        }
+    with job_session("benchmark", f"local[{cores}]", conf) as spark:
+        _warm_up(spark, place)
+        for measure in measures:
+            before: Figure | None = None
+            for size in place.catalog.sizes:
+                if before is not None and before.seconds * size / before.size > limit_s:
+                    report.notes.append(
+                        f"{measure.name}, {size:,}, {cores} core{'s' * (cores > 1)}: left out, {before.size:,} took "
+                        f"{before.seconds:.0f} s"
+                    )
+                    break
+                before = _measure(measure, spark, place, size, cores)
+                report.figures.append(before)
+                keep()
+
+
+def _measure(measure: Measure, spark: Any, place: Place, size: int, cores: int) -> Figure:
+    started = time.perf_counter()
+    rows = measure.run(spark, place, size)
+    seconds = time.perf_counter() - started
+    click.echo(f"local[{cores}]  {measure.name}: {rows:,} {measure.rows} in {seconds:.1f} s, {rows / seconds:,.0f}/s")
+    return Figure(measure.name, measure.rows, size, cores, rows, seconds)
+
+
+def _warm_up(spark: Any, place: Place) -> None:
+    """The session's first query loads classes and starts Python's workers."""
+    spark.read.format("hms_catalog").option("metastore", place.metastore).load("databases").collect()
+    spark.range(1000).repartition(4).groupBy().count().collect()
