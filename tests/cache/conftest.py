@@ -11,6 +11,7 @@ import pytest
 from hms_cache.cache.assembly import CacheOptions
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.store.database import Database
+from hms_cache.store.settings import StoreSettings
 from tests.cache.world import Server
 
 MakeServer = Callable[..., Server]
@@ -18,12 +19,23 @@ MakeServer = Callable[..., Server]
 
 @pytest.fixture
 def servers(sqlite_database: Database, tmp_path: Path) -> Iterator[MakeServer]:
-    """Makes servers on one database: `servers(options, clock)`. Closed, and their caches checked, at the end."""
+    """Makes servers on one database: `servers(options, clock, settings)`.
+
+    Closed, and their caches checked, at the end.
+    """
     url = sqlite_database.url.render_as_string(hide_password=False)
     with contextlib.ExitStack() as stack:
 
-        def make(options: CacheOptions | None = None, clock: Clock | None = None) -> Server:
-            server = Server(url, tmp_path / "warehouse", options or CacheOptions(), clock or SystemClock())
+        def make(
+            options: CacheOptions | None = None, clock: Clock | None = None, settings: StoreSettings | None = None
+        ) -> Server:
+            server = Server(
+                url,
+                tmp_path / "warehouse",
+                options or CacheOptions(),
+                clock or SystemClock(),
+                settings or StoreSettings(),
+            )
             stack.callback(server.close)
             return server
 

@@ -40,6 +40,7 @@ class Server:
     directory: Path
     options: CacheOptions = field(default_factory=CacheOptions)
     clock: Clock = field(default_factory=SystemClock)
+    settings: StoreSettings = field(default_factory=StoreSettings)
     reads: list[tuple[str, Reason]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -48,7 +49,7 @@ class Server:
             self.database,
             MessageBuilder(MessageFormat.JSON),
             Warehouse(WarehouseSettings(directory=str(self.directory), files="leave")),
-            StoreSettings(),
+            self.settings,
             self.clock,
         )
         self.objects = ObjectStore(context)
