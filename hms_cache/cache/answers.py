@@ -31,7 +31,7 @@ OVERHEAD_BYTES = 300
 class Answer:
     """One encoded reply, ready but for the sequence id."""
 
-    __slots__ = ("current", "kind", "method", "render", "size_bytes", "used")
+    __slots__ = ("current", "kind", "method", "render", "seen_uses", "size_bytes", "uses")
 
     def __init__(self, method: str, kind: str, render: Callable[[bytes], Reply], size_bytes: int) -> None:
         self.method = method
@@ -40,7 +40,10 @@ class Answer:
         """From the 4 bytes of a sequence id to the whole reply. All share the pieces of a large one."""
         self.size_bytes = size_bytes
         self.current = True
-        self.used = 0
+        self.uses = 0
+        """How often it was sent. Only the event loop counts, without a lock; readers may miss the last ones."""
+        self.seen_uses = 0
+        """`uses` when eviction last asked."""
 
 
 class Provenance(threading.local):
@@ -121,15 +124,24 @@ class Answers:
         used = False
         for key in entry.answers:
             held = self._by_key.get(key)
-            if held is not None and held[0].used:
-                held[0].used = 0
+            if held is not None and held[0].uses != held[0].seen_uses:
+                held[0].seen_uses = held[0].uses
                 used = True
         return used
+
+    def uses(self, entry: Entry) -> int:
+        """How often those answers of the entry that are held now were sent; `entry.reads` has those of earlier ones.
+
+        Without the lock, so by a copy that is made in one step.
+        """
+        found = (self._by_key.get(key) for key in tuple(entry.answers))
+        return sum(held[0].uses for held in found if held is not None)
 
     def clear(self) -> None:
         """Everything changed."""
         for answer, entry in self._by_key.values():
             answer.current = False
+            entry.reads += answer.uses
             entry.answers.clear()
         self._by_key.clear()
         self.size_bytes = 0
@@ -139,6 +151,7 @@ class Answers:
         if held is not None:
             held[0].current = False
             held[1].answers.discard(key)
+            held[1].reads += held[0].uses
             self.size_bytes -= self._cost(key, held[0])
 
     @staticmethod

@@ -87,7 +87,7 @@ class CachedTables(TableStore):
                 return held_names
             if not held_names:
                 return Bypass(Reason.INCOMPLETE)  # perhaps there is no such database: the store knows the exception
-            found: list[Table] = []
+            found: list[Entry] = []
             missing: list[Wanted] = []
             for key in keys:
                 if key.table not in held_names:
@@ -98,10 +98,14 @@ class CachedTables(TableStore):
                 if isinstance(entry, Need):
                     missing.extend(entry.wanted)
                 else:
-                    found.append(copy.copy(frozen_table(entry)))
+                    found.append(entry)
             if len(missing) > MOST_LOADED_TOGETHER:
                 return Bypass(Reason.INCOMPLETE)
-            return Need(tuple(missing)) if missing else found
+            if missing:
+                return Need(tuple(missing))
+            for entry in found:
+                entry.reads += 1
+            return [copy.copy(frozen_table(entry)) for entry in found]
 
         return self._reading.answer(
             "tables",

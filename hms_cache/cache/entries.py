@@ -78,6 +78,7 @@ class Entry:
     """How long that load took."""
     last_read: float = 0.0
     reads: int = 0
+    """Reads answered from it, but for those that answers still held count themselves: see `SharedCache.reads_of`."""
     version: int = 0
     """Counts changes: an answer made from one version is none of the next."""
     answers: set[bytes] = field(default_factory=set)

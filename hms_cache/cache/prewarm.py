@@ -163,7 +163,7 @@ def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
 def most_used(cache: SharedCache) -> list[TableName]:
     """Cached tables that were read, the most read first."""
     with cache.lock:
-        read = [(entry.reads, key) for key, entry in cache.tables.items() if entry.reads]
+        read = [(reads, key) for key, entry in cache.tables.items() if (reads := cache.reads_of(entry))]
     read.sort(key=lambda one: (-one[0], one[1]))
     return [key for _, key in read[:REMEMBERED_TABLES]]
 

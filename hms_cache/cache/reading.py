@@ -171,6 +171,7 @@ class Reading:
     def _note_source(self, kind: str, subject: Key | None) -> None:
         entry = self.cache.entry(subject) if subject is not None else None
         if entry is not None:
+            entry.reads += 1
             self.provenance.from_entry(entry, kind)
         else:
             self.provenance.from_elsewhere()
@@ -221,9 +222,12 @@ class Reading:
                 if Facet.TABLE not in entry.facets:
                     return None
                 found = look(self.cache)
+                if isinstance(found, Need | Bypass):
+                    return None
+                entry.reads += 1
+                return found
         except Exception:
             return None
-        return None if isinstance(found, Need | Bypass) else found
 
     def _load(self, need: Need) -> bool:
         try:

@@ -82,6 +82,9 @@ class SharedCache:
         self.loads: set[Load] = set()
         self.invalidated: OrderedDict[TableName, tuple[frozenset[Facet], float]] = OrderedDict()
         """Facets that events dropped from tables that had been read, and when that was; for the refill; bounded."""
+        self.reads_before: OrderedDict[TableName, int] = OrderedDict()
+        """How often tables of which nothing is held now were read from memory, so that one that changes often does not
+        look cold; bounded."""
         self.answers = Answers(budget_bytes // ANSWERS_SHARE, ALWAYS_KEPT_ANSWER_BYTES)
         self.creations = CreationWatch()
         self.evictions = 0
@@ -295,6 +298,7 @@ class SharedCache:
         for entries in (self.catalogs, self.databases, self.tables):
             for entry in entries.values():
                 entry.version += 1
+                self._remember_reads(entry)
         self.catalogs.clear()
         self.databases.clear()
         self.tables.clear()
@@ -366,6 +370,8 @@ class SharedCache:
             entry = entries.get(load.key)
             if entry is None:
                 entry = entries[load.key] = Entry(load.key)
+                if isinstance(load.key, TableName):
+                    entry.reads = self.reads_before.pop(load.key, 0)
             if prepare is not None:
                 prepare(entry)
             self._charge(entry, facet, weight)
@@ -406,11 +412,14 @@ class SharedCache:
         return found
 
     def touch(self, entry: Entry, now_s: float) -> None:
-        """Notes a read: for the order of eviction and the refill."""
+        """Notes that a read needs it: for the order of eviction and the refill."""
         entry.last_read = now_s
-        entry.reads += 1
         if isinstance(entry.key, TableName):
             self.tables.move_to_end(entry.key)
+
+    def reads_of(self, entry: Entry) -> int:
+        """How often it answered a read since the start, from its request's bytes or decoded; exact under the lock."""
+        return entry.reads + self.answers.uses(entry)
 
     def _changed(self, entry: Entry) -> None:
         entry.version += 1
@@ -446,6 +455,14 @@ class SharedCache:
             self._remember_invalidated(entry, facet)
         if not entry.facets:
             self._entries(entry.key).pop(entry.key, None)
+            self._remember_reads(entry)
+
+    def _remember_reads(self, entry: Entry) -> None:
+        """The entry, which has no answers any more, is gone."""
+        if entry.reads and isinstance(entry.key, TableName):
+            self.reads_before[entry.key] = entry.reads
+            if len(self.reads_before) > REFILL_KEYS:
+                self.reads_before.popitem(last=False)
 
     def _remember_invalidated(self, entry: Entry, facet: Facet) -> None:
         key = entry.key

@@ -118,7 +118,7 @@ class HotPath:
         return None
 
     def _count(self, found: Answer) -> None:
-        found.used = 1
+        found.uses += 1
         hits = self.hits
         method = found.method
         hits[method] = hits.get(method, 0) + 1

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 
 from hms_cache.admin.pages.routes import PAGES, Page
 from hms_cache.admin.status import ServerStatus
+from hms_cache.cache.prewarm import most_used
 from tests.admin.running import TOKEN, Running
 from tests.admin.test_commands import new_partition, new_table, read_all
 
@@ -141,6 +142,38 @@ def test_the_cache_page_ranks_tables(running: Running) -> None:
     sales = page["hottest"][0]
     assert sales["name"] == "shop.sales" and sales["partitions"] == 3 and sales["partitions_complete"] is True
     assert page["slowest"][0]["load_s"] > 0
+
+
+def reads_of(server: Running, name: str) -> int:
+    found: dict[str, int] = {one["name"]: one["reads"] for one in server.json("/cache")["hottest"]}
+    return found.get(name, 0)
+
+
+def test_the_hottest_table_is_the_one_read_most_however_it_was_answered(changing: Running) -> None:
+    client = changing.client
+    before = {name: reads_of(changing, name) for name in ("shop.plain", "shop.sales")}
+    for _ in range(40):
+        client.get_table("shop", "plain")
+    reads = changing.json("/")["server"]["cache"]["reads"]
+    assert changing.service.metrics.cache.reads.values()[("reply", "hit")] >= 38, reads
+    assert reads_of(changing, "shop.plain") == before["shop.plain"] + 40
+    assert reads_of(changing, "shop.sales") == before["shop.sales"]
+    assert changing.json("/cache")["hottest"][0]["name"] == "shop.plain"
+    client.get_table_objects_by_name("shop", ["plain", "sales"])
+    assert reads_of(changing, "shop.plain") == before["shop.plain"] + 41
+    assert reads_of(changing, "shop.sales") == before["shop.sales"] + 1
+    # A table that changes stays hot, although its entry and the answers made from it go with every change.
+    changed = client.get_table("shop", "plain")
+    changed.owner = "somebody else"
+    client.alter_table("shop", "plain", changed)
+    assert client.get_table("shop", "plain").owner == "somebody else"
+    assert reads_of(changing, "shop.plain") == before["shop.plain"] + 43
+    changing.command("flush")
+    client.get_table("shop", "plain")
+    assert changing.json("/table/shop.plain")["entry"]["reads"] == before["shop.plain"] + 44
+    cache = changing.sources.cache
+    assert cache is not None
+    assert most_used(cache.shared)[0].table == "plain"
 
 
 def test_a_tables_page_tells_its_cost_and_compares(running: Running) -> None:

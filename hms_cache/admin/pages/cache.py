@@ -74,7 +74,7 @@ def cache_page(context: PageContext) -> CachePage:
         answers=len(shared.answers),
         excluded=excluded,
         largest=first(weight_of_entry),
-        hottest=first(lambda entry: entry.reads),
+        hottest=first(shared.reads_of),
         slowest=first(lambda entry: entry.load_s),
     )
 
@@ -95,7 +95,7 @@ def cached_table(shared: SharedCache, key: TableName, entry: Entry) -> CachedTab
             name=shown_name(key),
             bytes=entry.weight(),
             parts=tuple(sorted(facet.value for facet in entry.facets)),
-            reads=entry.reads,
+            reads=shared.reads_of(entry),
             load_s=entry.load_s,
             fence=entry.fence,
             partitions=len(held) if held is not None else 0,
