@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hms_cache.admin.commands.subject import CommandParts
 from hms_cache.cache.assembly import Cache
+from hms_cache.cache.verify import KeptReplies
 from hms_cache.clock import Clock
 from hms_cache.config import Configuration
 from hms_cache.metrics import Metrics
@@ -38,6 +39,8 @@ class AdminSources:
     cache: Cache | None
     poller: Poller | None
     operations: Operations
+    kept_replies: KeptReplies | None = None
+    """Asks the database what is kept encoded, for comparing."""
     cache_off_reason: str = ""
     pending_restart: Callable[[], tuple[str, ...]] = tuple
     """Settings whose new values, seen at the last reload, wait for a restart."""
@@ -51,4 +54,4 @@ class AdminSources:
         """What commands work on; None without a cache."""
         if self.cache is None or self.poller is None:
             return None
-        return CommandParts(self.cache, self.poller, self.store, self.clock)
+        return CommandParts(self.cache, self.poller, self.store, self.clock, self.kept_replies)

@@ -25,6 +25,7 @@ from hms_cache.metrics import Metrics
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.hot_path import HotPath
+from hms_cache.server.kept_replies import KeptReplies
 from hms_cache.server.service import MetastoreServer
 from hms_cache.server.stores import Stores
 from hms_cache.store.contract.raw_store import RawStore
@@ -147,6 +148,10 @@ class Service:
             cache=caching.cache if caching is not None else None,
             poller=caching.poller if caching is not None else None,
             operations=self.metrics.operations,
+            kept_replies=KeptReplies(
+                all_handlers(),
+                Stores(stores.objects, stores.transactions, stores.log, self._site, stores.auxiliary),
+            ),
             cache_off_reason=self._cache_off_reason,
             pending_restart=lambda: self._pending_restart,
         )

@@ -188,7 +188,7 @@ def sync(
 
 @click.command()
 @_subject_argument
-@click.option("--sample", type=click.IntRange(min=1), help="Compare so many tables, picked by chance.")
+@click.option("--sample", type=click.IntRange(min=1), help="Compare so many tables and databases, picked by chance.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the chance, to pick the same again.")
 @_json_option
 @management_option
@@ -202,7 +202,7 @@ def verify(
     management: str,
     token_file: Path,
 ) -> None:
-    """Compare what the server remembers with the database, table by table with all partitions. Changes nothing.
+    """Compare all that the server remembers with the database, down to statistics and encoded replies. Changes nothing.
 
     Exit status 1 when something differs.
     """

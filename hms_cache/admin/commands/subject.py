@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hms_cache.cache.assembly import Cache
+from hms_cache.cache.verify import KeptReplies
 from hms_cache.clock import Clock
 from hms_cache.errors import HmsCacheError
 from hms_cache.notifications.partition_names import values_of_partition_name
@@ -27,6 +28,8 @@ class CommandParts:
     store: SnapshotStore
     """The database, not through the cache."""
     clock: Clock
+    kept_replies: KeptReplies | None = None
+    """Asks the database what is kept encoded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,15 @@ _LONGEST_DETAIL = 2_000
 def verify(
     parts: CommandParts, subject: Subject, operation: Operation, *, sample: int | None = None, seed: int | None = None
 ) -> CommandResult:
-    """Compare what is held with the database, all of the subject or ``sample`` of its tables; changes nothing.
+    """Compare what is held with the database, all of the subject or ``sample`` tables and databases; changes nothing.
 
     Not ``ok`` when something differs, which no sound server ever shows. Raises `DatabaseUnavailableError`.
     """
     shared = parts.cache.shared
     with shared.lock:
         keys = [key for key in shared.tables if subject.includes(key)]
-        databases = [key for key in shared.databases if subject.includes_database(key)] if sample is None else []
+        databases = [key for key in shared.databases if subject.includes_database(key)]
+        catalogs = list(shared.catalogs) if subject.database is None else []
 
     def note(done: int, total: int) -> bool:
         operation.done, operation.total = done, total
@@ -37,6 +38,8 @@ def verify(
             seed=seed,
             keys=keys,
             databases=databases,
+            catalogs=catalogs,
+            replies=parts.kept_replies,
             progress=note,
         )
     except InvariantViolation as violation:
@@ -45,11 +48,15 @@ def verify(
     numbers = {
         "tables": report.tables,
         "partitions": report.partitions,
+        "statistics": report.statistics,
         "databases": report.databases,
+        "catalogs": report.catalogs,
+        "replies": report.replies,
         "undecided": report.undecided,
         "differences": len(report.differences),
     }
-    text = f"compared {report.tables} tables, {report.partitions} partitions, {report.databases} databases"
+    text = f"compared {report.tables} tables, {report.partitions} partitions, {report.statistics} statistics,"
+    text += f" {report.databases} databases, {report.catalogs} catalogs, {report.replies} replies"
     text += f": {len(report.differences)} differences"
     if report.undecided:
         text += f"; {report.undecided} changed meanwhile or are no longer held"

@@ -1,0 +1,62 @@
+"""Encoded replies that are kept, compared with what the database answers to the same requests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hms_cache.cache.answers import Reply
+from hms_cache.server.audit import AuditLog
+from hms_cache.server.calls import Handler
+from hms_cache.server.dispatch import Dispatcher
+from hms_cache.server.session import Session
+from hms_cache.server.stores import Stores
+from hms_cache.wire import Message, MessageReader, decode_struct
+
+_SEQUENCE = bytes(4)
+_FRAME_BYTES = 4
+_STRICT = 0x80
+"""First byte of an unframed strict message; of a frame, whose length comes first, it would be one of 2 GiB."""
+
+
+class KeptReplies:
+    """Answers requests by the handlers from the store, past the cache. Thread-safe."""
+
+    def __init__(self, handlers: Mapping[str, Handler], stores: Stores) -> None:
+        """`stores.raw` is the object store: within its snapshot, answers are of that moment."""
+        self._dispatcher = Dispatcher(handlers, stores, AuditLog("off"), slow_call_s=math.inf)
+
+    def __call__(self, request: bytes) -> Callable[[Reply], str | None]:
+        """Asks now; the result tells how a kept reply differs, None: not at all. `request`: `Message.key_bytes`."""
+        message = _message(request)
+        stored = self._dispatcher.execute(Session("verify"), message) or b""
+
+        def difference(kept: Reply) -> str | None:
+            held = kept if isinstance(kept, bytes) else b"".join(kept)
+            if held == stored:
+                return None
+            here, there = _decoded(message, held), _decoded(message, stored)
+            # Equal values may be encoded differently: maps have no order.
+            return None if here == there else f"{message.name}({message.args}): held {here}, database {there}"
+
+        return difference
+
+
+def _message(request: bytes) -> Message:
+    start = 0 if request[0] == _STRICT else _FRAME_BYTES
+    name_end = start + 8 + int.from_bytes(request[start + 4 : start + 8], "big")
+    reader = MessageReader()
+    reader.feed(request[:name_end] + _SEQUENCE + request[name_end:])
+    message = reader.next_message()
+    assert message is not None and message.method is not None, "a whole request of a known method was kept"
+    return message
+
+
+def _decoded(message: Message, reply: bytes) -> Any:
+    """The result struct; the bytes themselves when they are none (an undeclared exception)."""
+    start = (_FRAME_BYTES if message.encoding.framed else 0) + 8 + len(message.name.encode()) + 4
+    header = start - 12 - len(message.name.encode())
+    assert message.method is not None
+    is_reply = reply[header : header + 4] == b"\x80\x01\x00\x02"
+    return decode_struct(type(message.method.result()), reply, start=start) if is_reply else reply
