@@ -58,8 +58,10 @@ class CachedPartitions(PartitionStore):
         key = key_of(catalog, database, table)
         version = RequestVersion(valid_write_ids, table_id)
         wanted: Values = tuple(values)
+        was_asked = False
 
         def look(cache: SharedCache) -> Partition | Need | Bypass:
+            nonlocal was_asked
             entry = self._reading.table_entry(cache, key, version)
             if not isinstance(entry, Entry):
                 return entry
@@ -82,6 +84,9 @@ class CachedPartitions(PartitionStore):
                 if held.complete and wanted not in held.missing:
                     # There is none; the store has the text that clients know.
                     return Bypass(Reason.INCOMPLETE)
+            if was_asked:
+                return Bypass(Reason.INCOMPLETE)  # a set that is not complete does not tell what it has looked for
+            was_asked = True
             return Need((Wanted(key, Facet.PARTITIONS, (wanted,)),))
 
         def ask() -> Partition:

@@ -147,6 +147,27 @@ def test_a_partition_that_changed_during_a_load_is_missing_from_it(pair: tuple[S
     assert asked == [Wanted(T, Facet.PARTITIONS), Wanted(T, Facet.PARTITIONS, (("2",), ("3",)))]
 
 
+@pytest.mark.parametrize(("complete", "loads"), [(False, 1), (True, 0)])
+def test_a_partition_that_is_not_there_is_not_loaded_again_and_again(
+    complete: bool, loads: int, pair: tuple[Server, Server]
+) -> None:
+    """Writers ask for each partition that they are about to make."""
+    here, elsewhere = pair
+    version_of(here.store)
+    if complete:
+        names_of(here.store)
+    asked = here.loaded()
+    here.reasons()
+    with pytest.raises(NoSuchObjectException, match=r"partition values=\[3\]"):
+        here.store.get_partition(CATALOG, "d", "t", ["3"])
+    assert len(asked) == loads
+    assert here.reasons() == [Reason.INCOMPLETE]
+    elsewhere.objects.add_partitions(CATALOG, "d", "t", [partition(table("d", "t"), ("3",))])
+    for _ in range(2):
+        assert here.store.get_partition(CATALOG, "d", "t", ["3"]).values == ["3"]
+    assert here.reasons() == [Reason.MISS, Reason.HIT]
+
+
 def test_a_change_touches_only_its_partitions(pair: tuple[Server, Server]) -> None:
     here, elsewhere = pair
     names_of(here.store)
