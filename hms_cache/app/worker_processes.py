@@ -41,6 +41,12 @@ _START_TIMEOUT_S = 120.0
 
 _PR_SET_PDEATHSIG = 1
 
+#: `sun_path` less its zero byte: 107 bytes on Linux, 103 on BSD and macOS.
+_LONGEST_SOCKET_PATH_BYTES = 103
+
+#: Where socket files go when TMPDIR is too deep for them, or cannot be written.
+_SHORT_DIRECTORIES = ("/tmp", "/var/tmp", "/dev/shm")
+
 
 class _Workers:
     """The children by process id. Only the parent's main thread touches it."""
@@ -128,14 +134,27 @@ def _siblings(configuration: Configuration, held: ExitStack) -> Siblings:
         return Siblings(count=count)
     is_chosen = configuration.origin("admin.port") != DEFAULT_ORIGIN
     holder = held.enter_context(hold_management_port(settings.host, settings.port, is_chosen=is_chosen))
-    directory = None
-    try:
-        directory = Path(
-            held.enter_context(tempfile.TemporaryDirectory(prefix="hms-cache-", ignore_cleanup_errors=True))
-        )
-    except OSError as error:
-        _log.warning("commands will reach one worker only: no directory for socket files: %s", error)
-    return Siblings(0, count, directory, holder.getsockname()[1])
+    return Siblings(0, count, _socket_directory(count, held), holder.getsockname()[1])
+
+
+def _socket_directory(count: int, held: ExitStack) -> Path | None:
+    """Where the workers' socket files are: in the first place that has room for them, in path length, too."""
+    problems: list[str] = []
+    for parent in dict.fromkeys((tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR"), *_SHORT_DIRECTORIES)):
+        if not parent:
+            continue
+        try:
+            made = tempfile.TemporaryDirectory(prefix="hms-cache-", dir=parent, ignore_cleanup_errors=True)
+        except OSError as error:
+            problems.append(f"{parent}: {error.strerror or error}")
+            continue
+        longest = Siblings(count - 1, count, Path(made.name)).own_path
+        if len(os.fsencode(str(longest))) <= _LONGEST_SOCKET_PATH_BYTES:
+            return Path(held.enter_context(made))
+        made.cleanup()
+        problems.append(f"{parent}: too long for the path of a socket")
+    _log.warning("commands will reach one worker only: no directory for socket files: %s", "; ".join(problems))
+    return None
 
 
 def _run(workers: _Workers, count: int) -> None:

@@ -35,8 +35,29 @@ def management_of(process: subprocess.Popen[str]) -> str:
 @pytest.fixture
 def sockets() -> Iterator[Path]:
     """A directory with a short path: that of a socket may have 107 bytes, and those under `tmp_path` have more."""
-    with TemporaryDirectory() as directory:
+    with TemporaryDirectory(dir="/tmp") as directory:
         yield Path(directory)
+
+
+def test_workers_reach_each_other_with_a_deep_directory_for_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sockets: Path
+) -> None:
+    deep = tmp_path / ("deep" * 25)
+    deep.mkdir()
+    (tmp_path / "token").write_text("open sesame\n")
+    monkeypatch.setenv("TMPDIR", str(deep))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(sockets))
+    settings = ("--set", "admin.port=0", "--set", f"admin.token_file={tmp_path / 'token'}")
+    with serving("--port", "0", "--workers", "2", *settings, cwd=tmp_path) as (process, _):
+        given = ("--management", management_of(process), "--token-file", str(tmp_path / "token"))
+        status, text = hms_cache(tmp_path, "flush", *given)
+        assert status == 0 and text.count("flushed everything") == 2, text
+        (found,) = sockets.glob("hms-cache-*")
+        assert found.stat().st_mode & 0o077 == 0, "nobody else may enter"
+        assert list(deep.glob("hms-cache-*")) == []
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+    assert not found.exists()
 
 
 def test_a_command_reaches_all_workers_and_tells_whom_it_did_not(
