@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -15,6 +16,7 @@ import click
 from benchmarks.client import connect
 from benchmarks.jobs.catalog import JobCatalog, copy_all, create, make_directories
 from benchmarks.jobs.measures import MEASURES, Measure, Place
+from benchmarks.jobs.processor_time import children, spark_cpu_seconds
 from benchmarks.jobs.report import Figure, Report
 from benchmarks.own_metastore import OwnMetastore
 
@@ -74,7 +76,15 @@ def _catalog(directory: Path, sizes: Sequence[int], *, with_files: bool) -> Iter
             make_directories(catalog, click.echo)
         with _serving(url, directory / "serving") as serving:
             last = connect(serving.address).get_current_notificationEventId().eventId
-            yield Place(catalog, f"thrift://{serving.address}", url, last, directory)
+            yield Place(
+                catalog,
+                f"thrift://{serving.address}",
+                url,
+                last,
+                directory,
+                # No Spark runs yet: these are the servers.
+                servers=children(os.getpid()),
+            )
     finally:
         server.stop()
         # Faster than what the temporary directory's own end does.
@@ -120,11 +130,14 @@ def _measure_all(
 
 
 def _measure(measure: Measure, spark: Any, place: Place, size: int, cores: int) -> Figure:
-    started = time.perf_counter()
+    before, started = spark_cpu_seconds(place.servers), time.perf_counter()
     rows = measure.run(spark, place, size)
-    seconds = time.perf_counter() - started
-    click.echo(f"local[{cores}]  {measure.name}: {rows:,} {measure.rows} in {seconds:.1f} s, {rows / seconds:,.0f}/s")
-    return Figure(measure.name, measure.rows, size, cores, rows, seconds)
+    seconds, cpu = time.perf_counter() - started, spark_cpu_seconds(place.servers) - before
+    click.echo(
+        f"local[{cores}]  {measure.name}: {rows:,} {measure.rows} in {seconds:.1f} s ({cpu:.1f} s of CPU), "
+        f"{rows / seconds:,.0f}/s"
+    )
+    return Figure(measure.name, measure.rows, size, cores, rows, seconds, cpu)
 
 
 def _warm_up(spark: Any, place: Place) -> None:

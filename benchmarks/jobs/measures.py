@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ class Place:
     database: str
     last_event_id: int
     scratch: Path
+    servers: Sequence[int]
+    """Process ids of what else runs below this process."""
 
 
 @dataclass(frozen=True, slots=True)

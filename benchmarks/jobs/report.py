@@ -20,6 +20,8 @@ class Figure:
     cores: int
     rows: int
     seconds: float
+    cpu_seconds: float
+    """Of Spark: its JVM and its Python workers, without server and database."""
 
     @property
     def rows_per_second(self) -> float:
@@ -46,12 +48,13 @@ class Report:
             f"`{self.command}`, {datetime.now(UTC):%Y-%m-%d}. {machine()}.",
             "",
             "Seconds are of the whole job, from planning to its report, in a session that runs already; server and "
-            "database share the machine with Spark. *Growth*: the time beside that of the size above it.",
+            "database share the machine with Spark. CPU is Spark's own: JVM and Python workers. *Growth*: time, "
+            "and CPU, beside those of the size above it.",
             "",
             "| | of | "
-            + " | ".join(f"{count} core{'s' * (count > 1)}: s | rows/s | growth" for count in cores)
+            + " | ".join(f"{count} core{'s' * (count > 1)}: s | CPU s | rows/s | growth" for count in cores)
             + (" | gain |" if len(cores) > 1 else " |"),
-            "|---|--:|" + "--:|--:|--:|" * len(cores) + ("--:|" if len(cores) > 1 else ""),
+            "|---|--:|" + "--:|--:|--:|--:|" * len(cores) + ("--:|" if len(cores) > 1 else ""),
         ]
         for name in dict.fromkeys(one.measure for one in self.figures):
             before: dict[int, Figure] = {}
@@ -70,11 +73,13 @@ def _line(name: str, size: int, row: dict[int, Figure | None], before: dict[int,
     cells = [name, f"{first.rows:,} {first.unit}"]
     for count, one in row.items():
         if one is None:
-            cells += ["", "", ""]
+            cells += [""] * 4
             continue
         smaller = before.get(count)
-        growth = f"× {one.seconds / smaller.seconds:.1f}" if smaller is not None else ""
-        cells += [f"{one.seconds:.1f}", f"{one.rows_per_second:,.0f}", growth]
+        growth = ""
+        if smaller is not None:
+            growth = f"× {one.seconds / smaller.seconds:.1f}, × {one.cpu_seconds / smaller.cpu_seconds:.1f}"
+        cells += [f"{one.seconds:.1f}", f"{one.cpu_seconds:.1f}", f"{one.rows_per_second:,.0f}", growth]
     if len(row) > 1:
         both = [one.seconds for one in row.values() if one is not None]
         cells.append(f"{both[0] / both[-1]:.2f}" if len(both) == len(row) else "")

@@ -32,7 +32,7 @@ from pyspark.sql.types import StructType
 
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources import catalog_rows as rows
-from hms_cache.jobs.sources.catalog_reader import CatalogReader, PartitionRange, TableName
+from hms_cache.jobs.sources.catalog_reader import CatalogReader, PartitionRange, TableName, packed
 from hms_cache.jobs.sources.catalog_schemas import SCHEMAS
 from hms_cache.jobs.sources.options import positive
 from hms_cache.jobs.sources.origin import Origin
@@ -171,18 +171,11 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
                 yield TableSlice(catalog, database, tuple(names[start : start + size]))
 
     def _partition_slices(self, reader: CatalogReader) -> Iterator[PartitionSlice]:
-        """Parts of large tables each on their own; whole tables together, as many as tables make a slice."""
+        """See `packed`; tables of several databases are not read by one task."""
         for catalog, database, names in self._tables(reader):
-            whole: list[PartitionRange] = []
-            for part in reader.partition_ranges(catalog, database, names, self._partitions_per_slice):
-                if part.is_whole:
-                    whole.append(part)
-                else:
-                    yield PartitionSlice((part,))
-            # Small tables are of unknown size: few to a slice, so that no slice becomes large.
-            size = max(1, self._tables_per_slice // 25)
-            for start in range(0, len(whole), size):
-                yield PartitionSlice(tuple(whole[start : start + size]))
+            ranges = reader.partition_ranges(catalog, database, names, self._partitions_per_slice)
+            for some in packed(ranges, self._partitions_per_slice, self._tables_per_slice):
+                yield PartitionSlice(some)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         with self._origin.reading() as reader:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,11 +31,31 @@ class PartitionRange:
     table: TableName
     names: tuple[str, ...] | None = None
     ids: tuple[int, int] | None = None
+    count: int = 0
+    """Partitions it had when it was planned, or a few more."""
 
     @property
     def is_whole(self) -> bool:
         """Whether it stands for all of the table's."""
         return self.names is None and self.ids is None
+
+
+def packed(ranges: Iterable[PartitionRange], partitions: int, tables: int) -> Iterator[tuple[PartitionRange, ...]]:
+    """The ranges in slices: parts of large tables each on their own, whole tables together, one after the other, up to
+    this many partitions and tables. So a few tables of middling size make as many tasks as one large one does."""
+    held: list[PartitionRange] = []
+    count = 0
+    for part in ranges:
+        if not part.is_whole:
+            yield (part,)
+            continue
+        if held and (count + part.count > partitions or len(held) >= tables):
+            yield tuple(held)
+            held, count = [], 0
+        held.append(part)
+        count += part.count
+    if held:
+        yield tuple(held)
 
 
 class CatalogReader(Protocol):

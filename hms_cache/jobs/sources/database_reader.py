@@ -87,9 +87,9 @@ class DatabaseReader:
             count = counts.get(table, 0)
             name = TableName(catalog, database, table)
             if count > size:
-                ranges.extend(PartitionRange(name, ids=span) for span in self._spans(name, size))
+                ranges.extend(PartitionRange(name, ids=span, count=size) for span in self._spans(name, size))
             elif count:
-                ranges.append(PartitionRange(name))
+                ranges.append(PartitionRange(name, count=count))
         return ranges
 
     def _spans(self, name: TableName, size: int) -> list[tuple[int, int]]:

@@ -88,10 +88,11 @@ class MetastoreReader:
             count = len(self._partition_names(name, few))
             if count == few:
                 names = self._partition_names(name, _EVERY_ONE)
-                starts = range(0, len(names), size)
-                ranges.extend(PartitionRange(name, names=tuple(names[start : start + size])) for start in starts)
+                for start in range(0, len(names), size):
+                    some = tuple(names[start : start + size])
+                    ranges.append(PartitionRange(name, names=some, count=len(some)))
             elif count:
-                ranges.append(PartitionRange(name))
+                ranges.append(PartitionRange(name, count=count))
         return ranges
 
     def partitions(self, part: PartitionRange) -> Iterator[tuple[str, Partition]]:

@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from hms_cache.errors import ConfigurationError
+from hms_cache.jobs.sources.catalog_reader import packed
 from hms_cache.jobs.sources.database_reader import DatabaseReader
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.options import positive
@@ -113,15 +114,9 @@ class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
         size = self._tables_per_slice
         for start in range(0, len(tables), size):
             yield Unit(server, catalog, database, tables=tuple(tables[start : start + size]))
-        whole = []
-        for part in reader.partition_ranges(catalog, database, tables, self._partitions_per_slice):
-            if part.is_whole:
-                whole.append(part)
-            else:
-                yield Unit(server, catalog, database, ranges=(part,))
-        few = max(1, size // 10)
-        for start in range(0, len(whole), few):
-            yield Unit(server, catalog, database, ranges=tuple(whole[start : start + few]))
+        ranges = reader.partition_ranges(catalog, database, tables, self._partitions_per_slice)
+        for some in packed(ranges, self._partitions_per_slice, size):
+            yield Unit(server, catalog, database, ranges=some)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         unit: Unit = partition
