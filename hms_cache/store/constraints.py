@@ -159,10 +159,7 @@ def add_constraints_of_new_table(
     for constraint in _all_of(wanted):
         if constraint.catName is None:
             constraint.catName = table.catName
-    try:
-        _add(context, transaction, wanted)
-    except NoSuchObjectException as error:
-        raise InvalidObjectException(error.message) from error
+    _add(context, transaction, wanted)
 
 
 def _all_of(constraints: SQLAllTableConstraints) -> list[Any]:
@@ -191,9 +188,9 @@ def _add(context: StoreContext, transaction: WriteTransaction, constraints: SQLA
         wanted = list(group)
         _make_up_names(context, wanted)
         rows = [_row(find, constraint) for constraint in wanted]
-        _require_free_names(connection, rows)
         if kind is SQLPrimaryKey:
             _require_no_primary_key(connection, find, wanted)
+        _require_free_names(connection, rows)
         if kind is SQLForeignKey:
             _require_keys_of_parents(connection, find, wanted)
         connection.execute(insert(KEY_CONSTRAINTS), rows)
@@ -255,7 +252,7 @@ def _parent(find: _Finder, constraint: Any) -> TableRow:
         names = (constraint.catName, constraint.pktable_db, constraint.pktable_name)
     found = find(*names)
     if found is None:
-        raise NoSuchObjectException(f"Parent table not found: {names[2]}")
+        raise InvalidObjectException(f"Parent table not found: {names[2]}")
     return found
 
 
@@ -268,7 +265,7 @@ def _place_of(table: TableRow, column: str, which: str) -> tuple[int | None, int
     for position, found in enumerate(table.table.partitionKeys or ()):
         if found.name.lower() == column:
             return None, position
-    raise NoSuchObjectException(f"{which} column not found: {column}")
+    raise InvalidObjectException(f"{which} column not found: {column}")
 
 
 def _row(find: _Finder, constraint: Any) -> dict[str, Any]:
@@ -297,7 +294,7 @@ def _row(find: _Finder, constraint: Any) -> dict[str, Any]:
     if is_foreign:
         child = find(*_owner(constraint))
         if child is None:
-            raise NoSuchObjectException(f"Child table not found: {constraint.fktable_name}")
+            raise InvalidObjectException(f"Child table not found: {constraint.fktable_name}")
         row["CHILD_CD_ID"], row["CHILD_INTEGER_IDX"] = _place_of(child, constraint.fkcolumn_name, "Child")
         row["CHILD_TBL_ID"] = child.table_id
         row["UPDATE_RULE"], row["DELETE_RULE"] = constraint.update_rule or 0, constraint.delete_rule or 0

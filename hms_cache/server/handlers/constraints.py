@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from thrift.Thrift import TApplicationException
+
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import optional_database_name, requested_table, version
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -11,6 +13,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CheckConstraintsResponse,
     DefaultConstraintsResponse,
     ForeignKeysResponse,
+    InvalidObjectException,
     NoSuchObjectException,
     NotNullConstraintsResponse,
     PrimaryKeysResponse,
@@ -76,36 +79,52 @@ def get_foreign_keys(call: Call, arguments: Any) -> ForeignKeysResponse:
     return ForeignKeysResponse(foreignKeys=keys)
 
 
+def _add(call: Call, constraints: SQLAllTableConstraints) -> None:
+    try:
+        call.stores.raw.add_constraints(constraints)
+    except InvalidObjectException as error:
+        raise _not_declared(call, error) from error
+
+
+def _not_declared(call: Call, error: InvalidObjectException | NoSuchObjectException) -> TApplicationException:
+    """Hive raises InvalidObjectException here, which none of these methods declares: clients see a fault."""
+    text = f"Internal error processing {call.method}: {error.message}"
+    return TApplicationException(TApplicationException.INTERNAL_ERROR, text)
+
+
 @handlers.write("add_primary_key")
 def add_primary_key(call: Call, arguments: Any) -> None:
-    call.stores.raw.add_constraints(SQLAllTableConstraints(primaryKeys=arguments.req.primaryKeyCols))
+    _add(call, SQLAllTableConstraints(primaryKeys=arguments.req.primaryKeyCols))
 
 
 @handlers.write("add_foreign_key")
 def add_foreign_key(call: Call, arguments: Any) -> None:
-    call.stores.raw.add_constraints(SQLAllTableConstraints(foreignKeys=arguments.req.foreignKeyCols))
+    _add(call, SQLAllTableConstraints(foreignKeys=arguments.req.foreignKeyCols))
 
 
 @handlers.write("add_unique_constraint")
 def add_unique_constraint(call: Call, arguments: Any) -> None:
-    call.stores.raw.add_constraints(SQLAllTableConstraints(uniqueConstraints=arguments.req.uniqueConstraintCols))
+    _add(call, SQLAllTableConstraints(uniqueConstraints=arguments.req.uniqueConstraintCols))
 
 
 @handlers.write("add_not_null_constraint")
 def add_not_null_constraint(call: Call, arguments: Any) -> None:
-    call.stores.raw.add_constraints(SQLAllTableConstraints(notNullConstraints=arguments.req.notNullConstraintCols))
+    _add(call, SQLAllTableConstraints(notNullConstraints=arguments.req.notNullConstraintCols))
 
 
 @handlers.write("add_default_constraint")
 def add_default_constraint(call: Call, arguments: Any) -> None:
-    call.stores.raw.add_constraints(SQLAllTableConstraints(defaultConstraints=arguments.req.defaultConstraintCols))
+    _add(call, SQLAllTableConstraints(defaultConstraints=arguments.req.defaultConstraintCols))
 
 
 @handlers.write("add_check_constraint")
 def add_check_constraint(call: Call, arguments: Any) -> None:
-    call.stores.raw.add_constraints(SQLAllTableConstraints(checkConstraints=arguments.req.checkConstraintCols))
+    _add(call, SQLAllTableConstraints(checkConstraints=arguments.req.checkConstraintCols))
 
 
 @handlers.write("drop_constraint")
 def drop_constraint(call: Call, arguments: Any) -> None:
-    call.stores.raw.drop_constraint(*requested_table(arguments.req), arguments.req.constraintname)
+    try:
+        call.stores.raw.drop_constraint(*requested_table(arguments.req), arguments.req.constraintname)
+    except NoSuchObjectException as error:
+        raise _not_declared(call, error) from error

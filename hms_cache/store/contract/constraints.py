@@ -41,8 +41,8 @@ class ConstraintStore(ABC):
     def add_constraints(self, constraints: SQLAllTableConstraints) -> None:
         """Adds the given lists, all or none; absent names are made up as Hive does.
 
-        Raises NoSuchObjectException (table, column), InvalidObjectException (name in use), MetaException (a second
-        primary key, no matching key in the parent).
+        Raises InvalidObjectException (no such table or column, name in use), MetaException (a second primary key, no
+        matching key in the parent).
         """
 
     @abstractmethod

@@ -99,10 +99,10 @@ def test_foreign_keys(catalog: StoreUnderTest) -> None:
 @pytest.mark.parametrize(
     ("wanted", "error", "text"),
     [
-        (foreign_key("nope", "c", ("a", "x")), ttypes.NoSuchObjectException, "Parent table not found: nope"),
-        (foreign_key("p", "nope", ("a", "x")), ttypes.NoSuchObjectException, "Child table not found: nope"),
-        (foreign_key("p", "c", ("z", "x")), ttypes.NoSuchObjectException, "Parent column not found: z"),
-        (foreign_key("p", "c", ("a", "z")), ttypes.NoSuchObjectException, "Child column not found: z"),
+        (foreign_key("nope", "c", ("a", "x")), ttypes.InvalidObjectException, "Parent table not found: nope"),
+        (foreign_key("p", "nope", ("a", "x")), ttypes.InvalidObjectException, "Child table not found: nope"),
+        (foreign_key("p", "c", ("z", "x")), ttypes.InvalidObjectException, "Parent column not found: z"),
+        (foreign_key("p", "c", ("a", "z")), ttypes.InvalidObjectException, "Child column not found: z"),
         (foreign_key("p", "c", ("b", "x")), ttypes.MetaException, "no corresponding primary key or unique key"),
         (foreign_key("p", "c", ("a", "s")), ttypes.MetaException, r"references a:string; but .* keys: \[a:int;\]"),
     ],
@@ -124,6 +124,8 @@ def test_one_primary_key_and_names_once(catalog: StoreUnderTest) -> None:
     catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id")))
     with pytest.raises(ttypes.MetaException, match=r"Primary key already exists for: hive\.d\.t"):
         catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("v", name="other")))
+    with pytest.raises(ttypes.MetaException, match="Primary key already exists"):
+        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id")))
     unique = ttypes.SQLUniqueConstraint(**place("v"), key_seq=1, uk_name="PK", **FLAGS)
     with pytest.raises(ttypes.InvalidObjectException, match="Constraint name already exists: pk"):
         catalog.store.add_constraints(ttypes.SQLAllTableConstraints(uniqueConstraints=[unique]))
@@ -162,5 +164,5 @@ def test_drop_constraint(catalog: StoreUnderTest) -> None:
 def test_missing_table(catalog: StoreUnderTest) -> None:
     with pytest.raises(ttypes.NoSuchObjectException, match=r"hive\.d\.nope table not found"):
         catalog.store.get_table_constraints(CATALOG, "d", "nope")
-    with pytest.raises(ttypes.NoSuchObjectException):
+    with pytest.raises(ttypes.InvalidObjectException):
         catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id")))

@@ -1,0 +1,34 @@
+"""Errors that Hive raises and the method does not declare: what its clients see of them."""
+
+from __future__ import annotations
+
+import pytest
+from thrift.Thrift import TApplicationException
+
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.server.conftest import Link, Serve, database, table
+
+
+@pytest.fixture
+def link(serve: Serve) -> Link:
+    link = serve().link()
+    link.call("create_database", database=database("d"))
+    link.call("create_table", tbl=table("d", "t"))
+    return link
+
+
+def primary_key(table_name: str) -> ttypes.AddPrimaryKeyRequest:
+    column = table("d", "t").sd.cols[0].name
+    return ttypes.AddPrimaryKeyRequest([ttypes.SQLPrimaryKey("d", table_name, column, 1, "pk", True, False, False)])
+
+
+def test_constraints_that_cannot_be_added_or_dropped(link: Link) -> None:
+    with pytest.raises(TApplicationException, match="add_primary_key: Parent table not found: nope") as raised:
+        link.call("add_primary_key", req=primary_key("nope"))
+    assert raised.value.type == TApplicationException.INTERNAL_ERROR
+    with pytest.raises(TApplicationException, match="drop_constraint: The constraint: pk does not exist"):
+        link.call("drop_constraint", req=ttypes.DropConstraintRequest("d", "t", "pk"))
+    link.call("add_primary_key", req=primary_key("t"))
+    with pytest.raises(ttypes.MetaException, match="Primary key already exists for"):
+        link.call("add_primary_key", req=primary_key("t"))
+    link.call("drop_constraint", req=ttypes.DropConstraintRequest("d", "t", "pk"))
