@@ -114,6 +114,24 @@ def test_a_log_trimmed_below_the_place_is_an_error(sqlite_database: Database) ->
         restarted.partitions(end, end)
 
 
+def test_a_log_trimmed_up_to_the_place_goes_on(sqlite_database: Database) -> None:
+    append(sqlite_database, 20)
+    reader = stream(sqlite_database)
+    assert len(ids(reader, reader.initialOffset(), reader.latestOffset())) == 20
+    end = reader.latestOffset()
+    trim(sqlite_database, 20)
+    for restarted in (reader, stream(sqlite_database)):
+        assert ids(restarted, end, end) == []
+        assert restarted.latestOffset() == end
+    append(sqlite_database, 3)
+    restarted = stream(sqlite_database)
+    assert ids(restarted, end, end) == []
+    assert ids(restarted, end, restarted.latestOffset()) == [21, 22, 23]
+    trim(sqlite_database, 21)
+    with failing("event 20, the last one that was read, is no longer in the notification log"):
+        stream(sqlite_database).partitions(end, end)
+
+
 def test_a_batch_reads_from_where_the_log_begins(sqlite_database: Database) -> None:
     append(sqlite_database, 12)
     trim(sqlite_database, 3)

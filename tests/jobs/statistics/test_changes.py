@@ -62,8 +62,15 @@ def test_events_that_are_gone_count_as_changes() -> None:
     found = changes_since(cleaned, {A: place_at(1), B: place_at(4)})
     assert "no longer in the log" in found[A].lost
     assert found[B].lost == ""
-    found = changes_since(ListedLog([], head=5), {A: place_at(0), B: place_at(5)})
+    found = changes_since(ListedLog([], head=5), {A: place_at(0), B: place_at(4)})
     assert all(one.lost for one in found.values())
+
+
+def test_a_log_cleaned_up_to_a_place_misses_nothing() -> None:
+    found = changes_since(ListedLog([], head=5), {A: place_at(5), B: place_at(4)})
+    assert (found[A], bool(found[B].lost)) == (Changes(), True)
+    found = changes_since(ListedLog(ROWS[3:]), {A: place_at(3), B: place_at(3)})
+    assert found == {A: Changes(), B: Changes(whole=True, touched=True)}
 
 
 def test_another_log_under_the_same_ids_is_noticed() -> None:
