@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 from pyarrow import dataset
-from sqlalchemy import create_engine, func, select
+from sqlalchemy import create_engine, delete, func, select, update
 
+from hms_cache.errors import HmsCacheError
 from hms_cache.jobs.history.main import read_history
 from hms_cache.jobs.history.transform import churn
 from hms_cache.jobs.registry import JOBS
@@ -34,6 +35,16 @@ def keep(spark: Any, options: dict[str, Any], dry_run: bool = False) -> dict[str
     register(spark)
     result = JOBS["history"].run(spark, options, dry_run=dry_run)
     return {"summary": dict(result.summary), "tables": [[list(map(str, row)) for row in t.rows] for t in result.tables]}
+
+
+def refused(spark: Any, options: dict[str, Any]) -> str:
+    """In Spark's process: the error that the job ends with."""
+    register(spark)
+    try:
+        JOBS["history"].run(spark, options)
+    except HmsCacheError as error:
+        return f"{type(error).__name__}: {error}"
+    return "none"
 
 
 def look(spark: Any, output: str) -> dict[str, Any]:
@@ -78,6 +89,30 @@ def test_who_changed_what(start_server: ServerStarter, job_spark: SparkProcess, 
         ("DROP_TABLE", "dropped", "moved", None, None, None, 1),
     ]
     assert answer["churn"] == [["hive", "d", "moved", 3, 1, 0, 0, 1], ["hive", "d", "parts", 2, 0, 0, 7, 0]]
+
+
+@pytest.mark.soak
+def test_a_trimmed_log_is_an_error_that_says_so(
+    start_server: ServerStarter, job_spark: SparkProcess, tmp_path: Path
+) -> None:
+    server = start_server("sqlite")
+    options = {"metastore": server.uri, "output": str(tmp_path / "history")}
+    write_events(server.uri, 10)
+    assert job_spark.call(keep, options=options)["summary"]["events in all"] == 10
+    with closing(Catalog(server.uri)) as catalog:
+        for name in ("a", "b", "c"):
+            catalog.table("d", name)
+    engine = create_engine(server.database_url)
+    with engine.begin() as connection:
+        connection.execute(delete(NOTIFICATION_LOG).where(NOTIFICATION_LOG.c.EVENT_ID <= 11))
+    error = job_spark.call(refused, options=options)
+    assert error.startswith("EventLogError: event 10, the last one that was read, is no longer in the notification log")
+    assert "start=earliest" in error and "\n" not in error
+    with engine.begin() as connection:
+        connection.execute(update(NOTIFICATION_LOG).where(NOTIFICATION_LOG.c.EVENT_ID == 13).values(EVENT_ID=10))
+    assert "another history" in job_spark.call(refused, options=options)
+    engine.dispose()
+    assert job_spark.call(look, output=options["output"])["rows"][-1]["event_id"] == 10
 
 
 def write_events(uri: str, count: int) -> None:
