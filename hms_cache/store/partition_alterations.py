@@ -36,7 +36,12 @@ from hms_cache.store.parameters import (
     set_basic_statistics_accurate,
     update_directory_statistics,
 )
-from hms_cache.store.partition_additions import check_values_allowed, insert_partition_values, partitioned
+from hms_cache.store.partition_additions import (
+    check_descriptor,
+    check_values_allowed,
+    insert_partition_values,
+    partitioned,
+)
 from hms_cache.store.partition_names import PartitionNaming
 from hms_cache.store.partition_reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partition_selection import partitions_by_name, select_partitions
@@ -48,6 +53,7 @@ from hms_cache.store.table_kinds import is_external, is_parameter_true, is_trans
 from hms_cache.store.table_rows import TableRow
 from hms_cache.store.transactions import WriteTransaction
 from hms_cache.store.txn.name_changes import ObjectName, rename_in_transaction_tables
+from hms_cache.store.warehouse.locations import Location, is_relative
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
     InvalidOperationException,
@@ -160,6 +166,8 @@ def _check_belongs(table: Table, partition: Partition) -> None:
         raise MetaException(f"Invalid table name : {partition.tableName}")
     if not is_view(table) and (partition.sd is None or partition.sd.serdeInfo is None):
         raise MetaException("Partition does not set storageDescriptor or serdeInfo.")
+    if partition.sd is not None:
+        check_descriptor(partition.sd)
 
 
 def _read_stored(
@@ -206,7 +214,7 @@ def _new_descriptor(
     if columns is not None and not columns and table.sd is not None:
         columns = table.sd.cols
     # A client that leaves the location out does not mean that the partition has none.
-    location = str(context.warehouse.location(sent.location)) if sent.location else old.location
+    location = str(_location(context, table, sent.location)) if sent.location else old.location
     return StorageDescriptor(
         cols=columns,
         location=location,
@@ -221,6 +229,14 @@ def _new_descriptor(
         skewedInfo=sent.skewedInfo,
         storedAsSubDirectories=bool(sent.storedAsSubDirectories),
     )
+
+
+def _location(context: StoreContext, table: Table, text: str) -> Location:
+    """Where a client says that the partition's files are. Hive takes relative paths here, too; they begin at the
+    table's directory, so that each location that is stored is a whole one."""
+    if is_relative(text) and table.sd is not None and table.sd.location:
+        return context.warehouse.location(table.sd.location).child(text)
+    return context.warehouse.location(text)
 
 
 def _update_basic_statistics(

@@ -45,6 +45,8 @@ def exchange_partitions(
     keys = [key.name for key in source.table.partitionKeys or ()]
     given = {name.lower(): value for name, value in specification.items()}
     values = [given.get(key.lower()) or "" for key in keys]
+    if not any(values):
+        raise MetaException(f"The partition specification names no partition: {dict(specification)}")
     first_open = next((index for index, value in enumerate(values) if not value), len(values))
     if any(values[first_open:]):
         # The directory that moves is that of the leading keys: these values name none.
@@ -118,12 +120,13 @@ def _move_directory(
         for key, value in zip(keys, values, strict=True)
         if value
     ]
-    if not parts or not warehouse.manages_files:
+    if not warehouse.manages_files:
         return
     old = warehouse.location(source.sd.location).child(*parts)
     new = warehouse.location(destination.sd.location).child(*parts)
     if not warehouse.is_directory(old):
-        return
+        # A partition that lies elsewhere is not moved along, nor may its files be lost sight of.
+        raise MetaException(f"Unable to move data from {old} to {new}: the source directory does not exist")
     changes = warehouse.changes(transaction)
     changes.make_directory(new.parent)
     changes.rename_directory(old, new)

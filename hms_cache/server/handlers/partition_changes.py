@@ -17,6 +17,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     DropPartitionsResult,
     EnvironmentContext,
     InvalidObjectException,
+    InvalidOperationException,
     MetaException,
     NoSuchObjectException,
     Partition,
@@ -46,6 +47,11 @@ def _required_list(partitions: Any, what: str = "Partition list") -> list[Any]:
 def _prepare(name: TableName, partitions: list[Partition]) -> list[Partition]:
     """Fills in what clients leave out: names without prefix, the time of creation."""
     now = int(time.time())
+    if partitions and any(_names_of(partition) != _names_of(partitions[0]) for partition in partitions):
+        raise MetaException(
+            f"Partition does not belong to target table {name.database}.{name.table}: the partitions of a list must "
+            "name their table in one spelling"
+        )
     for partition in partitions:
         if partition.dbName is None:
             partition.dbName = name.database
@@ -56,6 +62,16 @@ def _prepare(name: TableName, partitions: list[Partition]) -> list[Partition]:
         if not partition.createTime:
             partition.createTime = now
     return partitions
+
+
+def _names_of(partition: Partition) -> tuple[str | None, str | None]:
+    return partition.dbName, partition.tableName
+
+
+def _require_names(partitions: list[Partition]) -> None:
+    """Raises MetaException for a partition that does not say to which table it belongs."""
+    if any(None in _names_of(partition) for partition in partitions):
+        raise MetaException("The database and table name must be set in the partition.")
 
 
 def _add(
@@ -84,6 +100,7 @@ def add_partitions(call: Call, arguments: Any) -> int:
     partitions = _required_list(arguments.new_parts)
     if not partitions:
         return 0
+    _require_names(partitions)
     return len(_add(call, _table_of(partitions), partitions))
 
 
@@ -95,6 +112,7 @@ def add_partitions_pspec(call: Call, arguments: Any) -> int:
     # The first spec says which table it is (HMSHandler, 4.0.1); partitions of another are refused like in any list.
     name = _table_of(specifications)
     partitions = expand_specs(specifications)
+    _require_names(partitions)
     return len(_add(call, name, partitions)) if partitions else 0
 
 
@@ -104,6 +122,7 @@ def add_partitions_req(call: Call, arguments: Any) -> AddPartitionsResult:
     needs_result = request.needResult is None or bool(request.needResult)
     added: list[Partition] = []
     if request.parts:
+        _require_names(request.parts)
         added = _add(
             call,
             requested_table(request),
@@ -122,6 +141,8 @@ def _append(call: Call, name: TableName, values: list[str], context: Environment
         table = call.stores.raw.get_table(*name)
     except NoSuchObjectException as error:
         raise InvalidObjectException("Unable to add partition because table or database do not exist") from error
+    if table.sd is None or not table.sd.location:
+        raise MetaException("Cannot append a partition to a view")
     if len(values) != len(table.partitionKeys or ()):
         raise MetaException(
             f"{len(values)} partition values were given for {len(table.partitionKeys or ())} partition keys"
@@ -175,6 +196,8 @@ def _values_to_append(call: Call, name: TableName, partition_name: str | None) -
 def _alter(
     call: Call, name: TableName, partitions: list[Partition], context: EnvironmentContext | None, **options: Any
 ) -> None:
+    if not partitions:
+        raise InvalidOperationException("Alter partition operation failed: there are no partitions to alter")
     for partition in partitions:
         own = table_name(
             partition.dbName or name.database, partition.tableName or name.table, partition.catName or name.catalog
@@ -220,7 +243,8 @@ def alter_partitions_req(call: Call, arguments: Any) -> AlterPartitionsResponse:
 @handlers.write("rename_partition")
 def rename_partition(call: Call, arguments: Any) -> None:
     name = positional(arguments)
-    new = _prepare(name, [_required(arguments.new_part)])[0]
+    _require_names([_required(arguments.new_part)])
+    new = _prepare(name, [arguments.new_part])[0]
     call.stores.raw.rename_partition(*name, arguments.part_vals or (), new)
 
 
@@ -228,10 +252,11 @@ def rename_partition(call: Call, arguments: Any) -> None:
 def rename_partition_req(call: Call, arguments: Any) -> RenamePartitionResponse:
     request = arguments.req
     name = requested_table(request)
+    _require_names([_required(request.newPart)])
     call.stores.raw.rename_partition(
         *name,
         request.partVals or (),
-        _prepare(name, [_required(request.newPart)])[0],
+        _prepare(name, [request.newPart])[0],
         write_id=write_id(request.newPart.writeId),
         valid_write_ids=request.validWriteIdList or None,
     )

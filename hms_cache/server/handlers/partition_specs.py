@@ -148,11 +148,16 @@ def expand_specs(specifications: Iterable[PartitionSpec]) -> list[Partition]:
     """The partitions that specs describe. Raises MetaException for a spec that holds neither form."""
     partitions: list[Partition] = []
     for specification in specifications:
-        if specification.sharedSDPartitionSpec is not None:
+        if specification.partitionList is not None:
+            # Of a spec that holds both forms Hive takes the list.
+            partitions.extend(specification.partitionList.partitions or ())
+        elif specification.sharedSDPartitionSpec is not None:
             root = specification.rootPath or specification.sharedSDPartitionSpec.sd.location or ""
             for short in specification.sharedSDPartitionSpec.partitions or ():
                 descriptor = copy.deepcopy(specification.sharedSDPartitionSpec.sd)
-                descriptor.location = f"{root}{short.relativePath}" if short.relativePath is not None else None
+                # An absent path is written out, as Java does: Hive's client tests look for a directory `null`.
+                path = "null" if short.relativePath is None else short.relativePath
+                descriptor.location = f"{root}{path}" if root or short.relativePath is not None else None
                 partitions.append(
                     Partition(
                         values=short.values,
@@ -166,8 +171,6 @@ def expand_specs(specifications: Iterable[PartitionSpec]) -> list[Partition]:
                         privileges=short.privileges,
                     )
                 )
-        elif specification.partitionList is not None:
-            partitions.extend(specification.partitionList.partitions or ())
         else:
             raise MetaException("PartitionSpec has neither a partition list nor a shared storage descriptor")
     return partitions

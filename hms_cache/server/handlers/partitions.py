@@ -140,12 +140,28 @@ def get_partitions_req(call: Call, arguments: Any) -> PartitionsResponse:
 
 
 def _all_partitions(call: Call, name: TableName, **options: Any) -> list[Partition]:
-    """All partitions; a table that is not there has none (Hive 4.0.1, in the calls that ask for no privileges)."""
+    """All partitions; a table that is not there has none (Hive 4.0.1, in the calls that ask for no privileges).
+
+    Where `metastore.limit.partition.request` is set Hive counts them first, and so says what is not there.
+    """
     _check_not_empty(name)
     try:
         return _partitions(call, name, AllPartitions(), **options)
     except NoSuchObjectException:
+        if _limits_requests(call):
+            raise
         return []
+
+
+def _limits_requests(call: Call) -> bool:
+    return call.stores.auxiliary.settings.partition_request_limit >= 0
+
+
+def _partial_values(call: Call, values: list[str] | None) -> ByPartialValues:
+    """The selection by leading values. None at all select everything, but Hive cannot count them for its limit."""
+    if not values and _limits_requests(call):
+        raise MetaException("Invalid partition key & values; keys [], values []")
+    return ByPartialValues(tuple(values or ()))
 
 
 def _all_names(call: Call, name: TableName, **options: Any) -> list[str]:
@@ -176,7 +192,7 @@ def get_partitions_with_auth(call: Call, arguments: Any) -> list[Partition]:
 
 @handlers.read("get_partitions_ps")
 def get_partitions_ps(call: Call, arguments: Any) -> list[Partition]:
-    selection = ByPartialValues(tuple(arguments.part_vals or ()))
+    selection = _partial_values(call, arguments.part_vals)
     return _partitions(call, positional(arguments), selection, max_parts=limit(arguments.max_parts))
 
 
@@ -188,7 +204,7 @@ def get_partitions_ps_with_auth(call: Call, arguments: Any) -> list[Partition]:
     return _partitions(
         call,
         positional(arguments),
-        ByPartialValues(tuple(arguments.part_vals or ())),
+        _partial_values(call, arguments.part_vals),
         max_parts=limit(arguments.max_parts),
         grantee=grantee(arguments.user_name, arguments.group_names),
     )

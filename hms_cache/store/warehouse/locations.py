@@ -15,6 +15,11 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 _SCHEME = re.compile(r"\A([A-Za-z][A-Za-z0-9+.\-]*):")
 
 
+def is_relative(text: str) -> bool:
+    """Whether a path begins neither with a scheme nor with a slash."""
+    return not text.startswith("/") and _SCHEME.match(text) is None
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """A directory or file: scheme, authority (may be empty) and an absolute path without a trailing slash."""
