@@ -16,7 +16,7 @@ from hms_cache.admin.pages.context import PageContext
 from hms_cache.admin.pages.routes import page_routes
 from hms_cache.admin.siblings import PASSED_ON, Siblings
 from hms_cache.admin.sources import AdminSources
-from hms_cache.admin.status import impala_metrics, server_status
+from hms_cache.admin.status import impala_metrics, known_log_end, server_status
 from hms_cache.admin.worker_choice import merged_metrics, on_chosen_worker
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -36,13 +36,12 @@ def build_application(
         found = await run_in_threadpool(readiness, sources, probe)
         return PlainTextResponse(f"{found.reason}\n", 200 if found.ready else 503)
 
-    def known_log_end() -> int:
-        return max(sources.poller.statistics().head_event_id if sources.poller else 0, probe.log_end)
-
     sources.metrics.database.reachable.set_function(lambda: float(probe.known_error() is None))
     if sources.poller is not None:
         poller = sources.poller
-        sources.metrics.events.lag.set_function(lambda: max(0, known_log_end() - poller.statistics().position))
+        sources.metrics.events.lag.set_function(
+            lambda: max(0, known_log_end(sources, probe) - poller.statistics().position)
+        )
 
     async def metrics(request: Request) -> Response:
         text = sources.metrics.text()

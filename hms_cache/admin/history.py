@@ -6,7 +6,9 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 
+from hms_cache.admin.health import DatabaseProbe
 from hms_cache.admin.sources import AdminSources
+from hms_cache.admin.status import known_log_end
 from hms_cache.metrics import quantile_s
 from hms_cache.metrics.sharded import DURATION_BOUNDS_S
 
@@ -43,14 +45,16 @@ class _Totals:
 class History:
     """Samples, the oldest first. ``_lock`` guards them; the totals belong to the one thread that samples."""
 
-    def __init__(self, sources: AdminSources) -> None:
+    def __init__(self, sources: AdminSources, probe: DatabaseProbe) -> None:
         self._sources = sources
+        self._probe = probe
         self._lock = threading.Lock()
         self._samples: deque[Sample] = deque(maxlen=KEPT_SAMPLES)
         self._before = _totals(sources)
 
     def sample(self) -> None:
-        """Take one; to be called every :data:`SAMPLE_INTERVAL_S` by one thread."""
+        """Take one; to be called every :data:`SAMPLE_INTERVAL_S` by one thread. Waits for the probe, some seconds."""
+        self._probe.error()
         before, now = self._before, _totals(self._sources)
         self._before = now
         seconds = max(now.at_s - before.at_s, 0.001)
@@ -67,7 +71,7 @@ class History:
             cache_bytes=cache.shared.weight if cache is not None else 0,
             resident_bytes=resident_bytes(self._sources),
             events_per_s=max(0.0, now.events - before.events) / seconds,
-            lag=poller.statistics().pending_events if poller is not None else 0,
+            lag=max(0, known_log_end(self._sources, self._probe) - poller.statistics().position) if poller else 0,
         )
         with self._lock:
             self._samples.append(taken)

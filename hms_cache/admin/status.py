@@ -20,13 +20,15 @@ IMPALA_STATUS = {PollerStatus.NEEDS_RESYNC: "NEEDS_INVALIDATE"}
 
 @dataclass(frozen=True, slots=True)
 class CallStatus:
-    """Calls of one method."""
+    """Calls of one method. Times are those of the decoded ones, None when there are none."""
 
     method: str
     count: int
-    mean_s: float
-    p50_s: float
-    p99_s: float
+    decoded: int
+    """The others were answered from their very bytes, in microseconds, and are not timed."""
+    mean_s: float | None
+    p50_s: float | None
+    p99_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +111,16 @@ def _sample(sources: AdminSources, name: str) -> float:
 
 
 def _calls(sources: AdminSources) -> tuple[CallStatus, ...]:
+    counted: dict[str, int] = {}
+    for (method, _outcome), count in sources.metrics.server.calls.values().items():
+        counted[method] = counted.get(method, 0) + int(count)
+    timed = sources.metrics.server.call_duration.totals()
     found = []
-    for (method,), (counts, sum_s) in sources.metrics.server.call_duration.totals().items():
-        count = sum(counts)
-        if count:
-            found.append(CallStatus(method, count, sum_s / count, *_quantiles_s(counts)))
+    for method, count in counted.items():
+        counts, sum_s = timed.get((method,), ([], 0.0))
+        decoded = sum(counts)
+        times = (sum_s / decoded, *_quantiles_s(counts)) if decoded else (None, None, None)
+        found.append(CallStatus(method, max(count, decoded), decoded, *times))
     return tuple(sorted(found, key=lambda call: (-call.count, call.method)))
 
 
@@ -139,10 +146,15 @@ def cache_status(sources: AdminSources) -> CacheStatus:
         budget_bytes=cache.shared.budget_bytes if cache else 0,
         evictions=cache.shared.evictions if cache else 0,
         loads=cache.loader.loads if cache else 0,
-        position_checks=cache.check.checks if cache else 0,
+        position_checks=int(sources.metrics.cache.checks.value()),
         reads=dict(sorted(reads.items())),
         hit_rate=round(reads.get("hit", 0) / total, 4) if total else None,
     )
+
+
+def known_log_end(sources: AdminSources, probe: DatabaseProbe) -> int:
+    """The last event's id as far as it is known to the poller, or to the probe, which goes on when that stops."""
+    return max(sources.poller.statistics().head_event_id if sources.poller is not None else 0, probe.log_end)
 
 
 def event_status(sources: AdminSources, probe: DatabaseProbe) -> EventStatus | None:
@@ -153,7 +165,7 @@ def event_status(sources: AdminSources, probe: DatabaseProbe) -> EventStatus | N
         return None
     probe.known_error()
     report, numbers = sources.poller.status_report(), sources.poller.statistics()
-    log_end = max(numbers.head_event_id, probe.log_end)
+    log_end = known_log_end(sources, probe)
     age_s = numbers.seconds_since_current
     return EventStatus(
         status=report.status.value,

@@ -157,11 +157,18 @@ def _check_sequences(findings: Findings, _settings: Settings, database: Database
 def _check_log(findings: Findings, settings: Settings, database: Database) -> None:
     log = NOTIFICATION_LOG.c
     with database.loading() as connection:
-        next_event_id = connection.execute(select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID))).scalar()
+        next_event_id, sequence_rows = connection.execute(
+            select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID), func.count())
+        ).one()
         first, last, count = connection.execute(
             select(func.min(log.EVENT_ID), func.max(log.EVENT_ID), func.count(log.EVENT_ID))
         ).one()
         oldest_s = connection.execute(select(func.min(log.EVENT_TIME))).scalar()
+    if sequence_rows > 1:
+        findings.error(
+            f"NOTIFICATION_SEQUENCE has {sequence_rows} rows: writers that lock different ones give an event id twice",
+            "Stop all metastores and delete all but the row with the highest NEXT_EVENT_ID.",
+        )
     if last is not None and (next_event_id or 1) != last + 1:
         findings.error(
             f"the log ends with event {last}, but the next one would be {next_event_id}",

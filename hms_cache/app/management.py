@@ -56,7 +56,7 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     host, port = listening.getsockname()[:2]
     sockets = [listening, *_listen_for_siblings(siblings, stack)]
     probe = DatabaseProbe(sources.read_log_end, sources.clock, _start_probe)
-    history = History(sources)
+    history = History(sources, probe)
     server = uvicorn.Server(
         uvicorn.Config(
             build_application(sources, probe, history, siblings),

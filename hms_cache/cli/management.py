@@ -38,7 +38,8 @@ def status(*, management: str, worker: int | None, as_json: bool) -> None:
             f"events       {events['status']} ({events['reason']}), at {events['position']}, {events['lag']} behind"
         )
     for call in answer["calls"][:15]:
-        click.echo(f"  {call['method']:<44} {call['count']:>8}  mean {call['mean_s'] * 1000:.3f} ms")
+        mean = f"mean {call['mean_s'] * 1000:.3f} ms of {call['decoded']} decoded" if call["decoded"] else ""
+        click.echo(f"  {call['method']:<44} {call['count']:>8}  {mean}".rstrip())
 
 
 @click.group()

@@ -31,7 +31,7 @@ class Reading:
     problem: str = ""
 
     def calls(self) -> dict[str, int]:
-        """By method, over all workers; requests answered from their bytes are among the reads only."""
+        """By method, over all workers."""
         counts: dict[str, int] = {}
         for status in self.statuses:
             for call in status["calls"]:
@@ -47,10 +47,10 @@ class Reading:
         return counts
 
     def mean_s(self, method: str) -> float:
-        """Of the method's calls since the start."""
+        """Of the method's decoded calls since the start."""
         found = [call for status in self.statuses for call in status["calls"] if call["method"] == method]
-        count = sum(call["count"] for call in found)
-        return sum(call["mean_s"] * call["count"] for call in found) / count if count else 0.0
+        count = sum(call["decoded"] for call in found)
+        return sum(call["mean_s"] * call["decoded"] for call in found if call["decoded"]) / count if count else 0.0
 
 
 def take_reading(management: str) -> Reading:
@@ -165,7 +165,7 @@ def _outcomes(reads: Mapping[str, float]) -> Any:
 
 
 def _methods(calls: Mapping[str, float], now: Reading) -> Any:
-    table = _table("calls that were decoded", "method", "per second", "mean since the start")
+    table = _table("calls", "method", "per second", "mean of the decoded")
     for method, rate in sorted(calls.items(), key=lambda one: (-one[1], one[0]))[:_MOST_METHODS]:
         table.add_row(method, f"{rate:,.1f}", f"{now.mean_s(method) * 1000:.3f} ms")
     return table

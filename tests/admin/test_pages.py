@@ -156,6 +156,8 @@ def test_the_hottest_table_is_the_one_read_most_however_it_was_answered(changing
         client.get_table("shop", "plain")
     reads = changing.json("/")["server"]["cache"]["reads"]
     assert changing.service.metrics.cache.reads.values()[("reply", "hit")] >= 38, reads
+    (calls,) = (call for call in changing.json("/status")["calls"] if call["method"] == "get_table")
+    assert calls["count"] >= calls["decoded"] + 38 and calls["decoded"] >= 1 and calls["mean_s"] > 0
     assert reads_of(changing, "shop.plain") == before["shop.plain"] + 40
     assert reads_of(changing, "shop.sales") == before["shop.sales"]
     assert changing.json("/cache")["hottest"][0]["name"] == "shop.plain"
@@ -259,6 +261,8 @@ def test_a_paused_poller_shows_its_lag(changing: Running) -> None:
         changing.probe.forget()
         page = changing.json("/events")
         assert page["status"]["status"] == "PAUSED" and page["status"]["lag"] == 1
+        changing.history.sample()
+        assert changing.json("/")["history"][-1]["lag"] == 1
         assert "paused by an operator" in as_html(changing, "/events")
         assert "hms_cache_events_lag 1.0" in changing.ask("/metrics")[1]
         assert changing.json("/jsonmetrics")["events-processor.pending-events"] == 1

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hmsclient.genthrift.hive_metastore.ttypes import Database
+from sqlalchemy import create_engine, text
 
 from hms_cache.app.checks import Findings, run_checks
 from hms_cache.app.database import create_schema
@@ -35,6 +38,7 @@ def served(tmp_path: Path) -> Iterator[str]:
 def execute(tmp_path: Path) -> Execute:
     def run(statement: str) -> None:
         with closing(sqlite3.connect(tmp_path / "hms.db", timeout=30)) as connection, connection:
+            connection.execute("PRAGMA ignore_check_constraints = ON")  # as databases made by Hive 3.1 have none
             connection.execute(statement)
 
     return run
@@ -72,6 +76,24 @@ def test_all_findings_are_told_at_once(served: str, tmp_path: Path, execute: Exe
     assert all(finding.remedy for finding in findings.found)
 
 
+def test_two_rows_that_give_event_ids_are_told(served: str, tmp_path: Path, execute: Execute) -> None:
+    execute("INSERT INTO NOTIFICATION_SEQUENCE SELECT NNI_ID + 1, NEXT_EVENT_ID FROM NOTIFICATION_SEQUENCE")
+    (error,) = texts(run_checks(configured(tmp_path).settings), "error")
+    assert "NOTIFICATION_SEQUENCE has 2 rows" in error
+
+
+def test_clocks_that_differ_are_told(served: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hms_cache.app.checks.time", SimpleNamespace(time=lambda: time.time() + 3600))
+    (warning,) = texts(run_checks(configured(tmp_path).settings), "warning")
+    assert "this machine's clock and the database's are 3" in warning and "s apart" in warning
+
+
+def test_another_limit_of_open_transactions_is_told(served: str, tmp_path: Path) -> None:
+    settings = configured(tmp_path, cache__peers="hive4", transactions__open_timeout_ms=90_000).settings
+    (warning,) = texts(run_checks(settings, (served,)), "warning")
+    assert "metastore.txn.opentxn.timeout is 1 s at the peer" in warning and "90 s here" in warning
+
+
 def test_events_that_nobody_deletes_are_told(served: str, tmp_path: Path, execute: Execute) -> None:
     execute("UPDATE NOTIFICATION_LOG SET EVENT_TIME = 1000000000")
     findings = run_checks(configured(tmp_path).settings)
@@ -102,6 +124,24 @@ def test_a_database_that_cannot_be_used_does_not_hide_the_rest(tmp_path: Path, u
     assert problem in error
     assert "hush" not in error
     assert findings.passed == ["the warehouse can be written"]
+
+
+@pytest.mark.mariadb
+def test_a_replica_is_told(tmp_path: Path, database_servers: ServerLookup) -> None:
+    server = database_servers("mariadb")
+    url = server.initialized_database()
+    settings = configured(tmp_path, database__url=url).settings
+    admin = create_engine(url)
+    try:
+        with admin.connect() as connection:
+            connection.execute(text("SET GLOBAL read_only=ON"))
+        (error,) = texts(run_checks(settings), "error")
+        assert "the database is read-only: a replica" in error
+    finally:
+        with admin.connect() as connection:
+            connection.execute(text("SET GLOBAL read_only=OFF"))
+        admin.dispose()
+        server.give_back(url)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 
 def status(worker: int, hits: int, calls: int) -> dict[str, object]:
-    call = {"method": "get_table", "count": calls, "mean_s": 0.002 * (worker + 1)}
+    call = {"method": "get_table", "count": calls, "decoded": calls // 2, "mean_s": 0.002 * (worker + 1)}
     return {"worker": worker, "cache": {"reads": {"hit": hits}}, "calls": [call] if calls else []}
 
 
@@ -37,7 +37,7 @@ def test_rates_are_of_all_workers_and_never_negative() -> None:
     now = Reading(12.0, (status(0, 160, 30), status(1, 90, 10)), ())
     assert rates(before.reads(), now.reads(), 2.0) == {"hit": 50.0}
     assert rates(before.calls(), now.calls(), 2.0) == {"get_table": 15.0}
-    assert now.mean_s("get_table") == pytest.approx((30 * 0.002 + 10 * 0.004) / 40)
+    assert now.mean_s("get_table") == pytest.approx((15 * 0.002 + 5 * 0.004) / 20)
     assert rates({"hit": 500}, {"hit": 3}, 1.0) == {"hit": 0}, "a worker was started anew"
 
 
