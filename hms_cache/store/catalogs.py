@@ -54,7 +54,6 @@ class Catalogs(CatalogStore):
         location = self._context.warehouse.location(catalog.locationUri)
         new = copy.deepcopy(catalog)
         new.name = normalize_identifier(catalog.name)
-        new.locationUri = str(location)
         new.createTime = self._context.now_s()
 
         def create(transaction: WriteTransaction) -> None:
@@ -90,7 +89,7 @@ class Catalogs(CatalogStore):
             if (catalog.description or "").strip():
                 after.description = catalog.description
             if (catalog.locationUri or "").strip():
-                after.locationUri = str(self._context.warehouse.location(catalog.locationUri))
+                after.locationUri = catalog.locationUri
             transaction.connection.execute(
                 update(CTLGS)
                 .where(CTLGS.c.NAME == name)

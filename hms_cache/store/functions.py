@@ -21,7 +21,6 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     Function,
     InvalidObjectException,
-    InvalidOperationException,
     MetaException,
     NoSuchObjectException,
     PrincipalType,
@@ -84,7 +83,8 @@ class Functions(FunctionStore):
 
     def create_function(self, function: Function) -> None:
         new = copy.deepcopy(function)
-        _check(new, self._context.settings.server_user)
+        _check(new)
+        new.ownerName = new.ownerName or self._context.settings.server_user
         new.createTime = self._context.now_s()
 
         def create(transaction: WriteTransaction) -> None:
@@ -108,9 +108,9 @@ class Functions(FunctionStore):
     def alter_function(self, catalog: str, database: str, name: str, function: Function) -> None:
         catalog, database, name = (normalize_identifier(text) for text in (catalog, database, name))
         new = copy.deepcopy(function)
-        _check(new, self._context.settings.server_user)
+        _check(new)
         if new.catName != catalog:
-            raise InvalidOperationException("You cannot move a function between catalogs")
+            raise MetaException("You cannot move a function between catalogs")
 
         def alter(transaction: WriteTransaction) -> None:
             connection = transaction.connection
@@ -123,7 +123,7 @@ class Functions(FunctionStore):
             function_id, before = found
             is_renamed = (new.dbName, new.functionName) != (before.dbName, before.functionName)
             if is_renamed and _read_function(connection, new.catName, new.dbName, new.functionName) is not None:
-                raise InvalidOperationException(f"Function {new.dbName}.{new.functionName} already exists")
+                raise MetaException(f"Function {new.dbName}.{new.functionName} already exists")
             values = {"DB_ID": database_id, **_values(new)}
             connection.execute(update(FUNCS).where(FUNCS.c.FUNC_ID == function_id).values(values))
             connection.execute(delete(FUNC_RU).where(FUNC_RU.c.FUNC_ID == function_id))
@@ -206,7 +206,7 @@ def _functions(rows: Sequence[Any]) -> list[tuple[int, Function]]:
     return list(found.items())
 
 
-def _check(function: Function, server_user: str) -> None:
+def _check(function: Function) -> None:
     """Checks and normalizes, as `HMSHandler.validateFunctionInfo` does."""
     if function.functionName is None:
         raise MetaException("Function name cannot be null.")
@@ -223,7 +223,6 @@ def _check(function: Function, server_user: str) -> None:
     function.functionName = normalize_identifier(function.functionName)
     function.dbName = normalize_identifier(function.dbName)
     function.catName = normalize_identifier(function.catName or DEFAULT_CATALOG)
-    function.ownerName = function.ownerName or server_user
     function.resourceUris = list(function.resourceUris or ())
 
 

@@ -32,3 +32,13 @@ def test_constraints_that_cannot_be_added_or_dropped(link: Link) -> None:
     with pytest.raises(ttypes.MetaException, match="Primary key already exists for"):
         link.call("add_primary_key", req=primary_key("t"))
     link.call("drop_constraint", req=ttypes.DropConstraintRequest("d", "t", "pk"))
+
+
+def test_an_altered_function_needs_its_database(link: Link) -> None:
+    function = ttypes.Function(
+        "f", "d", "org.example.F", "o", ttypes.PrincipalType.USER, 0, ttypes.FunctionType.JAVA, []
+    )
+    link.call("create_function", func=function)
+    function.dbName = None
+    with pytest.raises(ttypes.MetaException, match="Database name in Function cannot be null"):
+        link.call("alter_function", dbName="d", funcName="f", newFunc=function)

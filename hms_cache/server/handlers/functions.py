@@ -62,8 +62,10 @@ def alter_function(call: Call, arguments: Any) -> None:
     function: Function = arguments.newFunc
     if function is None:
         raise MetaException("Function cannot be null.")
+    if function.dbName is None:
+        raise MetaException("Database name in Function cannot be null.")
     catalog, database = database_name(arguments.dbName, function.catName)
-    function.catName, function.dbName = optional_database_name(function.dbName or database, catalog)
+    function.catName, function.dbName = optional_database_name(function.dbName, catalog)
     call.stores.raw.alter_function(catalog, database, _required(arguments.funcName), function)
 
 

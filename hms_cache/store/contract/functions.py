@@ -28,7 +28,7 @@ class FunctionStore(ABC):
 
     @abstractmethod
     def alter_function(self, catalog: str, database: str, name: str, function: Function) -> None:
-        """Raises NoSuchObjectException, InvalidOperationException (new name taken). Hive logs no event for it."""
+        """Raises NoSuchObjectException, MetaException (new name taken). Hive logs no event for it."""
 
     @abstractmethod
     def drop_function(self, catalog: str, database: str, name: str, *, if_exists: bool = False) -> None:
