@@ -123,17 +123,19 @@ class Freshness:
             if generation == self._generation:
                 self._current_at_s = max(self._current_at_s, sent_s)
 
-    def ensure(self) -> bool:
+    def ensure(self, *, wants_proof: bool = False) -> bool:
         """True when memory is recent enough for a read that arrived before this call; False: the store must answer.
+
+        `wants_proof`: as at `max_staleness` 0, whatever it is.
 
         Waits for the shared check and for missing events, `apply_timeout_s` at most. Raises DatabaseUnavailable when
         the database must be asked and does not answer.
         """
         if not self.may_serve():
             return False
-        if self.is_recent():
+        if not wants_proof and self.is_recent():
             return True
-        if self.max_staleness_s == NEVER_ASKS and not self._is_required():
+        if not wants_proof and self.max_staleness_s == NEVER_ASKS and not self._is_required():
             return self._follower.ensure_applied(self.floor, self.apply_timeout_s)
         applied, generation = self._cache.position, self._cache.generation
         result = self._check.check()

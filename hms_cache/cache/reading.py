@@ -13,6 +13,7 @@ from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.loader import Loader, Wanted
 from hms_cache.cache.policy import CachePolicy
+from hms_cache.cache.reads_of_writes import serves_a_write
 from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.clock import Clock
@@ -150,7 +151,7 @@ class Reading:
 
     def _is_fresh(self) -> bool:
         try:
-            return self.freshness.ensure()
+            return self.freshness.ensure(wants_proof=serves_a_write())
         except DatabaseUnavailableError:
             raise
         except Exception:
@@ -204,7 +205,8 @@ class Reading:
         return self._ask(kind, Reason.UNSUPPORTED_FIELD if self.modes.enabled else Reason.DISABLED, ask)
 
     def _may_trust(self, version: RequestVersion) -> bool:
-        return self.modes.trust_write_ids and version.valid_write_ids is not None and version.table_id is not None
+        has_version = version.valid_write_ids is not None and version.table_id is not None
+        return self.modes.trust_write_ids and has_version and not serves_a_write()
 
     def _look_trusting(self, look: Callable[[SharedCache], Any], table: TableName | None) -> Any:
         """A look without a position check: only a transactional table whose tag covers the list may answer it, and

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from hms_cache.cache.reads_of_writes import for_write
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 
@@ -67,8 +68,14 @@ class HandlerTable:
         return self._register(Kind.READ, names, audit)
 
     def write(self, *names: str, audit: AuditFunction | None = None) -> Callable[..., Any]:
-        """Registers a write."""
-        return self._register(Kind.WRITE, names, audit)
+        """Registers a write; what it reads for that is what is committed by then, at any `cache.max_staleness_ms`."""
+        register = self._register(Kind.WRITE, names, audit)
+
+        def register_write(function: HandlerFunction) -> HandlerFunction:
+            register(for_write(function))
+            return function
+
+        return register_write
 
 
 def default_audit(method: str) -> AuditFunction:

@@ -102,7 +102,7 @@ def late_joiner_served(patch: Patch) -> None:
 def reply_before_apply(patch: Patch) -> None:
     """What the check found is applied some time later."""
 
-    def ensure(self: Freshness) -> bool:
+    def ensure(self: Freshness, **_: bool) -> bool:
         self._check.check()
         return self.may_serve()
 
@@ -172,9 +172,9 @@ def age_of_any_check(patch: Patch) -> None:
     """A check that found memory behind counts as a proof."""
     ensure = Freshness.ensure
 
-    def prove_first(self: Freshness) -> bool:
+    def prove_first(self: Freshness, **options: bool) -> bool:
         self.found_current(self._clock.monotonic_s(), self._cache.generation)
-        return ensure(self)
+        return ensure(self, **options)
 
     patch(Freshness, "ensure", prove_first)
 
