@@ -15,7 +15,7 @@ from hms_cache.metrics.operations import Operations
 from hms_cache.server.audit import AuditLog
 from hms_cache.server.calls import Call, Handler, Kind, default_audit
 from hms_cache.server.encoded_answers import encode_in_pieces, join_reply
-from hms_cache.server.faults import application_exception, declared_exception, unknown_method
+from hms_cache.server.faults import application_exception, declared_exception, lacking, unknown_method
 from hms_cache.server.hot_path import METHODS as HOT_METHODS
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
@@ -126,7 +126,8 @@ class Dispatcher:
             value = handler.function(Call(message.name, session, self._stores), message.args)
             if result is not None and method.has_value:
                 result.success = value
-        except Exception as error:
+        except Exception as raised:
+            error = lacking(method, message.args, raised)
             call_trace.failure = f"{type(error).__name__}: {getattr(error, 'message', None) or error}"
             found = declared_exception(method, error)
             if found is None or result is None:

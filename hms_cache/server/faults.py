@@ -8,6 +8,7 @@ clients see a text; everything else is a TApplicationException, which Hive's Jav
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from thrift.Thrift import TApplicationException, TException
 
@@ -49,6 +50,35 @@ def application_exception(method_name: str, error: Exception) -> TApplicationExc
     return TApplicationException(
         TApplicationException.INTERNAL_ERROR, f"Internal error processing {method_name}: {type(error).__name__}: {text}"
     )
+
+
+def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
+    """What to answer for an error that comes of a value that the request does not have; else the error itself.
+
+    Java fails on an absent argument with a null pointer, which becomes a MetaException, and on an absent field of a
+    request with a fault of the protocol. The types are the same here; the text names what is absent.
+    """
+    if not isinstance(error, AttributeError | TypeError) or "NoneType" not in str(error):
+        return error
+    for name in arguments.__slots__:
+        value = getattr(arguments, name)
+        if value is None:
+            missing: Exception = MetaException(f"{method.name} needs the argument {name}")
+            return missing
+    absent = [
+        f"{type(value).__name__}.{name}"
+        for value in (getattr(arguments, name) for name in arguments.__slots__)
+        if hasattr(value, "thrift_spec")
+        for name in type(value).__slots__
+        if getattr(value, name) is None
+    ]
+    if not absent:
+        return error
+    text = f"{method.name} needs a value that the request does not have; absent are: {', '.join(absent)}"
+    # With the trace: should the value have been optional, this is a defect.
+    _log.warning(text, exc_info=error)
+    fault: Exception = TApplicationException(TApplicationException.PROTOCOL_ERROR, text)
+    return fault
 
 
 def wire_fault(error: WireError) -> TApplicationException:

@@ -35,6 +35,8 @@ class DataConnectors:
 
     def create(self, connector: DataConnector) -> None:
         """:raises InvalidObjectException: a bad name, or no type or URL. :raises AlreadyExistsException: it exists."""
+        if connector.name is None:
+            raise MetaException("Data connector name cannot be null.")
         if not is_valid_name(connector.name):
             raise InvalidObjectException(f"{connector.name} is not a valid dataconnector name")
         if connector.type is None or connector.url is None:

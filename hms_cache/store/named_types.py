@@ -34,7 +34,7 @@ class NamedTypes:
 
     def create(self, new: Type) -> None:
         """:raises InvalidObjectException: a bad name. :raises AlreadyExistsException: it exists."""
-        if not is_valid_name(new.name):
+        if not is_valid_name(new.name, special_characters=False):
             raise InvalidObjectException("Invalid type name")
 
         def work(transaction: WriteTransaction) -> None:

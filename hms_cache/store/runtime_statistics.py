@@ -17,7 +17,7 @@ from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.schema import MV_TABLES_USED, REPLICATION_METRICS, RUNTIME_STATS
 from hms_cache.store.schema_requirements import require_table
 from hms_cache.store.transactions import WriteTransaction, run_read, run_write
-from hms_cache.thrift_gen.hive_metastore.ttypes import ReplicationMetrics, RuntimeStat
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, ReplicationMetrics, RuntimeStat
 
 _LONGEST_METADATA = 4000
 _LONGEST_PROGRESS = 10000
@@ -32,8 +32,13 @@ class RuntimeStatistics:
         self._database = context.database
 
     def add(self, statistic: RuntimeStat) -> None:
-        """Keep operator statistics of a query; without a time they are of now."""
-        created_s = statistic.createTime or self._context.now_s()
+        """Keep operator statistics of a query. They are of now, whatever time they say, as in Hive.
+
+        :raises MetaException: weight or payload is missing.
+        """
+        if statistic.weight is None or statistic.payload is None:
+            raise MetaException("Runtime statistics need a weight and a payload")
+        created_s = self._context.now_s()
         values = {"CREATE_TIME": created_s, "WEIGHT": statistic.weight, "PAYLOAD": statistic.payload}
 
         def work(transaction: WriteTransaction) -> None:
@@ -73,7 +78,15 @@ class RuntimeStatistics:
         return run_write(self._database, lambda transaction: transaction.connection.execute(statement).rowcount)
 
     def add_replication_metrics(self, metrics: Sequence[ReplicationMetrics]) -> None:
-        """Insert or update them by their scheduled execution; empty texts leave what is there."""
+        """Insert or update them by their scheduled execution; empty texts leave what is there.
+
+        :raises MetaException: an execution or a policy is missing.
+        """
+        for one in metrics:
+            if None in (one.scheduledExecutionId, one.policy, one.dumpExecutionId):
+                raise MetaException(
+                    "Replication metrics need a scheduled execution, a policy and an execution of the dump"
+                )
 
         def work(transaction: WriteTransaction) -> None:
             connection, table = transaction.connection, REPLICATION_METRICS
@@ -92,6 +105,8 @@ class RuntimeStatistics:
                     "RM_DUMP_EXECUTION_ID": one.dumpExecutionId,
                     "RM_START_TIME": self._context.now_s(),
                 }
+                # Said even when it is absent: the column has a default of its own, which Hive does not use.
+                values |= features.writable(table, {"MESSAGE_FORMAT": one.messageFormat})
                 try:
                     connection.execute(insert(table).values(values))
                 except IntegrityError as error:

@@ -27,9 +27,11 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     NoSuchObjectException,
     SchemaVersion,
     SchemaVersionDescriptor,
-    SchemaVersionState,
     SerDeInfo,
 )
+
+_NO_STATE = 0
+"""What Hive writes for a version without a state; the states of the protocol begin with 1."""
 
 _SCHEMAS = select(*I_SCHEMA.c, DBS.c.NAME.label("DATABASE_NAME"), DBS.c.CTLG_NAME).join(
     DBS, DBS.c.DB_ID == I_SCHEMA.c.DB_ID
@@ -146,7 +148,7 @@ class SchemaRegistry:
         run_write(self._database, work)
 
     def add_version(self, new: SchemaVersion) -> None:
-        """Without a state it is INITIATED.
+        """Without a number it is version 0; without a state it has none, as in Hive.
 
         :raises NoSuchObjectException: no such schema. :raises AlreadyExistsException: the version exists.
         """
@@ -165,10 +167,10 @@ class SchemaRegistry:
             values = {
                 "SCHEMA_VERSION_ID": transaction.id("MSchemaVersion"),
                 "SCHEMA_ID": schema.SCHEMA_ID,
-                "VERSION": new.version,
+                "VERSION": new.version or 0,
                 "CREATED_AT": new.createdAt or 0,
                 "CD_ID": insert_columns(transaction, new.cols or []),
-                "STATE": SchemaVersionState.INITIATED if new.state is None else new.state,
+                "STATE": new.state or _NO_STATE,
                 "DESCRIPTION": new.description,
                 "SCHEMA_TEXT": new.schemaText,
                 "FINGERPRINT": new.fingerprint,
@@ -219,7 +221,7 @@ class SchemaRegistry:
     ) -> list[SchemaVersionDescriptor]:
         """The versions with such a column, by schema, newest first.
 
-        :param namespace: what stands in the column's comment.
+        :param namespace: what stands in the column's comment, in the same case.
         :raises MetaException: neither name nor namespace is given.
         """
         if column is None and namespace is None:
@@ -228,7 +230,7 @@ class SchemaRegistry:
         if column is not None:
             conditions.append(COLUMNS_V2.c.COLUMN_NAME == normalize_identifier(column))
         if namespace is not None:
-            conditions.append(COLUMNS_V2.c.COMMENT == normalize_identifier(namespace))
+            conditions.append(COLUMNS_V2.c.COMMENT == namespace)
         if kind is not None:
             conditions.append(COLUMNS_V2.c.TYPE_NAME == kind)
         matching = select(COLUMNS_V2.c.CD_ID).where(*conditions)
@@ -250,13 +252,14 @@ class SchemaRegistry:
 
         run_write(self._database, work)
 
-    def set_version_state(self, descriptor: SchemaVersionDescriptor, state: int) -> None:
-        """Any state may follow any. :raises NoSuchObjectException: no such version."""
+    def set_version_state(self, descriptor: SchemaVersionDescriptor, state: int | None) -> None:
+        """Any state may follow any; None leaves the one it has. :raises NoSuchObjectException: no such version."""
 
         def work(transaction: WriteTransaction) -> None:
             row = _required_version(transaction.connection, descriptor)
             is_it = SCHEMA_VERSION.c.SCHEMA_VERSION_ID == row.SCHEMA_VERSION_ID
-            transaction.connection.execute(update(SCHEMA_VERSION).where(is_it).values(STATE=state))
+            if state is not None:
+                transaction.connection.execute(update(SCHEMA_VERSION).where(is_it).values(STATE=state))
 
         run_write(self._database, work)
 
@@ -302,7 +305,7 @@ class SchemaRegistry:
                     row.VERSION,
                     row.CREATED_AT,
                     columns.get(row.CD_ID, []),
-                    row.STATE,
+                    row.STATE or None,
                     row.DESCRIPTION,
                     row.SCHEMA_TEXT,
                     row.FINGERPRINT,
@@ -354,7 +357,7 @@ def _schema_row(connection: Connection, name: ISchemaName) -> Any:
 
 
 def _version(descriptor: SchemaVersionDescriptor) -> Select[Any]:
-    return _VERSIONS.where(*_of_schema(descriptor.schema), SCHEMA_VERSION.c.VERSION == descriptor.version)
+    return _VERSIONS.where(*_of_schema(descriptor.schema), SCHEMA_VERSION.c.VERSION == (descriptor.version or 0))
 
 
 def _version_row(connection: Connection, descriptor: SchemaVersionDescriptor) -> Any:

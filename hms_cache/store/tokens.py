@@ -48,13 +48,18 @@ class Tokens:
         return sorted(run_read(self._database, lambda connection: connection.execute(statement).scalars().all()))
 
     def add_master_key(self, key: str) -> int:
-        """The number of the new key, which the database gives."""
+        """The number of the new key.
+
+        From Hive's sequence, though the column would count by itself: so do Java servers, which both fail otherwise
+        when their numbers meet.
+        """
 
         def add(transaction: WriteTransaction) -> int:
-            result = transaction.connection.execute(insert(MASTER_KEYS).values(MASTER_KEY=key))
-            return int(result.inserted_primary_key[0])  # type: ignore[index]
+            number = transaction.id("MMasterKey")
+            transaction.connection.execute(insert(MASTER_KEYS).values(KEY_ID=number, MASTER_KEY=key))
+            return number
 
-        return run_write(self._database, add)
+        return run_write(self._database, add, ids={"MMasterKey": 1})
 
     def update_master_key(self, number: int, key: str) -> None:
         """:raises NoSuchObjectException: there is no key with this number."""

@@ -21,6 +21,9 @@ from tests.differential.reasons import reason_for
 TIME = "<time>"
 ID = "<id>"
 _TIMES = frozenset({"createTime", "lastAccessTime", "lastAnalyzed", "eventTime", "createdTime", "materializationTime"})
+_TXN_TIMES = frozenset(
+    {"startedTime", "lastHeartbeatTime", "enqueueTime", "start", "endTime", "cleanerStart", "commitTime"}
+)
 _TIME_PARAMETERS = frozenset({"transient_lastDdlTime"})
 _IN_NO_ORDER = frozenset({"get_tables", "get_all_tables", "get_tables_by_type", "get_databases"})
 """Java lists these as its database has them; ours are sorted."""
@@ -33,10 +36,19 @@ class Metastore(Protocol):
     """What calls are sent to."""
 
     warehouse_uri: str
+    kept: dict[str, Any]
+    """Answers by the names under which calls keep them."""
 
     def call(self, method: str, *arguments: Any) -> Any: ...
 
     def begin_anew(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Kept:
+    """In an argument: what the metastore itself answered to the call that keeps its answer under this name."""
+
+    name: str
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,8 @@ class Call:
     """False: the answer is a list in no order."""
     is_answer_compared: bool = True
     """False: only whether it fails, and how."""
+    keeps: str = ""
+    """The name to keep the answer under, an id that the database gives; it is compared by its presence."""
 
 
 def call(method: str, *arguments: Any, **expectations: Any) -> Call:
@@ -163,7 +177,8 @@ def _outcome(step: Call, metastore: Metastore, *, is_java: bool = False) -> Outc
     if is_java and step.java_spelling is not None:
         method, arguments, unwrap = step.java_spelling
     try:
-        value = metastore.call(method, *(_filled(argument, metastore.warehouse_uri) for argument in arguments))
+        filled = (metastore.kept[one.name] if isinstance(one, Kept) else one for one in arguments)
+        value = metastore.call(method, *(_filled(argument, metastore.warehouse_uri) for argument in filled))
         if unwrap is not None:
             value = unwrap(value)
     except TApplicationException as error:
@@ -178,6 +193,9 @@ def _outcome(step: Call, metastore: Metastore, *, is_java: bool = False) -> Outc
         return Outcome(
             error=type(error).__name__, text=_without_place(str(getattr(error, "message", error)), metastore)
         )
+    if step.keeps:
+        metastore.kept[step.keeps] = value
+        return Outcome(ID if value else None)
     if not step.is_answer_compared:
         return Outcome()
     found = plain(value, metastore.warehouse_uri)
@@ -225,7 +243,7 @@ def plain(value: Any, warehouse_uri: str = "") -> Any:
 
 
 def _field(name: str, value: Any, warehouse_uri: str) -> Any:
-    if name in _TIMES and isinstance(value, int) and value > 0:
+    if name in _TIMES | _TXN_TIMES and isinstance(value, int) and value > 0:
         return TIME
     if name in _IDS and isinstance(value, int) and value > 0:
         return ID

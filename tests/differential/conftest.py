@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ServerLookup
-from tests.differential.metastores import Side, Sides, java_metastore, own_database, start_ours
+from tests.differential.metastores import Sides, java_metastore, our_metastore, own_database
 
 
 @pytest.fixture(scope="session")
@@ -19,8 +19,5 @@ def sides(tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLook
     with ExitStack() as stack:
         directories: list[Path] = [tmp_path_factory.mktemp(name) for name in ("java", "ours")]
         java = stack.enter_context(java_metastore(own_database(databases, stack), directories[0]))
-        service = start_ours(own_database(databases, stack), directories[1])
-        ours = Side(service.start(), directories[1])
-        stack.callback(service.stop)
-        stack.callback(ours.close)
+        ours = stack.enter_context(our_metastore(own_database(databases, stack), directories[1]))
         yield Sides(java, ours)

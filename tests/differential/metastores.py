@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import NullPool, create_engine, make_url, text
 
 from benchmarks.java_metastore import JavaMetastore, fetch, load_schema
 from hms_cache.app.service import Service
@@ -17,25 +17,33 @@ from hms_cache.client import MetastoreClient
 from hms_cache.config import load
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     DropCatalogRequest,
+    DropDataConnectorRequest,
     MetaException,
     NoSuchObjectException,
 )
 from tests.databases import DatabaseServer, SqliteFiles
+from tests.differential.leftovers import forget
 from tests.protocol.releases import jar
 
 JAVA_PROPERTIES = {
     # Ours stores what it is sent, too, unless it is told otherwise.
     "metastore.metadata.transformer.class": " ",
+    # Else it tries again for 20 s what its database refuses; the answer is the same.
+    "metastore.hmshandler.retry.attempts": "1",
+    "metastore.hmshandler.retry.interval": "1ms",
 }
 
 
 class Side:
     """One of the two, and a client of it."""
 
-    def __init__(self, uri: str, directory: Path) -> None:
+    def __init__(self, uri: str, directory: Path, database_url: str) -> None:
         """`directory`: holds the warehouse, in `managed` and `external`."""
         self.uri = uri
+        self.database_url = database_url
         self._directory = directory
+        self.kept: dict[str, Any] = {}
+        self._engine = create_engine(database_url, poolclass=NullPool)
         self.warehouse_uri = f"file:{directory}"
         self._client = MetastoreClient(uri, call_timeout_s=30)
         self._client.call("set_ugi", "client", ["group"])
@@ -50,8 +58,11 @@ class Side:
         self._client.call("set_ugi", "client", ["group"])
 
     def empty(self) -> None:
-        """Drops everything that scenarios make: databases, catalogs, functions, roles, and all files."""
+        """Drops everything that scenarios make: databases, catalogs, functions, roles, the rest, and all files."""
+        forget(self._engine)
         self._empty_catalogs()
+        for connector in self.call("get_dataconnectors"):
+            self.call("drop_dataconnector_req", DropDataConnectorRequest(connector, False, False))
         for role in self.call("get_role_names"):
             if role not in ("admin", "public"):
                 self.call("drop_role", role)
@@ -132,10 +143,22 @@ def java_metastore(
     )
     try:
         address = process.start()
-        side = Side(f"thrift://{address}", directory)
+        side = Side(f"thrift://{address}", directory, database_url)
         try:
             yield side
         finally:
             side.close()
     finally:
         process.stop()
+
+
+@contextmanager
+def our_metastore(database_url: str, directory: Path, **settings: Any) -> Iterator[Side]:
+    """Ours on this database, until the end of the block."""
+    service = start_ours(database_url, directory, **settings)
+    side = Side(service.start(), directory, database_url)
+    try:
+        yield side
+    finally:
+        side.close()
+        service.stop()

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from hms_cache.wire import METHODS
+
 NO_LOCATION = "Java fails on an absent location; ours keeps the one that the partition has."
 CATALOG_IGNORED = "Java fails in the middle of its transaction; ours alters the table that the call names."
 CREATOR_OF_CATALOG = "Ours gives a new catalog's database to the account of the server, as for `default`."
@@ -25,6 +27,25 @@ NULL_PATTERNS = (
     "Java stumbles over an absent pattern and answers nothing; ours means all names by it, as in `get_tables`."
 )
 TABLE_ALONE = "Java's check for remote databases stumbles over an absent database; ours says which database is missing."
+UNNAMED_SERDE = "Java keeps serdes without a name, and cannot tell them apart; ours asks for a name."
+COPIED_SERDE = "Java copies a serde when a version is mapped to it, and then finds two of the name and fails."
+DECLARED_PROPERTIES = "Java serves no properties until a plugin declares their names; ours keeps any."
+WRAPPED = "Java wraps the exception that the method declares into a MetaException; ours throws it."
+NO_URL = "Java takes the URL away from the connector; ours refuses one that leads nowhere."
+SERVER_WIDE = "Ours has this setting for the whole server: a connection cannot change what others get from memory."
+KEY_TAKEN = "Java fails when one of several transactions has its write id of the table already; ours answers that."
+SHARED_WRITERS = (
+    "Clients of Hive 3 do not send the flag for exclusive writes, which 4.0.1 then takes as set: the second of two"
+    " writers with shared locks overwrites what the first wrote. Ours looks at the locks, and aborts it."
+)
+OVER = "Java fails inside, or gives a lock, for a transaction that is over; ours says that it is."
+OPEN_AT_SOURCE = "Java takes write ids that are open at the source for valid ones; ours for aborted ones."
+STATE_NAMES = "Ours knows the states of compactions by their names as well as by their codes."
+NAMELESS_WORKER = "Java gives compactions to a worker without a name, which nobody can tell from a dead one later."
+NOT_CLEANED = "Java answers that it cleaned what is not in its queue."
+SAME_REBUILD = "A transaction that holds the lock gets it again: its client may not have got the first answer."
+NO_TXN = "Java gives the lock to a transaction that does not exist."
+TWO_SPELLINGS = "Java keeps two values of a setting that has two names; ours means one setting by both."
 
 _ABSENT = re.compile(
     r"NullPointerException|because .* is null|is null$|Required field|Internal error|: null$|null pointer"
@@ -44,7 +65,58 @@ def _is_crash(java: Any) -> bool:
     return bool(java.error) and (java.error.startswith("TApplicationException") or bool(_ABSENT.search(java.text)))
 
 
+def _is_equal_without(java: Any, ours: Any, *names: str) -> bool:
+    """Whether both answer the same but for fields of these names."""
+
+    def without(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: without(item) for key, item in value.items() if key not in names}
+        return [without(item) for item in value] if isinstance(value, list) else value
+
+    def found(value: Any) -> list[str]:
+        # As text, in any order: a list in no order was sorted by the fields that are left out, too.
+        items = [value] if isinstance(value, dict) else value
+        return sorted(repr(without(item)) for item in items)
+
+    if java.error or ours.error:
+        return False
+    lists = [next((item for item in one.value.values() if isinstance(item, list)), one.value) for one in (java, ours)]
+    return found(lists[0]) == found(lists[1])
+
+
 RULES = (
+    Rule(
+        "Ours says by which agent a transaction was opened, and what is noted of it; Java keeps it to itself.",
+        lambda call, java, ours: (
+            call.method == "get_open_txns_info" and _is_equal_without(java, ours, "agentInfo", "metaInfo")
+        ),
+    ),
+    Rule(
+        "Ours tells the table's id with its write ids, by which a client knows a table that was made anew.",
+        lambda call, java, ours: call.method == "get_valid_write_ids" and _is_equal_without(java, ours, "tableId"),
+    ),
+    Rule(
+        "Ours gives a worker all that the queue knows of its compaction.",
+        lambda call, java, ours: (
+            call.method.startswith("find_next_compact")
+            and _is_equal_without(java, ours, "enqueueTime", "runas", "state", "workerId")
+        ),
+    ),
+    Rule(
+        "Ours writes the highest write id where 4.0 does and where later releases do, and has old files wait for the "
+        "last transaction as well that was opened before the compaction's commit.",
+        lambda call, java, ours: (
+            call.method == "show_compact" and _is_equal_without(java, ours, "hightestWriteId", "nextTxnId")
+        ),
+    ),
+    Rule(
+        "The method declares no exception: Java's fault names the field that is not set, ours what it is for.",
+        lambda call, java, ours: (
+            java.error == "TApplicationException 7"
+            and ours.error.startswith("TApplicationException")
+            and not METHODS[call.method].exceptions
+        ),
+    ),
     Rule(
         "Java answers nothing at all, which its clients report as an unknown result; ours throws the "
         "NoSuchObjectException that the method declares for it.",

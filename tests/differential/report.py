@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.databases import start_mariadb
 from tests.differential.comparison import Comparison, run
-from tests.differential.metastores import Side, Sides, java_metastore, own_database, start_ours
+from tests.differential.metastores import Sides, java_metastore, our_metastore, own_database
 from tests.differential.scenarios.every import SCENARIOS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "compatibility.md"
@@ -72,10 +72,7 @@ def main() -> int:
         stack.callback(databases.stop)
         root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         java = stack.enter_context(java_metastore(own_database(databases, stack), root / "java"))
-        service = start_ours(own_database(databases, stack), root / "ours")
-        ours = Side(service.start(), root / "ours")
-        stack.callback(service.stop)
-        stack.callback(ours.close)
+        ours = stack.enter_context(our_metastore(own_database(databases, stack), root / "ours"))
         comparisons = compared(Sides(java, ours))
     write(as_text(comparisons))
     unexplained = [comparison for comparison in comparisons if not comparison.is_as_expected]

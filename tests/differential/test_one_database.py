@@ -21,7 +21,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from tests.conftest import ServerLookup
 from tests.differential.comparison import differences, plain
-from tests.differential.metastores import Side, java_metastore, own_database, start_ours
+from tests.differential.metastores import Side, java_metastore, our_metastore, own_database
 from tests.differential.objects import database, descriptor, partition, table
 
 pytestmark = [pytest.mark.java, pytest.mark.mariadb, pytest.mark.soak, pytest.mark.long]
@@ -39,7 +39,7 @@ class Beside:
         self._directory = directory
 
     def client_of(self, side: Side) -> Side:
-        return Side(side.uri, self._directory)
+        return Side(side.uri, self._directory, side.database_url)
 
     def column(self, statement: str) -> list[int]:
         with self.engine.connect() as connection:
@@ -68,10 +68,7 @@ def beside(tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLoo
         url = own_database(database_servers("mariadb"), stack)
         listener = {"metastore.transactional.event.listeners": "LogListener"}
         java = stack.enter_context(java_metastore(url, directory, classes=[classes], **listener))
-        service = start_ours(url, directory, **{"cache.peers": "hive4"})
-        ours = Side(service.start(), directory)
-        stack.callback(service.stop)
-        stack.callback(ours.close)
+        ours = stack.enter_context(our_metastore(url, directory, **{"cache.peers": "hive4"}))
         both = Beside(java, ours, url, directory)
         stack.callback(both.engine.dispose)
         yield both

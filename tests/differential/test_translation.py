@@ -19,7 +19,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from tests.conftest import ServerLookup
 from tests.differential.comparison import Call, Scenario, call, run
-from tests.differential.metastores import Side, Sides, java_metastore, own_database, start_ours
+from tests.differential.metastores import Sides, java_metastore, our_metastore, own_database
 from tests.differential.objects import database, descriptor, table, view
 
 pytestmark = [pytest.mark.java, pytest.mark.mariadb, pytest.mark.soak, pytest.mark.long]
@@ -89,10 +89,7 @@ def translating(tmp_path_factory: pytest.TempPathFactory, database_servers: Serv
         properties = {"metastore.metadata.transformer.class": TRANSFORMER}
         java = stack.enter_context(java_metastore(own_database(databases, stack), directories[0], **properties))
         settings = {"catalog.metadata_translation": "hive4"}
-        service = start_ours(own_database(databases, stack), directories[1], **settings)
-        ours = Side(service.start(), directories[1])
-        stack.callback(service.stop)
-        stack.callback(ours.close)
+        ours = stack.enter_context(our_metastore(own_database(databases, stack), directories[1], **settings))
         yield Sides(java, ours)
 
 

@@ -117,8 +117,11 @@ def test_reports_types_and_identity(link: Link) -> None:
     found = link.call("get_metastore_db_uuid")
     assert str(uuid.UUID(found)) == found == link.call("get_metastore_db_uuid")
     link.call("add_runtime_stats", stat=ttypes.RuntimeStat(1, 2, b"p"))
-    statistics = link.call("get_runtime_stats", rqst=ttypes.GetRuntimeStatsRequest(-1, -1))
-    assert statistics == [ttypes.RuntimeStat(1, 2, b"p")]
+    [statistic] = link.call("get_runtime_stats", rqst=ttypes.GetRuntimeStatsRequest(-1, -1))
+    assert (statistic.weight, statistic.payload) == (2, b"p")
+    assert statistic.createTime > 1
+    with pytest.raises(ttypes.MetaException, match="needs maxWeight and maxCreateTime"):
+        link.call("get_runtime_stats", rqst=ttypes.GetRuntimeStatsRequest(-1, None))
     metrics = ttypes.ReplicationMetricList([ttypes.ReplicationMetrics(1, "p", 2, "m", "q", "json-0.2")])
     link.call("add_replication_metrics", replicationMetricList=metrics)
     assert link.call("get_replication_metrics", rqst=ttypes.GetReplicationMetricsRequest(policy="p")) == metrics
@@ -131,6 +134,39 @@ def test_reports_types_and_identity(link: Link) -> None:
         link.call("get_type", name="n")
     with pytest.raises(ttypes.MetaException, match="Not yet implemented"):
         link.call("get_type_all", name="n")
+
+
+def test_what_a_request_lacks_is_named(link: Link) -> None:
+    """As Java: an argument that is absent is a MetaException, a field of a request a fault of the protocol."""
+    with pytest.raises(ttypes.MetaException, match="drop_type needs the argument type"):
+        link.call("drop_type", type=None)
+    for method, request, absent in (
+        ("find_package", ttypes.GetPackageRequest("hive", None, "p"), "GetPackageRequest.dbName"),
+        ("create_dataconnector_req", ttypes.CreateDataConnectorRequest(None), "CreateDataConnectorRequest.connector"),
+    ):
+        with pytest.raises(TApplicationException, match=absent) as raised:
+            link.call(method, **{METHODS[method].args_class.__slots__[0]: request})
+        assert raised.value.type == TApplicationException.PROTOCOL_ERROR
+    assert link.call("get_dataconnectors") == []
+
+
+def test_a_connector_without_an_owner_is_its_creator_s(link: Link) -> None:
+    link.call("set_ugi", user_name="ann", group_names=[])
+    link.call("create_dataconnector", connector=ttypes.DataConnector("c", "mysql", "u"))
+    found = link.call("get_dataconnector_req", request=ttypes.GetDataConnectorRequest("c"))
+    assert found.ownerName == "ann"
+
+
+def test_settings_of_a_connection(link: Link) -> None:
+    key = "metastore.try.direct.sql"
+    link.call("setMetaConf", key=key, value="false")
+    assert link.call("getMetaConf", key=key) == "false"
+    for name in ("client.capability.check", "disallow.incompatible.col.type.changes"):
+        assert link.call("getMetaConf", key=f"metastore.{name}") == "true"
+        with pytest.raises(ttypes.MetaException, match="for the whole server only, by catalog"):
+            link.call("setMetaConf", key=f"hive.metastore.{name}", value="false")
+    with pytest.raises(ttypes.MetaException, match="Invalid configuration key"):
+        link.call("getMetaConf", key="metastore.batch.retrieve.max")
 
 
 def test_file_metadata_is_not_supported(link: Link) -> None:

@@ -171,6 +171,8 @@ def test_show_selects_and_orders(client: TxnClient) -> None:
     assert shown(client, order='"CC_ID" ASC') == [(first, "initiated"), (second, "working")]
     assert shown(client, order="table desc, CC_ID") == [(second, "working"), (first, "initiated")]
     assert shown(client, limit=1) == [(second, "working")]
+    pools = {element.id: element.poolName for element in client.store.show_compact(ShowCompactRequest()).compacts}
+    assert pools == {first: "p", second: "default"}
     for conditions in ({"dbName": "d", "tbName": "A"}, {"poolName": "p"}, {"state": "initiated"}, {"id": first}):
         assert shown(client, **conditions) == [(first, "initiated")], conditions
     for conditions in ({"partName": "p=1"}, {"poolName": "default"}, {"state": "w"}, {"type": CompactionType.MINOR}):

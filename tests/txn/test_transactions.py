@@ -79,6 +79,7 @@ def test_info_names_users_and_reasons(client: TxnClient) -> None:
 
 def test_excluded_types_are_left_out(client: TxnClient) -> None:
     default, read_only = client.open(), client.open(TxnType.READ_ONLY)
+    assert client.store.get_open_txns().open_txns == [default]
     answer = client.store.get_open_txns_req(GetOpenTxnsRequest(excludeTxnTypes=[TxnType.READ_ONLY]))
     assert (answer.txn_high_water_mark, answer.open_txns) == (read_only, [default])
     assert client.store.get_open_txns_req(GetOpenTxnsRequest()).open_txns == [default, read_only]

@@ -12,12 +12,18 @@ handlers = HandlerTable()
 
 @handlers.write("create_dataconnector", audit=lambda a: f"create_dataconnector: {a.connector.name}")
 def create_dataconnector(call: Call, arguments: Any) -> None:
-    call.stores.auxiliary.data_connectors.create(arguments.connector)
+    _create(call, arguments.connector)
 
 
 @handlers.write("create_dataconnector_req", audit=lambda a: f"create_dataconnector: {a.connectorReq.connector.name}")
 def create_dataconnector_req(call: Call, arguments: Any) -> None:
-    call.stores.auxiliary.data_connectors.create(arguments.connectorReq.connector)
+    _create(call, arguments.connectorReq.connector)
+
+
+def _create(call: Call, connector: DataConnector) -> None:
+    """A connector without an owner is its creator's."""
+    connector.ownerName = connector.ownerName or call.session.user
+    call.stores.auxiliary.data_connectors.create(connector)
 
 
 @handlers.read("get_dataconnector_req", audit=lambda a: f"get_dataconnector: {a.request.connectorName}")

@@ -34,6 +34,8 @@ def add_runtime_stats(call: Call, arguments: Any) -> None:
 @handlers.read("get_runtime_stats")
 def get_runtime_stats(call: Call, arguments: Any) -> list[RuntimeStat]:
     request = arguments.rqst
+    if request.maxWeight is None or request.maxCreateTime is None:
+        raise MetaException("get_runtime_stats needs maxWeight and maxCreateTime; -1 and 0 are no limit")
     return call.stores.auxiliary.runtime_statistics.get(request.maxWeight, request.maxCreateTime)
 
 

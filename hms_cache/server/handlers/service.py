@@ -18,16 +18,19 @@ READABLE_PREFIXES = ("hive", "hdfs", "mapred", "metastore")
 
 SESSION_VARIABLES = {
     "metastore.partition.name.whitelist.pattern": "",
-    "metastore.callerContext.enabled": "true",
+    "metastore.client.capability.check": "true",
+    "metastore.disallow.incompatible.col.type.changes": "true",
     "metastore.try.direct.sql": "true",
     "metastore.try.direct.sql.ddl": "true",
     "metastore.client.socket.timeout": "600s",
-    "metastore.partitions.parameters.include.pattern": "",
-    "metastore.partitions.parameters.exclude.pattern": "",
-    "metastore.expression.proxy": "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore",
-    "metastore.batch.retrieve.max": "300",
 }
-"""Variables that `setMetaConf` may set for a connection, with Hive's defaults (MetastoreConf.metaVars)."""
+"""Variables that `getMetaConf` answers, with Hive's defaults (`MetastoreConf.metaVars` of 4.0.1)."""
+
+SERVER_WIDE = {
+    "metastore.client.capability.check": "catalog.client_capability_check",
+    "metastore.disallow.incompatible.col.type.changes": "catalog.disallow_incompatible_column_type_changes",
+}
+"""Those of them that one connection cannot set: they change what is stored, or what is answered from memory."""
 
 
 def canonical_key(key: str) -> str:
@@ -37,7 +40,8 @@ def canonical_key(key: str) -> str:
 
 @handlers.local("getName")
 def get_name(call: Call, arguments: Any) -> str:
-    return "hive metastore"
+    """What Hive's server calls itself, from 2.3 on."""
+    return "new db based metaserver"
 
 
 @handlers.local("getVersion")
@@ -143,6 +147,8 @@ def set_meta_conf(call: Call, arguments: Any) -> None:
     key = canonical_key(arguments.key)
     if key not in SESSION_VARIABLES:
         raise MetaException(f"Invalid configuration key {arguments.key}")
+    if key in SERVER_WIDE:
+        raise MetaException(f"{arguments.key} can be set for the whole server only, by {SERVER_WIDE[key]}")
     call.session.variables[key] = arguments.value
 
 

@@ -106,9 +106,11 @@ def _element(row: Any) -> ShowCompactResponseElement:
         initiatorId=row.INITIATOR_ID,
         initiatorVersion=row.INITIATOR_VERSION,
         cleanerStart=row.CLEANER_START if row.CLEANER_START is not None and row.CLEANER_START > 0 else None,
-        poolName=row.POOL_NAME,
+        poolName=row.POOL_NAME or DEFAULT_POOL,
         nextTxnId=row.NEXT_TXN_ID,
         txnId=row.TXN_ID,
         commitTime=row.COMMIT_TIME,
+        # Where 4.0 writes it, and where later releases do.
+        hightestTxnId=row.HIGHEST_WRITE_ID,
         hightestWriteId=row.HIGHEST_WRITE_ID,
     )

@@ -146,8 +146,8 @@ class TxnStore:
             )
 
     def get_open_txns(self) -> ttypes.GetOpenTxnsResponse:
-        """Open and aborted transactions, ascending, and the high-water mark."""
-        return snapshots.open_txns_response(self._snapshot())
+        """Open and aborted transactions, ascending, and the high-water mark; without those that only read."""
+        return snapshots.open_txns_response(self._snapshot(), frozenset({ttypes.TxnType.READ_ONLY}))
 
     def get_open_txns_req(self, request: ttypes.GetOpenTxnsRequest) -> ttypes.GetOpenTxnsResponse:
         """As `get_open_txns` without transactions of the excluded types."""

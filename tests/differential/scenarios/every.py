@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from tests.differential.scenarios import (
+    auxiliary,
     constraints,
     databases,
     functions,
     partition_changes,
     partitions,
     privileges,
+    registry,
     statistics,
     tables,
+    transactions,
     workload,
 )
 
@@ -26,6 +29,9 @@ SCENARIOS = {
         functions,
         privileges,
         workload,
+        registry,
+        auxiliary,
+        transactions,
     )
     for scenario in module.SCENARIOS
 }

@@ -8,7 +8,7 @@ from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.auxiliary.conftest import World
 
 
-def connector(name: str = "c", **fields: object) -> ttypes.DataConnector:
+def connector(name: str | None = "c", **fields: object) -> ttypes.DataConnector:
     values: dict[str, object] = {"type": "mysql", "url": "jdbc:x", "ownerName": "o", "parameters": {"k": "v"}}
     return ttypes.DataConnector(name=name, **(values | fields))
 
@@ -46,5 +46,7 @@ def test_refusals(sqlite_world: World) -> None:
     connectors.drop("c", if_exists=True)
     with pytest.raises(ttypes.InvalidObjectException, match="is not a valid dataconnector name"):
         connectors.create(connector("\u00e4"))
+    with pytest.raises(ttypes.MetaException, match="name cannot be null"):
+        connectors.create(connector(name=None))
     with pytest.raises(ttypes.InvalidObjectException, match="must have a type and a url"):
         connectors.create(connector(url=None))

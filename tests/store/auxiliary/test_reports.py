@@ -16,16 +16,24 @@ from tests.store.auxiliary.conftest import World
 
 def test_runtime_statistics(world: World) -> None:
     statistics = world.stores.runtime_statistics
-    for created_s, weight in ((10, 5), (30, 7), (20, 1)):
-        statistics.add(RuntimeStat(created_s, weight, bytes([created_s])))
-    everything = [RuntimeStat(30, 7, b"\x1e"), RuntimeStat(20, 1, b"\x14"), RuntimeStat(10, 5, b"\x0a")]
+    # The time that a client says does not count.
+    for weight, payload in ((5, b"a"), (1, b"b"), (7, b"c")):
+        statistics.add(RuntimeStat(99, weight, payload))
+        world.clock.advance(10)
+    now_s = int(world.clock.epoch_s())
+    everything = [
+        RuntimeStat(now_s - ago_s, weight, payload)
+        for ago_s, weight, payload in ((10, 7, b"c"), (20, 1, b"b"), (30, 5, b"a"))
+    ]
     assert statistics.get(-1, 0) == everything
     assert statistics.get(8, 0) == everything[:2]
     assert statistics.get(7, 0) == everything[:1]
-    assert statistics.get(-1, 30) == everything[1:]
-    assert statistics.remove_before(20) == 2
-    statistics.add(RuntimeStat(None, 1, b""))
-    assert [each.createTime for each in statistics.get(-1, 0)] == [int(world.clock.epoch_s()), 30]
+    assert statistics.get(-1, now_s - 10) == everything[1:]
+    assert statistics.remove_before(now_s - 20) == 2
+    assert statistics.get(-1, 0) == everything[:1]
+    for incomplete in (RuntimeStat(None, None, b""), RuntimeStat(None, 1, None)):
+        with pytest.raises(ttypes.MetaException, match="need a weight and a payload"):
+            statistics.add(incomplete)
 
 
 def test_replication_metrics(world: World) -> None:
@@ -38,6 +46,10 @@ def test_replication_metrics(world: World) -> None:
     assert [each.scheduledExecutionId for each in statistics.get_replication_metrics("p", None)] == [2, 1]
     assert statistics.get_replication_metrics(None, 1) == [first]
     assert statistics.get_replication_metrics(None, None) == []
+    statistics.add_replication_metrics([ReplicationMetrics(5, "r", 7)])
+    assert statistics.get_replication_metrics("r", None)[0].messageFormat is None
+    with pytest.raises(ttypes.MetaException, match="need a scheduled execution, a policy"):
+        statistics.add_replication_metrics([ReplicationMetrics(6, None, 7)])
     statistics.add_replication_metrics(
         [ReplicationMetrics(3, "q", 7, "m" * 4001), ReplicationMetrics(4, "q", 7, "", "p" * 10001)]
     )

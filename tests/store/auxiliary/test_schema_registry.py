@@ -28,7 +28,7 @@ NAME = ISchemaName("hive", "d", "s")
 POLICY = (SchemaCompatibility.FORWARD, SchemaValidation.ALL, True)
 
 
-def version(number: int, *columns: FieldSchema, **fields: object) -> SchemaVersion:
+def version(number: int | None, *columns: FieldSchema, **fields: object) -> SchemaVersion:
     return SchemaVersion(schema=NAME, version=number, createdAt=5, cols=list(columns), **fields)
 
 
@@ -71,8 +71,10 @@ def test_versions(schemas: SchemaRegistry) -> None:
     second = version(2, a, state=SchemaVersionState.ENABLED)
     schemas.add_version(first)
     schemas.add_version(second)
-    first.state = SchemaVersionState.INITIATED
+    # Without a state it has none, and none is set to it.
+    schemas.set_version_state(SchemaVersionDescriptor(NAME, 1), None)
     assert schemas.get_version(SchemaVersionDescriptor(NAME, 1)) == first
+    assert schemas.find_versions(None, "N", None) == []
     assert schemas.get_all_versions(NAME) == [second, first]
     assert schemas.get_latest_version(NAME) == second
     with pytest.raises(AlreadyExistsException, match="version 2 already exists"):
@@ -98,6 +100,13 @@ def test_versions(schemas: SchemaRegistry) -> None:
         with pytest.raises(NoSuchObjectException, match="No schema version SchemaVersionDescriptor"):
             action()
     assert schemas.get_latest_version(NAME) == first
+
+
+def test_a_version_without_a_number_is_version_0(schemas: SchemaRegistry) -> None:
+    schemas.create_schema(ISchema(SchemaType.AVRO, "s", "hive", "d", *POLICY))
+    schemas.add_version(version(None))
+    assert schemas.get_latest_version(NAME).version == 0
+    assert schemas.get_version(SchemaVersionDescriptor(NAME, None)) == schemas.get_latest_version(NAME)
 
 
 def test_serdes(schemas: SchemaRegistry) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import select
 
+from hms_cache.store.schema import SEQUENCE_TABLE
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from tests.store.auxiliary.conftest import World
 
@@ -24,6 +26,10 @@ def test_master_keys(world: World) -> None:
     tokens = world.stores.tokens
     first, second = tokens.add_master_key("k1"), tokens.add_master_key("k2")
     assert first < second
+    # Numbers that a Java server takes later are others.
+    model = SEQUENCE_TABLE.c.SEQUENCE_NAME == "org.apache.hadoop.hive.metastore.model.MMasterKey"
+    with world.database.loading() as connection:
+        assert connection.execute(select(SEQUENCE_TABLE.c.NEXT_VAL).where(model)).scalar_one() > second
     tokens.update_master_key(first, "k3")
     tokens.update_master_key(first, "k3")
     assert tokens.get_master_keys() == ["k3", "k2"]

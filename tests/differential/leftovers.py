@@ -1,0 +1,60 @@
+"""What scenarios leave behind that no call takes away: transactions, compactions, registry, tokens, reports.
+
+Both databases lose it before a scenario, so that both give the same ids again and answers can be compared as they are.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Engine, text
+
+_CLEARED = (
+    # Transactions
+    "TXN_COMPONENTS",
+    "COMPLETED_TXN_COMPONENTS",
+    "HIVE_LOCKS",
+    "COMPACTION_QUEUE",
+    "COMPLETED_COMPACTIONS",
+    "COMPACTION_METRICS_CACHE",
+    "WRITE_SET",
+    "TXN_TO_WRITE_ID",
+    "NEXT_WRITE_ID",
+    "MIN_HISTORY_LEVEL",
+    "MIN_HISTORY_WRITE_ID",
+    "REPL_TXN_MAP",
+    "MATERIALIZATION_REBUILD_LOCKS",
+    "TXN_WRITE_NOTIFICATION_LOG",
+    # The schema registry
+    "SCHEMA_VERSION",
+    "I_SCHEMA",
+    # The rest
+    "TYPE_FIELDS",
+    "TYPES",
+    "DELEGATION_TOKENS",
+    "MASTER_KEYS",
+    "PACKAGES",
+    "STORED_PROCS",
+    "RUNTIME_STATS",
+    "REPLICATION_METRICS",
+    "PARTITION_EVENTS",
+)
+_STATEMENTS = (
+    *(f"DELETE FROM {table}" for table in _CLEARED),
+    # Those of tables and partitions went with them.
+    "DELETE FROM SERDE_PARAMS WHERE SERDE_ID NOT IN (SELECT SERDE_ID FROM SDS)",
+    "DELETE FROM SERDES WHERE SERDE_ID NOT IN (SELECT SERDE_ID FROM SDS)",
+    "DELETE FROM METASTORE_DB_PROPERTIES WHERE PROPERTY_KEY LIKE 'hms%'",
+    # Hive's scripts begin with this one; the high water mark is read from the rows.
+    "DELETE FROM TXNS WHERE TXN_ID > 0",
+    "UPDATE NEXT_LOCK_ID SET NL_NEXT = 1",
+    "UPDATE NEXT_COMPACTION_QUEUE_ID SET NCQ_NEXT = 1",
+)
+
+
+def forget(engine: Engine) -> None:
+    """Takes it all away."""
+    with engine.begin() as connection:
+        for statement in _STATEMENTS:
+            connection.execute(text(statement))
+    with engine.connect() as connection:
+        connection.execute(text("SET lock_wait_timeout = 30"))
+        connection.execute(text("ALTER TABLE TXNS AUTO_INCREMENT = 1"))
