@@ -44,6 +44,7 @@ ID_COLUMNS: Mapping[str, Column[Any]] = {
     "MFunction": schema.FUNCS.c.FUNC_ID,
     "MGlobalPrivilege": schema.GLOBAL_PRIVS.c.USER_GRANT_ID,
     "MISchema": schema.I_SCHEMA.c.SCHEMA_ID,
+    "MMasterKey": schema.MASTER_KEYS.c.KEY_ID,
     "MNotificationLog": schema.NOTIFICATION_LOG.c.NL_ID,
     "MPackage": schema.PACKAGES.c.PKG_ID,
     "MPartition": schema.PARTITIONS.c.PART_ID,
