@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from thrift.Thrift import TApplicationException
 
@@ -43,6 +44,10 @@ _CHANGING = (
     *("add_", "alter_", "append_", "create_", "delete_", "drop_", "exchange_", "grant_", "map_", "mark", "rename_"),
     *("revoke_", "set_", "truncate_", "update_"),
 )
+
+
+_NAMES_IN_OBJECTS = (("dbName", "tableName"), ("table_db", "table_name"), ("fktable_db", "fktable_name"))
+"""How objects that requests carry in lists name their tables."""
 
 
 def changes_catalog(method: str) -> bool:
@@ -184,9 +189,24 @@ class Dispatcher:
 def _subject(message: Message) -> str:
     """What a change is about, as far as its request names it plainly: ``db=… tbl=…``."""
     try:
-        return default_audit(message.name)(message.args).partition(":")[2].strip()
+        named = default_audit(message.name)(message.args).partition(":")[2].strip()
+        return named or _subject_of_first(message.args)
     except (AttributeError, TypeError):
         return ""
+
+
+def _subject_of_first(struct: Any) -> str:
+    """What the first of the objects in a request without a name of its own is about: partitions, constraints, …"""
+    for field in filter(None, struct.thrift_spec):
+        value = getattr(struct, field[2])
+        first = value[0] if isinstance(value, list) and value else value
+        if not hasattr(first, "thrift_spec"):
+            continue
+        for database, name in _NAMES_IN_OBJECTS:
+            if isinstance(getattr(first, name, None), str):
+                return f"db={getattr(first, database)} tbl={getattr(first, name)}"
+        return _subject_of_first(first)
+    return ""
 
 
 def _audit_text(handler: Handler, message: Message) -> str:

@@ -216,6 +216,10 @@ def test_operations_tell_who_did_what(changing: Running) -> None:
     assert by_name["create_table"]["kind"] == "call" and "plain" in by_name["create_table"]["subject"]
     assert by_name["create_table"]["outcome"] == "ok" and by_name["create_table"]["duration_s"] > 0
     assert "get_table" not in by_name
+    assert by_name["add_partitions"]["subject"] == "db=shop tbl=sales"
+    column = ttypes.SQLPrimaryKey(table_db="shop", table_name="plain", column_name="id", key_seq=1, pk_name="k")
+    changing.client.add_primary_key(ttypes.AddPrimaryKeyRequest([column]))
+    assert changing.json("/operations")["last"][0]["subject"] == "db=shop tbl=plain"
     with pytest.raises(ttypes.NoSuchObjectException):
         changing.client.drop_table("shop", "nowhere", True)
     assert changing.json("/operations")["last"][0]["outcome"].startswith("NoSuchObjectException")
