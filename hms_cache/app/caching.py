@@ -7,6 +7,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from hms_cache.app.background import BackgroundTask
+from hms_cache.app.options import filter_limits
 from hms_cache.app.warming import Warming
 from hms_cache.cache.assembly import Cache, CacheOptions, build_cache
 from hms_cache.cache.policy import CachePolicy
@@ -65,6 +66,7 @@ class Caching:
         """Take the new `cache.max_staleness_ms`, `include` and `exclude`.
 
         When other tables than before may be cached, everything is dropped: what is held was let in by the old rules.
+        The poller goes on as it did; one that is paused stays so.
         """
         cache = settings.cache
         self.cache.freshness.max_staleness_s = cache.max_staleness_ms / 1000
@@ -72,11 +74,7 @@ class Caching:
             return
         self.rules = cache.include, cache.exclude
         self.cache.reading.policy = CachePolicy(cache.include, cache.exclude, cache.peers)
-        with suppress(IllegalPollerCommand):  # one that does not run drops everything when it starts
-            self.poller.resync("the settings of what may be cached have changed")
-        with self.cache.shared.lock:
-            self.cache.shared.answers.clear()
-        self.events.wake()
+        self.cache.shared.forget_all()
 
 
 def reason_against_caching(settings: Settings, database: Database) -> str | None:
@@ -136,6 +134,7 @@ def cache_options(settings: Settings) -> CacheOptions:
             without_write_ids=cache.reads_without_write_ids,
         ),
         limits_partitions=settings.catalog.partition_request_limit >= 0,
+        filter_limits=filter_limits(settings),
     )
 
 

@@ -36,8 +36,28 @@ def test_a_server_stops_and_reloads_whatever_its_poller_does(status: PollerStatu
     assert service.reload(configured(tmp_path, admin__enabled=True, admin__port=0, cache__exclude="shop.*"))[0] == [
         "cache.exclude"
     ]
+    assert poller.status is status, "a reload is no command to the poller"
     with client(uri) as metastore:
         assert metastore.get_all_databases() == ["default"]
     service.stop()
     assert poller.status is (PollerStatus.DISABLED if status is PollerStatus.DISABLED else PollerStatus.STOPPED)
     assert [thread.name for thread in threading.enumerate() if thread not in before and thread.is_alive()] == []
+
+
+def test_a_reload_drops_what_the_old_rules_let_in(tmp_path: Path) -> None:
+    service = Service(configured(tmp_path, admin__enabled=True, admin__port=0))
+    uri = service.start()
+    assert service.admin_sources is not None and service.admin_sources.cache is not None
+    shared = service.admin_sources.cache.shared
+    with client(uri) as metastore:
+        for _ in range(3):
+            assert metastore.get_database("default").name == "default"
+        assert shared.databases
+        assert len(shared.answers)
+        position, resets = shared.position, shared.resets
+        service.reload(configured(tmp_path, admin__enabled=True, admin__port=0, cache__exclude="shop.*"))
+        assert not shared.databases
+        assert not len(shared.answers)
+        assert (shared.position, shared.resets) == (position, resets)
+        assert metastore.get_database("default").name == "default"
+    service.stop()
