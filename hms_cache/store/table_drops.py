@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, or_, select
+from sqlalchemy import Connection, and_, bindparam, delete, not_, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store.bulk_writes import delete_ids
@@ -24,6 +24,7 @@ from hms_cache.store.schema import (
     PARTITION_KEYS,
     PARTITION_PARAMS,
     PARTITIONS,
+    SDS,
     TAB_COL_STATS,
     TABLE_PARAMS,
     TBL_COL_PRIVS,
@@ -51,6 +52,9 @@ same."""
 
 _TABLES_AT_ONCE = 500
 """Tables read per round when a database is dropped: their events hold whole images."""
+
+_TABLES_IN_CONDITION = 100
+"""Tables named with their locations in one condition: SQLite nests no expression deeper than 1,000."""
 
 _CHILDREN_OF_PARTITION = (
     PARTITION_PARAMS.c.PART_ID,
@@ -105,10 +109,12 @@ class TableDrops:
             _require_unused(transaction.connection, [found])
             if is_transactional(found.table):
                 drop_from_transaction_tables(transaction.connection, ObjectName(names[1], names[2]), catalog=names[0])
+            elsewhere = _partitions_elsewhere(self._context, transaction.connection, [found]) if delete_data else {}
             delete_tables(transaction.connection, [found])
             transaction.append_event(self._context.messages.build_drop_table(found.table))
             if delete_data:
-                _plan_deletion(self._context, transaction, found.table, skip_trash=skip_trash)
+                places = elsewhere.get(found.table_id, ())
+                _plan_deletion(self._context, transaction, found.table, places, skip_trash=skip_trash)
 
         run_write(self._context.database, drop)
 
@@ -135,26 +141,27 @@ def drop_tables_of_database(
     views = sorted(name for name, kind in rows if kind == MATERIALIZED_VIEW)
     others = sorted(name for name, kind in rows if kind != MATERIALIZED_VIEW)
     kept: list[TableRow] = []
-    owned: list[Table] = []
+    owned: list[tuple[Table, Sequence[Location]]] = []
     for names in (views, others):
         for start in range(0, len(names), _TABLES_AT_ONCE):
             some = names[start : start + _TABLES_AT_ONCE]
             found = read_tables(connection, str(database.catalogName), str(database.name), some)
             _require_unused(connection, found)
+            elsewhere = _partitions_elsewhere(context, connection, found) if delete_data else {}
             delete_tables(connection, found)
             for row in found:
                 transaction.append_event(context.messages.build_drop_table(row.table))
                 if not delete_data:
                     continue
                 if is_data_owned(row.table):
-                    owned.append(row.table)
+                    owned.append((row.table, elsewhere.get(row.table_id, ())))
                 else:
                     kept.append(row)
     stays = [
         context.warehouse.location(row.table.sd.location) for row in kept if row.table.sd and row.table.sd.location
     ]
-    for table in owned:
-        _plan_deletion(context, transaction, table, skip_trash=False, stays=stays)
+    for table, places in owned:
+        _plan_deletion(context, transaction, table, places, skip_trash=False, stays=stays)
     return kept
 
 
@@ -235,20 +242,54 @@ def _require_unused(connection: Connection, tables: Sequence[TableRow]) -> None:
         raise MetaException(f"Cannot drop table as it is used in the following materialized views [{names}]\n")
 
 
+def _partitions_elsewhere(
+    context: StoreContext, connection: Connection, tables: Sequence[TableRow]
+) -> dict[int, list[Location]]:
+    """By TBL_ID: where those partitions are that lie outside of their table's directory, of tables that own data."""
+    owners = [
+        row
+        for row in tables
+        if row.table.partitionKeys and is_data_owned(row.table) and row.table.sd is not None and row.table.sd.location
+    ]
+    found: dict[int, list[Location]] = {}
+    statement = (
+        select(PARTITIONS.c.TBL_ID, SDS.c.LOCATION)
+        .join(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID)
+        .order_by(PARTITIONS.c.PART_ID)
+    )
+    for start in range(0, len(owners), _TABLES_IN_CONDITION):
+        of_some = [
+            and_(
+                PARTITIONS.c.TBL_ID == row.table_id,
+                not_(SDS.c.LOCATION.startswith(f"{row.table.sd.location}/", autoescape=True)),
+            )
+            for row in owners[start : start + _TABLES_IN_CONDITION]
+        ]
+        for table_id, location in connection.execute(statement.where(or_(*of_some))):
+            if location:
+                found.setdefault(table_id, []).append(context.warehouse.location(location))
+    return found
+
+
 def _plan_deletion(
     context: StoreContext,
     transaction: WriteTransaction,
     table: Table,
+    partitions: Sequence[Location],
     *,
     skip_trash: bool,
     stays: Sequence[Location] = (),
 ) -> None:
-    """The table's directory goes after the commit, when the table owns its data. Partitions elsewhere keep theirs."""
+    """The directories of a table and of its partitions elsewhere go after the commit, when it owns its data.
+
+    One that data lies in that `stays` is left, and so is a partition's that the table's own lies in.
+    """
     if not is_data_owned(table) or table.sd is None or not table.sd.location:
         return
-    location = context.warehouse.location(table.sd.location)
-    if any(other == location or other.is_inside(location) for other in stays):
-        return
-    context.warehouse.changes(transaction).delete_directory_after_commit(
-        location, skip_trash=skip_trash or is_trash_skipped(table)
-    )
+    own = context.warehouse.location(table.sd.location)
+    changes = context.warehouse.changes(transaction)
+    for location in (*partitions, own):
+        if location is not own and (location.is_root or own.is_inside(location)):
+            continue
+        if not any(other == location or other.is_inside(location) for other in stays):
+            changes.delete_directory_after_commit(location, skip_trash=skip_trash or is_trash_skipped(table))

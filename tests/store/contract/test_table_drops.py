@@ -69,12 +69,32 @@ def test_whose_data_goes(catalog: StoreUnderTest, sent: ttypes.Table, delete_dat
     assert catalog.files() == (["d.db"] if goes else ["d.db", "d.db/t", "d.db/t/f"])
 
 
-def test_partitions_elsewhere_keep_their_data(catalog: StoreUnderTest) -> None:
-    catalog.create_table(keys=[("dt", "string")])
+@pytest.mark.parametrize(
+    ("sent", "goes"),
+    [
+        ({}, True),
+        ({"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}}, False),
+        (
+            {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE", "external.table.purge": "true"}},
+            True,
+        ),
+    ],
+)
+@pytest.mark.parametrize("whole_database", [False, True])
+def test_partitions_elsewhere_go_with_the_table_that_owns_its_data(
+    catalog: StoreUnderTest, sent: dict[str, Any], goes: bool, whole_database: bool
+) -> None:
+    catalog.create_table(keys=[("dt", "string")], **sent)
     catalog.add_partitions("t", ("1",))
-    catalog.add_partitions("t", ("2",), location=f"file:{catalog.directory}/outside")
-    catalog.drop()
-    assert catalog.files() == ["d.db", "outside"]
+    catalog.add_partitions("t", ("2",), location=f"file:{catalog.directory}/outside%_/p")
+    catalog.add_partitions("t", ("3",), location=f"file:{catalog.directory}")
+    if whole_database:
+        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+    else:
+        catalog.drop()
+    assert ("outside%_/p" in catalog.files()) is not goes
+    assert "outside%_" in catalog.files(), "never what contains a partition"
+    assert ("d.db/t/dt=1" in catalog.files()) is not goes
 
 
 def test_a_parent_takes_its_foreign_keys_along(catalog: StoreUnderTest) -> None:
