@@ -11,8 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 from hmsclient.genthrift.hive_metastore.ttypes import Database
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, make_url, text
 
+from benchmarks.java_metastore import JavaMetastore, fetch, load_schema, statement_counter
 from hms_cache.app.checks import Findings, run_checks
 from hms_cache.app.database import create_schema
 from hms_cache.app.service import Service
@@ -124,6 +125,29 @@ def test_a_database_that_cannot_be_used_does_not_hide_the_rest(tmp_path: Path, u
     assert problem in error
     assert "hush" not in error
     assert findings.passed == ["the warehouse can be written"]
+
+
+@pytest.mark.soak
+@pytest.mark.java
+@pytest.mark.mariadb
+def test_a_foreign_metastore_that_logs_nothing_is_told(tmp_path: Path, database_servers: ServerLookup) -> None:
+    server = database_servers("mariadb")
+    url = server.create_database()
+    load_schema(fetch(), url)
+    with statement_counter(url) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE USER IF NOT EXISTS 'doctor'@'%' IDENTIFIED BY 'doctor'")
+        cursor.execute("GRANT ALL ON *.* TO 'doctor'@'%'")
+    url = make_url(url).set(username="doctor", password="doctor").render_as_string(hide_password=False)
+    properties = {"metastore.txn.timeout": "77s"}
+    java = JavaMetastore(url, tmp_path / "java", cached=False, pool_size=10, properties=properties)
+    try:
+        peer = f"thrift://{java.start()}"
+        findings = run_checks(configured(tmp_path, database__url=url, cache__peers="hive4").settings, (peer,))
+    finally:
+        java.stop()
+        server.drop_database(url)
+    assert texts(findings, "error") == [f"the peer {peer} logs none of its writes"]
+    assert texts(findings, "warning") == [f"metastore.txn.timeout is 77 s at the peer {peer} and 300 s here"]
 
 
 @pytest.mark.mariadb
