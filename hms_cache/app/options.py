@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import getpass
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 from hms_cache.config import Settings, finite_s
+from hms_cache.expressions import FilterLimits
 from hms_cache.notifications.messages import MessageFormat
 from hms_cache.server.listener import Limits
 from hms_cache.server.service import ServerOptions
@@ -32,7 +35,14 @@ def server_options(settings: Settings) -> ServerOptions:
     )
 
 
-def store_settings(settings: Settings) -> StoreSettings:
+def filter_limits(settings: Settings, on_refusal: Callable[[], None] | None = None) -> FilterLimits:
+    """Of filters. `on_refusal`: called for each that is refused for them."""
+    catalog = settings.catalog
+    limits = FilterLimits(catalog.filter_max_characters, catalog.filter_max_depth)
+    return limits if on_refusal is None else replace(limits, on_refusal=on_refusal)
+
+
+def store_settings(settings: Settings, on_refused_filter: Callable[[], None] | None = None) -> StoreSettings:
     """Of the object store."""
     catalog, workload = settings.catalog, settings.workload
     return StoreSettings(
@@ -46,6 +56,7 @@ def store_settings(settings: Settings) -> StoreSettings:
         statistics_distinct_tuner=catalog.statistics_distinct_tuner,
         partition_name_whitelist_pattern=catalog.partition_name_whitelist_pattern,
         partition_request_limit=catalog.partition_request_limit,
+        filter_limits=filter_limits(settings, on_refused_filter),
         default_partition_name=catalog.default_partition_name,
         server_user=getpass.getuser(),
         single_alter_partitions_event=settings.events.single_alter_partitions_event,

@@ -39,7 +39,7 @@ def build_database_stores(settings: Settings, database: Database) -> DatabaseSto
         database=database,
         messages=messages,
         warehouse=Warehouse(warehouse_settings(settings)),
-        settings=store_settings(settings),
+        settings=store_settings(settings, database.refused_filters.add),
         clock=database.clock,
     )
     options = txn_options(settings)

@@ -15,6 +15,7 @@ from hms_cache.cache.reading import Reading, ReadModes, ReadObserver
 from hms_cache.cache.refill import Refill
 from hms_cache.cache.shared_cache import CommitResolver, SharedCache
 from hms_cache.clock import Clock
+from hms_cache.expressions import FilterLimits
 from hms_cache.notifications.event_applier import EventSink
 from hms_cache.store.contract.snapshots import SnapshotStore
 
@@ -30,6 +31,7 @@ class CacheOptions:
     peers: str = "none"
     modes: ReadModes = field(default_factory=ReadModes)
     limits_partitions: bool = False
+    filter_limits: FilterLimits = field(default_factory=FilterLimits)
     apply_timeout_s: float = 5.0
 
 
@@ -72,6 +74,7 @@ def build_cache(
         options.modes,
         observe,
         limits_partitions=options.limits_partitions,
+        filter_limits=options.filter_limits,
     )
     return Cache(
         shared,

@@ -44,6 +44,9 @@ class CachedPartitions(PartitionStore):
     _reading: Reading
     _store: SnapshotStore
 
+    def _select(self, held: PartitionSet, selection: PartitionSelection, max_parts: int) -> Selected:
+        return select_partitions(held, selection, max_parts, self._reading.filter_limits)
+
     def get_partition(
         self,
         catalog: str,
@@ -127,7 +130,7 @@ class CachedPartitions(PartitionStore):
             if refused is not None:
                 return refused
             reader = judging_list(entry, valid_write_ids)
-            return partial(_partition_answer, select_partitions(held, selection, max_parts), projection, reader)
+            return partial(_partition_answer, self._select(held, selection, max_parts), projection, reader)
 
         version = RequestVersion(valid_write_ids, table_id)
         return self._from_set("partitions", key_of(catalog, database, table), version, answer, ask)
@@ -162,8 +165,8 @@ class CachedPartitions(PartitionStore):
             except MetaException:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
             if not ordered_by:
-                return select_partitions(held, selection, max_parts).partitions.encoded_names
-            return partial(_ordered_names, select_partitions(held, selection, -1), held.keys, ordered_by, max_parts)
+                return self._select(held, selection, max_parts).partitions.encoded_names
+            return partial(_ordered_names, self._select(held, selection, -1), held.keys, ordered_by, max_parts)
 
         version = RequestVersion(valid_write_ids, table_id)
         return self._from_set("partition_names", key_of(catalog, database, table), version, answer, ask)
@@ -188,7 +191,7 @@ class CachedPartitions(PartitionStore):
             "partition_count",
             key_of(catalog, database, table),
             version,
-            lambda entry, held: partial(len, select_partitions(held, selection, -1).partitions),
+            lambda entry, held: partial(len, self._select(held, selection, -1).partitions),
             ask,
         )
 
@@ -224,7 +227,7 @@ class CachedPartitions(PartitionStore):
             positions = _key_positions(held.keys, keys)
             if positions is None:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            selected = select_partitions(held, selection or AllPartitions(), -1)
+            selected = self._select(held, selection or AllPartitions(), -1)
             return partial(_value_rows, selected, held.keys, positions, distinct, ascending, max_parts)
 
         version = RequestVersion(valid_write_ids, table_id)

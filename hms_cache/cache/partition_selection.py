@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hms_cache.cache.partition_set import PartitionSet
 from hms_cache.cache.selected_partitions import SelectedPartitions
 from hms_cache.expressions import FilterError, KeyColumns, bind, evaluate, evaluate_expression, parse_filter
+from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, FilterLimits
 from hms_cache.expressions.hive_tree import parse_expression
 from hms_cache.expressions.key_columns import KeyColumn
 from hms_cache.store.contract.partitions import (
@@ -40,17 +41,19 @@ class Selected:
     has_unknown: bool = False
 
 
-def select_partitions(held: PartitionSet, selection: PartitionSelection, max_parts: int) -> Selected:
+def select_partitions(
+    held: PartitionSet, selection: PartitionSelection, max_parts: int, limits: FilterLimits = DEFAULT_LIMITS
+) -> Selected:
     """The selected partitions: filter first, then `max_parts` (negative: no limit). Raises SelectionError."""
     if max_parts == 0:
         return Selected(held.all().first(0))
-    selected = _select(held, selection)
+    selected = _select(held, selection, limits)
     if max_parts > 0:
         return Selected(selected.partitions.first(max_parts), selected.has_unknown)
     return selected
 
 
-def _select(held: PartitionSet, selection: PartitionSelection) -> Selected:
+def _select(held: PartitionSet, selection: PartitionSelection, limits: FilterLimits) -> Selected:
     try:
         match selection:
             case AllPartitions():
@@ -62,9 +65,9 @@ def _select(held: PartitionSet, selection: PartitionSelection) -> Selected:
             case ByPartialValues(values):
                 return Selected(_by_partial_values(held, values))
             case ByFilter(text):
-                return Selected(_by_filter(held, text))
+                return Selected(_by_filter(held, text, limits))
             case ByExpression():
-                return _by_expression(held, selection)
+                return _by_expression(held, selection, limits)
     except (FilterError, MetaException, UnicodeError) as error:
         raise SelectionError(str(error)) from error
 
@@ -94,15 +97,15 @@ def _equal_text(column: KeyColumn, value: str) -> Mask:
     return np.isin(column.codes, found)
 
 
-def _by_filter(held: PartitionSet, text: str) -> SelectedPartitions:
+def _by_filter(held: PartitionSet, text: str, limits: FilterLimits) -> SelectedPartitions:
     if not text.strip():
         return held.all()
-    bound = bind(parse_filter(text), held.keys)
+    bound = bind(parse_filter(text, limits), held.keys)
     return _masked(held, lambda columns: evaluate(bound, columns))
 
 
-def _by_expression(held: PartitionSet, selection: ByExpression) -> Selected:
-    parsed = parse_expression(selection.expression, selection.plain_text)
+def _by_expression(held: PartitionSet, selection: ByExpression, limits: FilterLimits) -> Selected:
+    parsed = parse_expression(selection.expression, selection.plain_text, limits)
     bound = parsed.bind(held.keys, selection.default_partition_name or DEFAULT_PARTITION_VALUE)
     if parsed.is_filter_text:
         return Selected(_masked(held, lambda columns: evaluate(bound, columns)))

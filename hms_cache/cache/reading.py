@@ -18,6 +18,7 @@ from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.clock import Clock
 from hms_cache.errors import DatabaseUnavailableError
+from hms_cache.expressions import FilterLimits
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.names import qualified
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
@@ -84,7 +85,10 @@ class Reading:
         modes: ReadModes,
         observe: ReadObserver | None = None,
         limits_partitions: bool = False,
+        filter_limits: FilterLimits | None = None,
     ) -> None:
+        self.filter_limits = filter_limits or FilterLimits()
+        """What is beyond them goes to the store, which refuses it and counts that."""
         self.limits_partitions = limits_partitions
         """`metastore.limit.partition.request` is set: the store counts what is asked and refuses too much."""
         self.cache = cache

@@ -18,7 +18,8 @@ import datetime
 import functools
 import re
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, NoReturn
 
@@ -68,12 +69,20 @@ _OPERATORS = {
 }
 
 
+def _uncounted() -> None:
+    """Refusals that nobody counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class FilterLimits:
-    """How long (characters) and how deep (nested parentheses and NOTs) a filter may be."""
+    """How long (characters) and how deep (nested parentheses and NOTs) a filter may be.
+
+    `on_refusal` is called for each filter that is refused for it.
+    """
 
     max_characters: int = DEFAULT_MAX_CHARACTERS
     max_depth: int = DEFAULT_MAX_DEPTH
+    on_refusal: Callable[[], None] = field(default=_uncounted, compare=False)
 
 
 DEFAULT_LIMITS = FilterLimits()
@@ -87,13 +96,18 @@ def parse_filter(text: str, limits: FilterLimits = DEFAULT_LIMITS) -> Predicate:
     """
     if not text:
         return TRUE
-    if len(text) > limits.max_characters:
-        raise FilterLimitError(
-            f"{ERROR_PREFIX}the text has {len(text)} characters, the limit is {limits.max_characters}"
-        )
-    if len(text) <= _LONGEST_CACHED_TEXT:
-        return _parse_cached(text, limits.max_depth)
-    return _parse(text, limits.max_depth)
+    try:
+        if len(text) > limits.max_characters:
+            raise FilterLimitError(
+                f"{ERROR_PREFIX}the text has {len(text)} characters, the limit is {limits.max_characters} "
+                "(catalog.filter_max_characters)"
+            )
+        if len(text) <= _LONGEST_CACHED_TEXT:
+            return _parse_cached(text, limits.max_depth)
+        return _parse(text, limits.max_depth)
+    except FilterLimitError:
+        limits.on_refusal()
+        raise
 
 
 @functools.lru_cache(maxsize=_CACHED_TREES)
@@ -144,7 +158,7 @@ def _check_depth(text: str, max_depth: int) -> None:
         else:
             nots = 0
         if enclosing[-1] + nots > max_depth:
-            raise FilterLimitError(f"{ERROR_PREFIX}nested more than {max_depth} deep")
+            raise FilterLimitError(f"{ERROR_PREFIX}nested more than {max_depth} deep (catalog.filter_max_depth)")
 
 
 _parser_lock = threading.Lock()

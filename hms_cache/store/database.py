@@ -112,6 +112,9 @@ class Database:
             raise ConfigurationError("an embedded database needs a file: sqlite:///file.db")
         self.statements: TallyFamily = metrics.statements if metrics else TallyFamily("hms_cache_statements_total", "")
         self.retries: TallyFamily = metrics.retries if metrics else TallyFamily("hms_cache_retries_total", "")
+        self.refused_filters: TallyFamily = (
+            metrics.refused_filters if metrics else TallyFamily("hms_cache_refused_filters_total", "")
+        )
         self.id_blocks: IdBlocks | None = None if self.dialect == "sqlite" else IdBlocks(self)
         self.commit_listeners: list[CommitListener] = []
         """Told of every commit of `run_write` on this database; to be filled before the first write."""

@@ -17,6 +17,7 @@ from sqlalchemy.exc import OperationalError
 from hms_cache.expressions import (
     Bound,
     FilterError,
+    FilterLimits,
     KeyColumns,
     PartitionKey,
     bind,
@@ -168,7 +169,9 @@ def select_partitions(
         return _EVERYTHING
     if checked and isinstance(selection, ByNames):
         check_request_limit(table.name, len(selection.names), limit)
-    found, has_unknown = _candidates(connection, table, selection, max_parts if not checked else limit + 1)
+    found, has_unknown = _candidates(
+        connection, table, selection, max_parts if not checked else limit + 1, settings.filter_limits
+    )
     if checked and not isinstance(selection, ByNames):
         if isinstance(selection, AllPartitions) and len(found) > limit:
             check_request_limit(table.name, count_all(connection, table), limit)
@@ -288,7 +291,7 @@ def batches_of_texts(connection: Connection, texts: Iterable[str], size: int) ->
 
 
 def _candidates(
-    connection: Connection, table: PartitionedTable, selection: PartitionSelection, max_parts: int
+    connection: Connection, table: PartitionedTable, selection: PartitionSelection, max_parts: int, limits: FilterLimits
 ) -> tuple[list[tuple[int, str]], bool]:
     """(id, name) of the selected partitions; `max_parts` may be used only where nothing is filtered afterwards."""
     match selection:
@@ -306,9 +309,9 @@ def _candidates(
         case ByPartialValues(values):
             return _by_partial_values(connection, table, values), False
         case ByFilter(text):
-            return _by_filter(connection, table, text), False
+            return _by_filter(connection, table, text, limits), False
         case ByExpression():
-            return _by_expression(connection, table, selection)
+            return _by_expression(connection, table, selection, limits)
 
 
 def name_of_values(table: PartitionedTable, values: Sequence[str]) -> str:
@@ -362,11 +365,13 @@ def _by_partial_values(connection: Connection, table: PartitionedTable, values: 
     return [pair for pair in pairs if all(pair[1].split("/")[position] == component for position, component in tests)]
 
 
-def _by_filter(connection: Connection, table: PartitionedTable, text: str) -> list[tuple[int, str]]:
+def _by_filter(
+    connection: Connection, table: PartitionedTable, text: str, limits: FilterLimits
+) -> list[tuple[int, str]]:
     if not text.strip():
         return all_names(connection, table)
     try:
-        bound = bind(parse_filter(text), table.keys)
+        bound = bind(parse_filter(text, limits), table.keys)
     except FilterError as error:
         raise MetaException(str(error)) from error
     candidates, columns = _key_columns(connection, table, bound)
@@ -374,12 +379,13 @@ def _by_filter(connection: Connection, table: PartitionedTable, text: str) -> li
 
 
 def _by_expression(
-    connection: Connection, table: PartitionedTable, selection: ByExpression
+    connection: Connection, table: PartitionedTable, selection: ByExpression, limits: FilterLimits
 ) -> tuple[list[tuple[int, str]], bool]:
     """Hive's serialized trees; what cannot be decided is kept, and said."""
     default = selection.default_partition_name or DEFAULT_PARTITION_VALUE
     try:
-        bound = parse_expression(selection.expression, selection.plain_text).bind(table.keys, default)
+        parsed = parse_expression(selection.expression, selection.plain_text, limits)
+        bound = parsed.bind(table.keys, default)
     except FilterError as error:
         raise MetaException(str(error)) from error
     candidates, columns = _key_columns(connection, table, bound)

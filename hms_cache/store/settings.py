@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from hms_cache.expressions import FilterLimits
 from hms_cache.store.column_types import SERDES_USING_METASTORE_FOR_SCHEMA, SERDES_WITH_FREE_TYPE_CHANGES
 
 
@@ -42,6 +43,9 @@ class StoreSettings:
 
     partition_request_limit: int = -1
     """`metastore.limit.partition.request`: most partitions one request may ask for; -1 is no limit."""
+
+    filter_limits: FilterLimits = field(default_factory=FilterLimits)
+    """How long and how deep filters of partitions and tables may be: settings of our own."""
 
     default_partition_name: str = "__HIVE_DEFAULT_PARTITION__"
     """`metastore.default.partition.name`: what a null partition value is called."""

@@ -101,7 +101,7 @@ class TableReads:
     def get_table_names_by_filter(self, catalog: str, database: str, filter_text: str, limit: int = -1) -> list[str]:
         """See `TableStore.get_table_names_by_filter`."""
         try:
-            table_filter = bind_table_filter(parse_filter(filter_text))
+            table_filter = bind_table_filter(parse_filter(filter_text, self._context.settings.filter_limits))
         except FilterError as error:
             raise MetaException(str(error)) from error
         keys = sorted(table_filter.parameter_keys)

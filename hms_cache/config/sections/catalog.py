@@ -25,6 +25,23 @@ class CatalogSettings(Section):
         ),
         ge=-1,
     )
+    filter_max_characters: int = setting(
+        1_048_576,
+        "A filter of partitions or tables that is longer than this is refused.",
+        unit="characters",
+        reason="Spark's longest in practice (1,000 values of an IN on each of a few keys) have 100,000. Reading takes"
+        " some 4 µs per token: this bounds one call to about a second of processor time.",
+        ge=256,
+        le=16_777_216,
+    )
+    filter_max_depth: int = setting(
+        100,
+        "A filter whose parentheses and NOTs are nested deeper than this is refused.",
+        unit="levels",
+        reason="A level takes some 4 frames of the interpreter's 1,000; programs nest two or three.",
+        ge=4,
+        le=150,
+    )
     batch_retrieve_max: int = setting(
         300,
         "Objects that clients are told to ask for at once.",

@@ -1,0 +1,42 @@
+"""Filters beyond the configured limits are refused, from memory and from the database alike, and counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.server.conftest import Link, Running, Serve, database, table
+
+LONG = "p = 'x' or " * 30 + "p = 'y'"
+DEEP = "(" * 6 + "p = 'x'" + ")" * 6
+
+
+def refused(running: Running) -> int:
+    return int(running.service.metrics.database.refused_filters.value())
+
+
+def ask(link: Link, text: str) -> list[ttypes.Partition]:
+    found: list[ttypes.Partition] = link.call(
+        "get_partitions_by_filter", db_name="d", tbl_name="t", filter=text, max_parts=-1
+    )
+    return found
+
+
+@pytest.mark.parametrize("caches", [True, False])
+def test_filters_beyond_the_limits(serve: Serve, caches: bool) -> None:
+    running = serve(
+        **{"catalog.filter_max_characters": 256, "catalog.filter_max_depth": 5, "cache.enabled": caches},
+    )
+    link = running.link()
+    link.call("create_database", database=database("d"))
+    link.call("create_table", tbl=table("d", "t"))
+    link.call("append_partition", db_name="d", tbl_name="t", part_vals=["x"])
+    for _ in range(2):
+        assert [one.values for one in ask(link, DEEP[1:-1])] == [["x"]]
+    for number, (text, reason) in enumerate(((LONG, "filter_max_characters"), (DEEP, "filter_max_depth")), start=1):
+        with pytest.raises(ttypes.MetaException, match=reason):
+            ask(link, text)
+        assert refused(running) == number
+    with pytest.raises(ttypes.MetaException, match="filter_max_depth"):
+        link.call("get_table_names_by_filter", dbname="d", filter="(" * 6 + "a = 1" + ")" * 6, max_tables=-1)
+    assert refused(running) == 3
