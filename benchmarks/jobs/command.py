@@ -16,7 +16,7 @@ import click
 from benchmarks.client import connect
 from benchmarks.jobs.catalog import JobCatalog, copy_all, create, make_directories
 from benchmarks.jobs.measures import MEASURES, Measure, Place
-from benchmarks.jobs.processor_time import children, spark_cpu_seconds
+from benchmarks.jobs.processor_time import SparkProcessorTime, children
 from benchmarks.jobs.report import Figure, Report
 from benchmarks.own_metastore import OwnMetastore
 
@@ -76,15 +76,12 @@ def _catalog(directory: Path, sizes: Sequence[int], *, with_files: bool) -> Iter
             make_directories(catalog, click.echo)
         with _serving(url, directory / "serving") as serving:
             last = connect(serving.address).get_current_notificationEventId().eventId
-            yield Place(
-                catalog,
-                f"thrift://{serving.address}",
-                url,
-                last,
-                directory,
-                # No Spark runs yet: these are the servers.
-                servers=children(os.getpid()),
-            )
+            # No Spark runs yet: the children are the servers.
+            watch = SparkProcessorTime(children(os.getpid()))
+            try:
+                yield Place(catalog, f"thrift://{serving.address}", url, last, directory, watch)
+            finally:
+                watch.stop()
     finally:
         server.stop()
         # Faster than what the temporary directory's own end does.
@@ -130,9 +127,9 @@ def _measure_all(
 
 
 def _measure(measure: Measure, spark: Any, place: Place, size: int, cores: int) -> Figure:
-    before, started = spark_cpu_seconds(place.servers), time.perf_counter()
+    before, started = place.processor_time.seconds(), time.perf_counter()
     rows = measure.run(spark, place, size)
-    seconds, cpu = time.perf_counter() - started, spark_cpu_seconds(place.servers) - before
+    seconds, cpu = time.perf_counter() - started, place.processor_time.seconds() - before
     click.echo(
         f"local[{cores}]  {measure.name}: {rows:,} {measure.rows} in {seconds:.1f} s ({cpu:.1f} s of CPU), "
         f"{rows / seconds:,.0f}/s"

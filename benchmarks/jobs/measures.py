@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.jobs.catalog import JobCatalog
+from benchmarks.jobs.processor_time import SparkProcessorTime
 from hms_cache.jobs.registry import JOBS
 
 
@@ -21,8 +22,7 @@ class Place:
     database: str
     last_event_id: int
     scratch: Path
-    servers: Sequence[int]
-    """Process ids of what else runs below this process."""
+    processor_time: SparkProcessorTime
 
 
 @dataclass(frozen=True, slots=True)

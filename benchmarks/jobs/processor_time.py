@@ -3,37 +3,65 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Collection
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_SAMPLES_EVERY_S = 0.5
+"""What a process uses in its last half second is not seen."""
 
 
-def spark_cpu_seconds(others: Collection[int]) -> float:
-    """User and system time so far, with that of processes that ended; `others`: children that are no part of it."""
-    parents: dict[int, int] = {}
-    spent: dict[int, float] = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = status.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it ended
-        process = int(status.parent.name)
-        parents[process] = int(fields[1])
-        own = os.getpid() == process
-        # Of this process without its children: the servers of earlier steps are among them.
-        spent[process] = sum(map(int, fields[11:13] if own else fields[11:15])) / _TICKS
-    return sum(seconds for process, seconds in spent.items() if _is_below(process, os.getpid(), parents, others))
+class SparkProcessorTime:
+    """Watches from the beginning, since Python's workers come and go, and nobody counts for them in the end."""
+
+    def __init__(self, others: Collection[int]) -> None:
+        """`others`: children of this process that are no part of Spark."""
+        self._others = frozenset(others)
+        self._lock = threading.Lock()
+        self._spent: dict[tuple[int, str], float] = {}
+        """By process id and time of start, as last seen."""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def seconds(self) -> float:
+        """User and system time so far."""
+        with self._lock:
+            self._look()
+            return sum(self._spent.values())
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(_SAMPLES_EVERY_S):
+            with self._lock:
+                self._look()
+
+    def _look(self) -> None:
+        fields: dict[int, list[str]] = {}
+        for status in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields[int(status.parent.name)] = status.read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it ended
+        for process, found in fields.items():
+            key = (process, found[19])
+            # A worker whose parent ended first has another parent since.
+            if key in self._spent or self._is_below(process, fields):
+                self._spent[key] = sum(map(int, found[11:13])) / _TICKS
+
+    def _is_below(self, process: int, fields: dict[int, list[str]]) -> bool:
+        while process != os.getpid():
+            if process in self._others or process not in fields:
+                return False
+            process = int(fields[process][1])
+        return True
 
 
 def children(process: int) -> list[int]:
     """Processes that this one has started and that run."""
     return [int(one) for tasks in Path(f"/proc/{process}/task").glob("*/children") for one in tasks.read_text().split()]
-
-
-def _is_below(process: int, ancestor: int, parents: dict[int, int], others: Collection[int]) -> bool:
-    while process != ancestor:
-        if process in others or process not in parents:
-            return False
-        process = parents[process]
-    return True
