@@ -47,11 +47,6 @@ def _required_list(partitions: Any, what: str = "Partition list") -> list[Any]:
 def _prepare(name: TableName, partitions: list[Partition]) -> list[Partition]:
     """Fills in what clients leave out: names without prefix, the time of creation."""
     now = int(time.time())
-    if partitions and any(_names_of(partition) != _names_of(partitions[0]) for partition in partitions):
-        raise MetaException(
-            f"Partition does not belong to target table {name.database}.{name.table}: the partitions of a list must "
-            "name their table in one spelling"
-        )
     for partition in partitions:
         if partition.dbName is None:
             partition.dbName = name.database
@@ -68,10 +63,27 @@ def _names_of(partition: Partition) -> tuple[str | None, str | None]:
     return partition.dbName, partition.tableName
 
 
-def _require_names(partitions: list[Partition]) -> None:
-    """Raises MetaException for a partition that does not say to which table it belongs."""
+def _require_names(
+    call: Call,
+    name: TableName,
+    partitions: list[Partition],
+    *,
+    one_spelling: bool = False,
+    if_missing: type[InvalidObjectException | InvalidOperationException] = InvalidObjectException,
+) -> None:
+    """Raises MetaException for partitions that do not say to which table they belong, or, where Hive compares texts,
+    say it in several spellings. That there is no such table is said first, as Hive does, by an `if_missing`."""
     if any(None in _names_of(partition) for partition in partitions):
-        raise MetaException("The database and table name must be set in the partition.")
+        text = "The database and table name must be set in the partition."
+    elif one_spelling and any(_names_of(partition) != _names_of(partitions[0]) for partition in partitions):
+        text = f"Partition does not belong to target table {name.database}.{name.table}: another is spelled differently"
+    else:
+        return
+    try:
+        call.stores.raw.get_table(*name)
+    except NoSuchObjectException as error:
+        raise if_missing(error.message) from error
+    raise MetaException(text)
 
 
 def _add(
@@ -100,8 +112,9 @@ def add_partitions(call: Call, arguments: Any) -> int:
     partitions = _required_list(arguments.new_parts)
     if not partitions:
         return 0
-    _require_names(partitions)
-    return len(_add(call, _table_of(partitions), partitions))
+    name = _table_of(partitions)
+    _require_names(call, name, partitions, one_spelling=True)
+    return len(_add(call, name, partitions))
 
 
 @handlers.write("add_partitions_pspec", audit=lambda a: "add_partitions_pspec")
@@ -112,7 +125,7 @@ def add_partitions_pspec(call: Call, arguments: Any) -> int:
     # The first spec says which table it is (HMSHandler, 4.0.1); partitions of another are refused like in any list.
     name = _table_of(specifications)
     partitions = expand_specs(specifications)
-    _require_names(partitions)
+    _require_names(call, name, partitions)
     return len(_add(call, name, partitions)) if partitions else 0
 
 
@@ -122,10 +135,11 @@ def add_partitions_req(call: Call, arguments: Any) -> AddPartitionsResult:
     needs_result = request.needResult is None or bool(request.needResult)
     added: list[Partition] = []
     if request.parts:
-        _require_names(request.parts)
+        name = requested_table(request)
+        _require_names(call, name, request.parts, one_spelling=True)
         added = _add(
             call,
-            requested_table(request),
+            name,
             list(request.parts),
             getattr(request, "environmentContext", None),
             if_not_exists=bool(request.ifNotExists),
@@ -243,7 +257,7 @@ def alter_partitions_req(call: Call, arguments: Any) -> AlterPartitionsResponse:
 @handlers.write("rename_partition")
 def rename_partition(call: Call, arguments: Any) -> None:
     name = positional(arguments)
-    _require_names([_required(arguments.new_part)])
+    _require_names(call, name, [_required(arguments.new_part)], if_missing=InvalidOperationException)
     new = _prepare(name, [arguments.new_part])[0]
     call.stores.raw.rename_partition(*name, arguments.part_vals or (), new)
 
@@ -252,7 +266,7 @@ def rename_partition(call: Call, arguments: Any) -> None:
 def rename_partition_req(call: Call, arguments: Any) -> RenamePartitionResponse:
     request = arguments.req
     name = requested_table(request)
-    _require_names([_required(request.newPart)])
+    _require_names(call, name, [_required(request.newPart)], if_missing=InvalidOperationException)
     call.stores.raw.rename_partition(
         *name,
         request.partVals or (),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from thrift.Thrift import TApplicationException
+
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import TableName, requested_table, table_name, version
 from hms_cache.server.handlers.partition_specs import group_partitions, listed_or_grouped
@@ -54,8 +56,8 @@ def limit(value: int | None) -> int:
 
 
 def grantee(user: str | None, groups: list[str] | None) -> Grantee | None:
-    """For whom privileges are asked; nobody when no user is named."""
-    return Grantee(user, tuple(groups or ())) if user else None
+    """For whom privileges are asked; nobody when no user is given. An empty name is one, without privileges."""
+    return Grantee(user, tuple(groups or ())) if user is not None else None
 
 
 def expression(call: Call, request: Any) -> ByExpression:
@@ -252,23 +254,30 @@ def get_partitions_by_filter_req(call: Call, arguments: Any) -> list[Partition]:
 
 @handlers.read("get_partitions_by_names")
 def get_partitions_by_names(call: Call, arguments: Any) -> list[Partition]:
-    return _partitions(call, positional(arguments), ByNames(tuple(arguments.names or ())))
+    return _partitions(call, positional(arguments), _given_names(arguments.names))
+
+
+def _given_names(names: list[str] | None) -> ByNames:
+    if names is None:
+        raise MetaException("Partition names cannot be null")
+    return ByNames(tuple(names))
 
 
 @handlers.read("get_partitions_by_names_req")
 def get_partitions_by_names_req(call: Call, arguments: Any) -> GetPartitionsByNamesResult:
     request = arguments.req
     name = requested_table(request)
-    names = tuple(request.names or ())
+    _check_not_empty(name)
+    selection = _given_names(request.names)
     snapshot = version(request)
     try:
-        found = _partitions(call, name, ByNames(names), projection=_projection(request), **snapshot)
+        found = _partitions(call, name, selection, projection=_projection(request), **snapshot)
     except NoSuchObjectException as error:
         # Only the positional call's clients may be too old for this type (Hive 4.0.1 answers it in both).
         raise InvalidObjectException(error.message) from error
     found = _without_columns(request, found)
     if request.get_col_stats:
-        found = _with_statistics(call, name, found, names, request.engine or "hive", snapshot)
+        found = _with_statistics(call, name, found, selection.names, request.engine or "hive", snapshot)
     found = call.stores.auxiliary.translation.partitions(
         found, lambda: call.stores.raw.get_table(*name, **snapshot), request.processorCapabilities
     )
@@ -342,6 +351,9 @@ def _projection(request: Any) -> PartitionProjection | None:
 
 @handlers.read("get_partitions_pspec")
 def get_partitions_pspec(call: Call, arguments: Any) -> list[PartitionSpec]:
+    if arguments.tbl_name is None:
+        # Java fails with a null pointer here, and Hive's client tests for the fault.
+        raise TApplicationException(TApplicationException.INTERNAL_ERROR, "get_partitions_pspec needs a table name")
     name = positional(arguments)
     found = _partitions(call, name, AllPartitions(), max_parts=limit(arguments.max_parts))
     return listed_or_grouped(call.stores.raw.get_table(*name), found)
@@ -452,15 +464,21 @@ def get_num_partitions_by_filter(call: Call, arguments: Any) -> int:
 @handlers.read("get_partition_values")
 def get_partition_values(call: Call, arguments: Any) -> PartitionValuesResponse:
     request = arguments.request
-    rows = call.stores.raw.get_partition_values(
-        *requested_table(request),
-        [key.name for key in request.partitionKeys or ()],
-        selection=ByFilter(request.filter) if request.filter else None,
-        distinct=request.applyDistinct is None or bool(request.applyDistinct),
-        ascending=request.ascending is None or bool(request.ascending),
-        max_parts=limit(request.maxParts),
-        valid_write_ids=request.validWriteIdList or None,
-    )
+    if not request.partitionKeys:
+        raise MetaException("The values of no partition key are asked for")
+    try:
+        rows = call.stores.raw.get_partition_values(
+            *requested_table(request),
+            [key.name for key in request.partitionKeys],
+            selection=ByFilter(request.filter) if request.filter else None,
+            distinct=request.applyDistinct is None or bool(request.applyDistinct),
+            ascending=request.ascending is None or bool(request.ascending),
+            max_parts=limit(request.maxParts),
+            valid_write_ids=request.validWriteIdList or None,
+        )
+    except NoSuchObjectException as error:
+        # The method declares both; Hive 4.0.1 throws this one, and its client tests for that.
+        raise MetaException(error.message) from error
     return PartitionValuesResponse(partitionValues=rows)
 
 
