@@ -17,7 +17,7 @@ from hms_cache.cache.entries import Entry, Facet, Key, has_commit_parameters, is
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.partition_set import PartitionSet, SetTooLargeError, Values
 from hms_cache.cache.policy import properties_allow
-from hms_cache.cache.process_memory import SharedColumns
+from hms_cache.cache.process_memory import SharedParts
 from hms_cache.cache.shared_cache import Load, SharedCache
 from hms_cache.cache.statistics_by_column import add_columns, weight_of_columns
 from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of
@@ -78,7 +78,7 @@ class Loader:
         self._wait_timeout_s = wait_timeout_s
         self._lock = threading.Lock()
         self._running: dict[Wanted, threading.Event] = {}
-        self._columns = SharedColumns()
+        self._shared_parts = SharedParts()
         self.loads = 0
         self.discarded = 0
 
@@ -264,7 +264,7 @@ class Loader:
         # The tables that a materialized view reads may get other names, and no event names the view (research d.5).
         if not allowed or table.tableType == MATERIALIZED_VIEW:
             return [*loaded, _Loaded(one, Facet.EXCLUDED, True, OVERHEAD_BYTES)]
-        self._columns.share(table)
+        self._shared_parts.share(table)
         tag = self._tag(key, table)
         transactional = is_transactional(table)
         commit_parameters = has_commit_parameters(table)

@@ -5,42 +5,79 @@ from __future__ import annotations
 import ctypes
 import sys
 from contextlib import suppress
+from typing import Any, TypeVar
 
-from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
+from thrift.protocol import fastbinary
 
-MOST_SHARED_COLUMNS = 50_000
-"""Different columns that are remembered to be shared: 12 MB; beyond it they begin anew."""
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, SerDeInfo, SkewedInfo, StorageDescriptor, Table
+from hms_cache.wire.codec import ENCODING_FAULTS
+
+MOST_SHARED_PARTS = 50_000
+"""Different columns, and different serdes and the like, that are remembered to be shared: 12 MB; beyond it they begin
+anew."""
+
+SHORT_VALUE = 5
+"""Characters up to which parameter values (`TRUE`, `0`, …) are worth sharing: longer ones seldom come twice."""
+
+Part = TypeVar("Part", SerDeInfo, SkewedInfo)
 
 
-class SharedColumns:
-    """Columns of tables that are equal (name, type, comment) as one struct: catalogs repeat theirs again and again.
+class SharedParts:
+    """Parts of tables that are equal (columns, serde, skew, names) as one object: catalogs repeat theirs all the time.
 
-    Thread-safe: two threads may make one column twice, which costs its memory and nothing else.
+    Thread-safe: two threads may make one part twice, which costs its memory and nothing else.
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, str | None], FieldSchema] = {}
+        self._columns: dict[tuple[str, str, str | None], FieldSchema] = {}
+        self._encoded: dict[bytes, Any] = {}
+        self._no_columns: list[Any] = []
+        self._no_parameters: dict[str, str] = {}
 
     def share(self, table: Table) -> None:
-        """Replaces the columns of a table that was just read, and nobody else holds, by equal ones known already."""
-        table.partitionKeys = self._shared(table.partitionKeys)
+        """Replaces parts of a table that was just read, and nobody else holds, by equal ones known already."""
+        table.partitionKeys = self._shared_columns(table.partitionKeys)
+        table.dbName, table.catName = _interned(table.dbName), _interned(table.catName)
+        table.owner, table.tableType = _interned(table.owner), _interned(table.tableType)
         descriptor: StorageDescriptor | None = table.sd
         if descriptor is not None:
-            descriptor.cols = self._shared(descriptor.cols)
+            descriptor.cols = self._shared_columns(descriptor.cols)
             descriptor.inputFormat = _interned(descriptor.inputFormat)
             descriptor.outputFormat = _interned(descriptor.outputFormat)
-            if descriptor.serdeInfo is not None:
-                descriptor.serdeInfo.serializationLib = _interned(descriptor.serdeInfo.serializationLib)
+            descriptor.serdeInfo = self._shared(descriptor.serdeInfo)
+            descriptor.skewedInfo = self._shared(descriptor.skewedInfo)
+            if descriptor.bucketCols == []:
+                descriptor.bucketCols = self._no_columns
+            if descriptor.sortCols == []:
+                descriptor.sortCols = self._no_columns
+            if descriptor.parameters == {}:
+                descriptor.parameters = self._no_parameters
         if table.parameters:
-            table.parameters = {sys.intern(name): value for name, value in table.parameters.items()}
+            table.parameters = {
+                sys.intern(name): value if value is None or len(value) > SHORT_VALUE else sys.intern(value)
+                for name, value in table.parameters.items()
+            }
 
-    def _shared(self, columns: list[FieldSchema] | None) -> list[FieldSchema] | None:
+    def _shared_columns(self, columns: list[FieldSchema] | None) -> list[FieldSchema] | None:
         if not columns:
             return columns
-        if len(self._known) > MOST_SHARED_COLUMNS:
-            self._known = {}
-        known = self._known
+        if len(self._columns) > MOST_SHARED_PARTS:
+            self._columns = {}
+        known = self._columns
         return [known.setdefault((one.name, one.type, one.comment), one) for one in columns]
+
+    def _shared(self, part: Part | None) -> Part | None:
+        """Equal in every byte that a client gets, the order of parameters included."""
+        if part is None:
+            return None
+        if len(self._encoded) > MOST_SHARED_PARTS:
+            self._encoded = {}
+        try:
+            key = type(part).__name__.encode() + fastbinary.encode_binary(part, [type(part), part.thrift_spec])
+        except ENCODING_FAULTS:  # a text that cannot be encoded is the reader's fault to meet
+            return part
+        found: Part = self._encoded.setdefault(key, part)
+        return found
 
 
 def _interned(text: str | None) -> str | None:

@@ -14,8 +14,14 @@ from hms_cache.store.partition_selection import PartitionedTable, empty_values, 
 from hms_cache.store.schema import PARTITIONS
 from hms_cache.store.transactions import run_read
 
-PAGE_PARTITIONS: Final = 5_000
-"""Partitions in a page: some 10 MB of rows and texts, five statements."""
+SMALLEST_PAGE: Final = 1_000
+"""Partitions in a page: some 2 MB of rows and texts, five statements."""
+
+LARGEST_PAGE: Final = 5_000
+"""Some 10 MB."""
+
+PAGES: Final = 10
+"""Between the two, a tenth of the table: what a page needs for a moment shall not be what the process weighs later."""
 
 
 @lru_cache(maxsize=1)
@@ -24,16 +30,18 @@ def _ids() -> Select[Any]:
 
 
 def read_partition_pages(
-    context: StoreContext, catalog: str, database: str, table: str, page_partitions: int = PAGE_PARTITIONS
+    context: StoreContext, catalog: str, database: str, table: str, page_partitions: int | None = None
 ) -> Iterator[PartitionRows]:
-    """All partitions as rows, by id in pages, by name within a page. Within `Database.snapshot`, or each page shows
-    another moment. Raises NoSuchObjectException, DatabaseUnavailable.
+    """All partitions as rows, by id in pages (None: of a size that suits the table), by name within a page.
+
+    Within `Database.snapshot`, or each page shows another moment. Raises NoSuchObjectException, DatabaseUnavailable.
     """
     header = run_read(context.database, lambda connection: find_partitioned_table(connection, catalog, database, table))
     ids = run_read(context.database, lambda connection: _sorted_ids(connection, header))
     empty = _EmptyValues(header)
-    for start in range(0, len(ids), page_partitions):
-        lowest, highest = ids[start], ids[min(start + page_partitions, len(ids)) - 1]
+    size = page_partitions or max(SMALLEST_PAGE, min(LARGEST_PAGE, len(ids) // PAGES))
+    for start in range(0, len(ids), size):
+        lowest, highest = ids[start], ids[min(start + size, len(ids)) - 1]
         yield run_read(context.database, partial(_read_page, header=header, span=(lowest, highest), empty=empty))
 
 

@@ -1,17 +1,17 @@
-"""Equal columns of tables are held once, and tables stay equal to what was read."""
+"""Equal parts of tables are held once, and tables stay equal to what was read."""
 
 from __future__ import annotations
 
 import copy
 
-from hms_cache.cache.process_memory import SharedColumns, give_back_freed_memory
+from hms_cache.cache.process_memory import SharedParts, give_back_freed_memory
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, create_database, encoded, table
 
 
 def test_equal_columns_of_two_tables_are_one_struct() -> None:
-    shared = SharedColumns()
+    shared = SharedParts()
     tables = [table("d", name, (("p", "string"),)) for name in ("one", "two")]
     for one in tables:
         one.sd.cols = [ttypes.FieldSchema("a", "bigint", None), ttypes.FieldSchema("b", "string", one.tableName)]
@@ -22,6 +22,26 @@ def test_equal_columns_of_two_tables_are_one_struct() -> None:
     assert tables[0].sd.cols[0] is tables[1].sd.cols[0]
     assert tables[0].sd.cols[1] is not tables[1].sd.cols[1]
     assert tables[0].partitionKeys[0] is tables[1].partitionKeys[0]
+
+
+def test_equal_descriptions_of_the_format_are_one_struct_and_others_are_not() -> None:
+    shared = SharedParts()
+    tables = [table("d", name) for name in ("one", "two", "three")]
+    for number, one in enumerate(tables):
+        one.sd.serdeInfo = ttypes.SerDeInfo(None, "serde", {"a": "1", "b": "2"})
+        one.sd.skewedInfo = ttypes.SkewedInfo(["x"], [["1"]] if number < 2 else [["2"]], {})
+        one.sd.bucketCols, one.sd.sortCols, one.sd.parameters = [], [], {}
+    tables[2].sd.serdeInfo.parameters = {"b": "2", "a": "1"}  # equal as a struct, another order in the answer
+    tables[1].sd.bucketCols = ["x"]
+    before, answers = copy.deepcopy(tables), [encoded(one) for one in tables]
+    for one in tables:
+        shared.share(one)
+    assert tables == before and [encoded(one) for one in tables] == answers
+    assert tables[0].sd.serdeInfo is tables[1].sd.serdeInfo
+    assert tables[0].sd.serdeInfo is not tables[2].sd.serdeInfo
+    assert tables[0].sd.skewedInfo is tables[1].sd.skewedInfo
+    assert tables[0].sd.skewedInfo is not tables[2].sd.skewedInfo
+    assert tables[0].sd.bucketCols is tables[2].sd.bucketCols
 
 
 def test_what_a_caller_does_with_its_answer_changes_no_other_table(servers: MakeServer) -> None:
