@@ -23,8 +23,10 @@ SESSION_VARIABLES = {
     "metastore.try.direct.sql": "true",
     "metastore.try.direct.sql.ddl": "true",
     "metastore.client.socket.timeout": "600s",
+    "metastore.expression.proxy": "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore",
 }
-"""Variables that `getMetaConf` answers, with Hive's defaults (`MetastoreConf.metaVars` of 4.0.1)."""
+"""Variables that `getMetaConf` answers, with Hive's defaults (`MetastoreConf.metaVars` of 4.0.1). MSCK REPAIR sets the
+last one before it sends filters as text."""
 
 SERVER_WIDE = {
     "metastore.client.capability.check": "catalog.client_capability_check",
