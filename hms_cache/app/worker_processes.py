@@ -51,8 +51,10 @@ _SHORT_DIRECTORIES = ("/tmp", "/var/tmp", "/dev/shm")
 class _Workers:
     """The children by process id. Only the parent's main thread touches it."""
 
-    def __init__(self, load: LoadWithPort, port: int, siblings: Siblings) -> None:
+    def __init__(self, load: LoadWithPort, configured_port: int, port: int, siblings: Siblings) -> None:
+        """`port` is the one that is held: another than the configured one where that is 0."""
         self._load = load
+        self._configured_port = configured_port
         self._port = port
         self._siblings = siblings
         self.running: dict[int, tuple[int, int]] = {}
@@ -76,12 +78,18 @@ class _Workers:
             _end_with_parent()
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_DFL)
-            run(lambda: self._load(self._port), announce=lambda uri: _tell(writing, uri), siblings=siblings)
+            run(lambda: self._load_again(siblings), announce=lambda uri: _tell(writing, uri), siblings=siblings)
             status = 0
         except Exception:
             _log.exception("a worker failed")
         finally:
             os._exit(status)
+
+    def _load_again(self, siblings: Siblings) -> Configuration:
+        """In the child, at its start and at each reload. The port stays, the parent holds it; one worker says so."""
+        if siblings.own_index == 0 and self._load(None).settings.server.port != self._configured_port:
+            _log.warning("these need a restart: server.port")
+        return self._load(self._port)
 
     def wait_until_ready(self, process: int) -> str | None:
         """The URI that the worker serves, None when it ended before or took too long."""
@@ -123,7 +131,8 @@ def run_workers(load: LoadWithPort) -> None:
     settings = configuration.settings.server
     with ExitStack() as held:
         holder = held.enter_context(_hold_port(settings.host, settings.port))
-        _run(_Workers(load, holder.getsockname()[1], _siblings(configuration, held)), settings.workers)
+        workers = _Workers(load, settings.port, holder.getsockname()[1], _siblings(configuration, held))
+        _run(workers, settings.workers)
 
 
 def _siblings(configuration: Configuration, held: ExitStack) -> Siblings:

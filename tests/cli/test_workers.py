@@ -96,13 +96,20 @@ def test_a_command_reaches_all_workers_and_tells_whom_it_did_not(
 
 
 def test_workers_share_a_port_and_a_catalog(tmp_path: Path) -> None:
-    with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, port):
+    (tmp_path / "c.toml").write_text("[server]\nport = 0\n")
+    settings = ("--config", "c.toml", "--set", "admin.port=0")
+    with serving("--workers", "2", *settings, cwd=tmp_path) as (process, port):
         assert len(children(process.pid)) == 2
         for number in range(12):
             with client(port) as one:
                 one.create_database(Database(name=f"d{number}", description="", parameters={}))
             with client(port) as other:
                 assert f"d{number}" in other.get_all_databases(), "whichever worker is asked"
+        (tmp_path / "c.toml").write_text("[server]\nport = 1\n")
+        process.send_signal(signal.SIGHUP)
+        assert process.stderr is not None
+        while "these need a restart: server.port" not in (line := process.stderr.readline()):
+            assert line, "it ended"
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 0
 
