@@ -218,8 +218,8 @@ def get_partitions_ps_with_auth_req(call: Call, arguments: Any) -> GetPartitions
     selection: PartitionSelection = AllPartitions()
     if getattr(request, "partNames", None):
         selection = ByNames(tuple(request.partNames))
-    elif request.partVals:
-        selection = ByPartialValues(tuple(request.partVals))
+    elif request.partVals is not None:
+        selection = _partial_values(call, request.partVals)
     found = _partitions(
         call,
         requested_table(request),

@@ -1,0 +1,120 @@
+"""Hive 4.0.1's own client tests (JUnit, from Maven Central), run against a metastore that runs already."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+from benchmarks.java_metastore import VERSION, fetch
+
+PACKAGE = "org.apache.hadoop.hive.metastore.client"
+SOURCE = Path(__file__).parent / "java" / Path(*PACKAGE.split(".")) / "MetaStoreFactoryForTests.java"
+CLASS_TIMEOUT_S = 900
+
+#: The tests look for what is dropped in the trash: server and tests have to agree that there is one.
+TRASH_INTERVAL_MIN = 30
+
+_LIBRARIES = (
+    f"org.apache.hive:hive-standalone-metastore-server:{VERSION}:jar:tests",
+    "junit:junit:4.13.2",
+    "org.hamcrest:hamcrest-core:1.3",
+    "org.mockito:mockito-core:3.4.4",
+    "net.bytebuddy:byte-buddy:1.10.13",
+    "net.bytebuddy:byte-buddy-agent:1.10.13",
+    "org.objenesis:objenesis:3.1",
+)
+_FAILURE = re.compile(r"^\d+\) (\w+)(?:\[\w+\])?\(", re.MULTILINE)
+_COUNT = re.compile(r"^(?:OK \((\d+) tests?\)|Tests run: (\d+),)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many tests a class ran, and the names of those that failed; `output` is what JUnit printed."""
+
+    ran: int
+    failed: frozenset[str]
+    output: str
+
+
+class ClientTests:
+    """The tests compiled for the metastore at a URI, whose warehouse and database they look into."""
+
+    def __init__(self, directory: Path, uri: str, warehouse: Path, database_url: str) -> None:
+        self._directory = directory
+        home = fetch()
+        self._jars = _fetch_libraries(home.parent / "client-tests")
+        libraries = [f"{home / 'lib'}/*", f"{home.parent / 'jars'}/*"]
+        classes = directory / "classes"
+        classes.mkdir(parents=True)
+        self._class_path = ":".join([str(classes), str(directory), *map(str, self._jars), *libraries])
+        (directory / "log4j2.properties").write_text("rootLogger.level = off\n")
+        (directory / "client-site.xml").write_text(_site(uri, warehouse, database_url))
+        subprocess.run(
+            ["javac", "-nowarn", "-cp", self._class_path, "-d", str(classes), str(SOURCE)], check=True, timeout=300
+        )
+
+    def classes(self) -> list[str]:
+        """Names of the test classes, without their package."""
+        folder = PACKAGE.replace(".", "/")
+        with zipfile.ZipFile(self._jars[0]) as archive:
+            found = [re.fullmatch(rf"{folder}/(Test\w+)\.class", name) for name in archive.namelist()]
+        return sorted(match.group(1) for match in found if match)
+
+    def run(self, name: str) -> Outcome:
+        """Runs one class. Raises AssertionError when JUnit did not come to its end."""
+        finished = subprocess.run(
+            [
+                "java",
+                f"-Dclient.site={self._directory / 'client-site.xml'}",
+                f"-Dtest.tmp.dir={self._directory}",
+                f"-Djava.io.tmpdir={self._directory}",
+                f"-Duser.home={Path.home()}",
+                "-cp",
+                self._class_path,
+                "org.junit.runner.JUnitCore",
+                f"{PACKAGE}.{name}",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=CLASS_TIMEOUT_S,
+            cwd=self._directory,
+        )
+        counted = _COUNT.search(finished.stdout)
+        assert counted, finished.stdout[-2000:] + finished.stderr[-2000:]
+        ran = int(counted.group(1) or counted.group(2))
+        return Outcome(ran, frozenset(_FAILURE.findall(finished.stdout)), finished.stdout)
+
+
+def _fetch_libraries(folder: Path) -> list[Path]:
+    found = []
+    for artifact in _LIBRARIES:
+        _, name, version, *rest = artifact.split(":")
+        path = folder / f"{name}-{version}{'-tests' if rest else ''}.jar"
+        if not path.exists():
+            command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
+            subprocess.run(command, check=True, stdin=subprocess.DEVNULL, timeout=600)
+        found.append(path)
+    return found
+
+
+def _site(uri: str, warehouse: Path, database_url: str) -> str:
+    database = make_url(database_url)
+    properties = {
+        "metastore.thrift.uris": uri,
+        "metastore.warehouse.dir": f"file:{warehouse}",
+        "metastore.warehouse.external.dir": f"file:{warehouse}-external",
+        "fs.trash.interval": str(TRASH_INTERVAL_MIN),
+        "metastore.try.direct.sql": "false",
+        # Some tests write old rows past the metastore.
+        "javax.jdo.option.ConnectionURL": f"jdbc:mysql://{database.host}:{database.port or 3306}/{database.database}",
+        "javax.jdo.option.ConnectionDriverName": "com.mysql.cj.jdbc.Driver",
+        "javax.jdo.option.ConnectionUserName": database.username or "",
+        "javax.jdo.option.ConnectionPassword": str(database.password or ""),
+    }
+    lines = [f"<property><name>{name}</name><value>{value}</value></property>" for name, value in properties.items()]
+    return "\n".join(["<configuration>", *lines, "</configuration>"])
