@@ -151,17 +151,18 @@ class NotificationLog:
         """Events after ``lastEvent``, by id (``ObjectStore.getNextNotification``, Hive 4.0; filters: HIVE-27499).
 
         Not the types of ``eventTypeSkipList``, only those of ``eventTypeList``; of one catalog, database, some tables.
-        A filter leaves out events whose column is null. At most ``maxEvents`` if positive, and never more than the
-        server's limit nor, but for the first, than 100 MiB of messages.
+        A filter leaves out events whose column is null; an empty name is a name, which nothing has. At most
+        ``maxEvents`` if positive, and never more than the server's limit nor, but for the first, than 100 MiB of
+        messages.
         """
         conditions: list[ColumnElement[bool]] = [_LOG.EVENT_ID > request.lastEvent]
         if request.eventTypeSkipList:
             conditions.append(_LOG.EVENT_TYPE.not_in(request.eventTypeSkipList))
         if request.eventTypeList:
             conditions.append(_LOG.EVENT_TYPE.in_(request.eventTypeList))
-        if request.catName:
+        if request.catName is not None:
             conditions.append(_LOG.CAT_NAME == normalize_identifier(request.catName))
-        if request.dbName:
+        if request.dbName is not None:
             conditions.append(_LOG.DB_NAME == normalize_identifier(request.dbName))
         if request.tableNames:
             conditions.append(_LOG.TBL_NAME.in_([normalize_identifier(name) for name in request.tableNames]))
@@ -184,7 +185,7 @@ class NotificationLog:
         if request.dbName != "*":
             named = _LOG.DB_NAME == normalize_identifier(request.dbName or "")
             conditions.append(or_(named, _LOG.DB_NAME.is_(None)))
-        catalog = normalize_identifier(request.catName or DEFAULT_CATALOG)
+        catalog = normalize_identifier(DEFAULT_CATALOG if request.catName is None else request.catName)
         conditions.append(or_(_LOG.CAT_NAME == catalog, _LOG.CAT_NAME.is_(None)))
         if request.tableNames:
             conditions.append(_LOG.TBL_NAME.in_([normalize_identifier(name) for name in request.tableNames]))

@@ -45,6 +45,10 @@ NAMELESS_WORKER = "Java gives compactions to a worker without a name, which nobo
 NOT_CLEANED = "Java answers that it cleaned what is not in its queue."
 SAME_REBUILD = "A transaction that holds the lock gets it again: its client may not have got the first answer."
 NO_TXN = "Java gives the lock to a transaction that does not exist."
+NO_PARTITIONS = (
+    "Java answers that it altered none; ours refuses the empty list, which Hive's own tests of its client expect."
+)
+LATER_FIELD = "4.0.1 does not know the field, which came with a later release."
 TWO_SPELLINGS = "Java keeps two values of a setting that has two names; ours means one setting by both."
 
 _ABSENT = re.compile(

@@ -137,6 +137,7 @@ def test_next_notification_filters(writer: LogWriter) -> None:
     assert ids_of(log, eventTypeList=["CREATE_TABLE"]) == [1, 2, 4, 6]
     assert ids_of(log, catName="HIVE") == [1, 2, 3, 4]
     assert ids_of(log, dbName="D") == [1, 2, 3, 6, 7]
+    assert ids_of(log, dbName="") == ids_of(log, catName="") == []
     assert ids_of(log, dbName="d", tableNames=["A", "c"]) == [1, 3, 6, 7]
     assert ids_of(log, catName="hive", dbName="d", tableNames=["a"], eventTypeSkipList=["DROP_TABLE"]) == [1]
     assert ids_of(log, eventTypeSkipList=[], tableNames=[]) == [1, 2, 3, 4, 5, 6, 7]
