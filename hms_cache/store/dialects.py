@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal, cast
 
-from sqlalchemy import Column, ColumnElement, Connection, Table, func, text, update
+from sqlalchemy import Column, ColumnElement, Connection, Integer, Update, bindparam, func, text, update
 from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from hms_cache.store.errors import DatabaseUnavailable, RetryableConflict
 
@@ -97,21 +100,41 @@ def _classify_sqlite(error: BaseException) -> tuple[bool, bool, bool]:
 
 
 def take_from_counter(
-    connection: Connection, table: Table, column: Column[Any], amount: int, where: ColumnElement[bool] | None = None
+    connection: Connection,
+    column: Column[Any],
+    amount: int,
+    where: ColumnElement[bool] | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> int | None:
     """Lock the counter's row until the transaction ends, add ``amount``, return the value it had; None without a row.
 
     One statement on each database: ``RETURNING``, or MySQL's ``LAST_INSERT_ID(expression)``, whose value comes back
-    with the acknowledgement.
+    with the acknowledgement. A condition that is a constant of its module and takes its values from ``parameters`` is
+    built into a statement once.
     """
+    given = {"counter_amount": amount, **(parameters or {})}
     if connection.dialect.name == "mysql":
-        statement = update(table).values({column: func.last_insert_id(column) + amount})
-        result = connection.execute(statement if where is None else statement.where(where))
+        result = connection.execute(_taking_on_mysql(column, where), given)
         return None if result.rowcount == 0 else result.lastrowid
-    statement = update(table).values({column: column + amount})
-    returning = (statement if where is None else statement.where(where)).returning(column)
-    after = connection.execute(returning).scalar()
+    after = connection.execute(_taking(column, where), given).scalar()
     return None if after is None else cast(int, after) - amount
+
+
+#: Statements kept: one for each counter, and some whose conditions are not constant.
+_MOST_COUNTER_STATEMENTS = 64
+
+
+@lru_cache(_MOST_COUNTER_STATEMENTS)
+def _taking_on_mysql(column: Column[Any], where: ColumnElement[bool] | None) -> Update:
+    amount = bindparam("counter_amount", type_=Integer())
+    statement = update(column.table).values({column: func.last_insert_id(column) + amount})
+    return statement if where is None else statement.where(where)
+
+
+@lru_cache(_MOST_COUNTER_STATEMENTS)
+def _taking(column: Column[Any], where: ColumnElement[bool] | None) -> ReturningUpdate[Any]:
+    statement = update(column.table).values({column: column + bindparam("counter_amount", type_=Integer())})
+    return (statement if where is None else statement.where(where)).returning(column)
 
 
 def database_time_ms(connection: Connection) -> int:

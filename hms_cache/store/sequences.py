@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Column, Connection, func, insert, select, update
+from sqlalchemy import Column, Connection, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store import schema
@@ -75,6 +75,9 @@ ID_COLUMNS: Mapping[str, Column[Any]] = {
 }
 
 
+_IS_OF_CLASS = schema.SEQUENCE_TABLE.c.SEQUENCE_NAME == bindparam("sequence_name")
+
+
 @dataclass(frozen=True, slots=True)
 class LaggingSequence:
     """A sequence that would have handed out an id in use: found at ``next_value``, raised to ``raised_to``."""
@@ -94,7 +97,7 @@ def take_ids(connection: Connection, model: str, count: int) -> range:
     """
     column = ID_COLUMNS[model]
     table = schema.SEQUENCE_TABLE
-    first = take_from_counter(connection, table, table.c.NEXT_VAL, count, table.c.SEQUENCE_NAME == _PACKAGE + model)
+    first = take_from_counter(connection, table.c.NEXT_VAL, count, _IS_OF_CLASS, {"sequence_name": _PACKAGE + model})
     if first is None:
         first = _largest_id(connection, column) + 1
         try:

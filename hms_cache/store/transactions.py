@@ -9,6 +9,7 @@ lives until the commit and makes event ids gapless and ascending in commit order
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
@@ -37,6 +38,10 @@ _LONGEST_RETRY_WAIT_S = 1.0
 #: How often a transaction is run again whose connection broke before its COMMIT. Once: the pool may hold connections
 #: that went stale, but all of them are replaced when the first is found so.
 _LOST_CONNECTION_RETRIES = 1
+
+
+#: Built once: what every write sends while it holds the lock that all writes share.
+_LOG_EVENTS = insert(schema.NOTIFICATION_LOG)
 
 
 class NeedMoreIds(Exception):
@@ -110,7 +115,7 @@ class WriteTransaction:
         if not events:
             return
         sequence = schema.NOTIFICATION_SEQUENCE
-        first = take_from_counter(self.connection, sequence, sequence.c.NEXT_EVENT_ID, len(events))
+        first = take_from_counter(self.connection, sequence.c.NEXT_EVENT_ID, len(events))
         if first is None:
             first = self._begin_event_ids(len(events))
         row_ids = self._ids.take_here(self.connection, NOTIFICATION_LOG, len(events))
@@ -128,7 +133,7 @@ class WriteTransaction:
             }
             for event_id, (event, row_id) in enumerate(zip(events, row_ids, strict=True), start=first)
         ]
-        self.connection.execute(insert(schema.NOTIFICATION_LOG), rows)
+        self.connection.execute(_LOG_EVENTS, rows)
         self.last_event_id = first + len(events) - 1
 
     def _begin_event_ids(self, count: int) -> int:
@@ -169,10 +174,9 @@ def run_write(database: Database, work: Callable[[WriteTransaction], T], *, ids:
     :raises RuntimeError: this thread holds a connection already.
     """
     wanted = dict(ids or {})
-    attempts = _attempts(database)
     while True:
         try:
-            result: T = attempts(_write_once, database, work, wanted)
+            result: T = _run_with_retries(database, partial(_write_once, database, work, wanted))
         except NeedMoreIds as need:
             wanted[need.model] = need.count
         except DataError as error:
@@ -198,8 +202,7 @@ def run_read(database: Database, work: Callable[[Connection], T]) -> T:
 
     if database.in_snapshot:
         return read_once()
-    result: T = _attempts(database)(read_once)
-    return result
+    return _run_with_retries(database, read_once)
 
 
 def _write_once(database: Database, work: Callable[[WriteTransaction], T], wanted: Mapping[str, int]) -> T:
@@ -287,7 +290,25 @@ class _Ids:
         return sorted(reserved[start : start + count])
 
 
-def _attempts(database: Database) -> Retrying:
+def _run_with_retries(database: Database, work: Callable[[], T]) -> T:
+    """What ``work`` returns, tried again where that may help. Most succeed at once, without the means of trying."""
+    started_s = time.monotonic()
+    failures: list[BaseException] = []
+    try:
+        return work()
+    except (RetryableConflict, DatabaseUnavailable) as error:
+        failures.append(error)
+
+    def repeated() -> T:
+        if failures:
+            raise failures.pop()
+        return work()
+
+    result: T = _attempts(database, time.monotonic() - started_s)(repeated)
+    return result
+
+
+def _attempts(database: Database, passed_s: float) -> Retrying:
     lost_connections = 0
 
     def again(state: RetryCallState) -> bool:
@@ -302,7 +323,8 @@ def _attempts(database: Database) -> Retrying:
 
     return Retrying(
         retry=again,
-        stop=stop_after_attempt(database.options.retry_attempts) | stop_after_delay(database.options.retry_total_s),
+        stop=stop_after_attempt(database.options.retry_attempts)
+        | stop_after_delay(database.options.retry_total_s - passed_s),
         wait=wait_random_exponential(multiplier=_FIRST_RETRY_WAIT_S, max=_LONGEST_RETRY_WAIT_S),
         before_sleep=lambda _: database.retries.add(),
         reraise=True,

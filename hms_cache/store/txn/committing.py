@@ -5,24 +5,18 @@ id*, the highest transaction id there was at its commit. A later committer that 
 the commit id) and changes rows of the same table or partition has not seen that commit, and is aborted. The highest id
 must not grow between looking and committing, so such a commit takes the lock of all transactions exclusively.
 
-Hive's algorithm (4.0, `CommitTxnFunction`), in fewer statements: what there is to move and to delete is asked along
-with the state, and what need not be touched is not.
+Hive's algorithm (4.0, `CommitTxnFunction`), in fewer statements: the one that marks the transaction committed also
+tells what there is to move and to delete, and what need not be touched is not. See `commit_statements` for these.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-from sqlalchemy import Connection, delete, exists, func, insert, literal, or_, select, text, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     COMPLETED_TXN_COMPONENTS,
-    HIVE_LOCKS,
     MATERIALIZATION_REBUILD_LOCKS,
-    MIN_HISTORY_LEVEL,
-    MIN_HISTORY_WRITE_ID,
     TABLE_PARAMS,
     TXN_COMPONENTS,
     TXNS,
@@ -31,17 +25,17 @@ from hms_cache.store.schema import (
 from hms_cache.store.transactions import WriteTransaction
 from hms_cache.store.txn.abort_reasons import ABORTED_BY_WRITE_CONFLICT
 from hms_cache.store.txn.aborting import abort_open_txns
-from hms_cache.store.txn.codes import (
-    COMPACT,
-    COMPACTION_TXN_TYPES,
-    COMPACTION_TYPES,
-    ROW_CHANGES,
-    SHARED_WRITE,
-    TXN_COMMITTED,
-    TXN_OPEN,
+from hms_cache.store.txn.codes import COMPACTION_TYPES, TXN_COMMITTED
+from hms_cache.store.txn.commit_statements import (
+    CommittingTxn,
+    add_write_set,
+    clean_up,
+    conflicts_with,
+    lock_all_and_complete,
+    mark_committed,
 )
 from hms_cache.store.txn.context import TxnContext
-from hms_cache.store.txn.database_values import is_mysql, is_postgresql, lock_all_txns_exclusive, now_ms
+from hms_cache.store.txn.database_values import lock_all_txns_exclusive, now_ms
 from hms_cache.store.txn.errors import not_open_error, txn_name
 from hms_cache.store.txn.replicated_txns import forget_source_txn, is_replayed, target_txn_ids
 from hms_cache.store.txn.replication_ids import set_last_replicated_id
@@ -62,31 +56,25 @@ KEY_VALUE_PREFIX = "_meta"
 """What the key of a table parameter must start with to be set by a commit."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommittingTxn:
-    """The transaction being committed, and what the database holds of it."""
+class WriteConflict(Exception):
+    """A committed writer came first: roll back, and abort the transaction with `abort_loser`."""
 
-    txn_id: int
-    txn_type: int
-    has_components: bool
-    has_row_changes: bool
-    has_locks: bool
-    has_shared_write_locks: bool
-    has_history: bool
-    has_write_id_history: bool
-
-    @property
-    def is_compaction(self) -> bool:
-        return self.txn_type in COMPACTION_TXN_TYPES
+    def __init__(self, txn_id: int, error: TxnAbortedException) -> None:
+        super().__init__(error.message)
+        self.txn_id = txn_id
+        self.error = error
+        """What the client is told."""
 
 
-def commit_txn(
-    transaction: WriteTransaction, context: TxnContext, request: CommitTxnRequest
-) -> TxnAbortedException | None:
+def abort_loser(transaction: WriteTransaction, context: TxnContext, txn_id: int) -> None:
+    """Abort a transaction that met a `WriteConflict`. It may have been aborted by another since."""
+    abort_open_txns(transaction, context, [txn_id], ABORTED_BY_WRITE_CONFLICT)
+
+
+def commit_txn(transaction: WriteTransaction, context: TxnContext, request: CommitTxnRequest) -> None:
     """Commit the transaction; one that is committed already is no error. Appends COMMIT_TXN.
 
-    On a conflict with a committed writer the transaction is aborted instead, and the error to raise *after* this
-    database transaction is committed is returned. Raises NoSuchTxnException, TxnAbortedException, MetaException.
+    Raises WriteConflict, NoSuchTxnException, TxnAbortedException, MetaException.
     """
     connection, txn_id = transaction.connection, request.txnid
     replayed = is_replayed(request.replPolicy, request.txn_type)
@@ -94,101 +82,67 @@ def commit_txn(
         target = target_txn_ids(connection, request.replPolicy, [txn_id]).get(txn_id)
         if target is None:
             # Closed already, or its opening was never replicated.
-            return None
+            return
         forget_source_txn(connection, request.replPolicy, txn_id)
         txn_id = target
-    txn = _lock(connection, context, txn_id)
+    txn = mark_committed(connection, context, txn_id)
     if txn is None:
-        return None
+        _check_is_committed(connection, txn_id)
+        return
+    is_completed = replayed or not txn.completes_components
     if replayed:
         _add_replayed_components(connection, txn_id, request)
     elif txn.is_compaction or txn.txn_type == TxnType.SOFT_DELETE:
         lock_all_txns_exclusive(connection)
-    elif txn.txn_type != TxnType.READ_ONLY and txn.has_components:
+    elif txn.completes_components:
         if txn.has_row_changes:
-            lock_all_txns_exclusive(connection)
-            # Writers that exclude each other by lock take a new snapshot once they have it: no conflict then. Clients
-            # of Hive 3 do not know the flag, which counts as set; their shared locks tell.
-            is_exclusive = request.exclWriteEnabled and not txn.has_shared_write_locks
-            conflict = None if is_exclusive else _conflict_of(connection, txn_id)
-            if conflict is not None:
-                abort_open_txns(transaction, context, [txn_id], ABORTED_BY_WRITE_CONFLICT)
-                return conflict
+            is_completed = lock_all_and_complete(connection, txn)
         if txn.has_row_changes or not context.use_min_history_level:
-            _add_write_set(connection, txn, only_row_changes=context.use_min_history_level)
-        _complete_components(connection, txn)
+            _add_write_set(connection, context, txn, request)
     if request.replLastIdInfo is not None:
         set_last_replicated_id(connection, request.replLastIdInfo)
     if request.keyValue is not None:
         _set_key_value(connection, txn_id, request.keyValue)
-    _clean_up(connection, txn)
+    clean_up(connection, txn, completes_components=not is_completed)
     if txn.txn_type == TxnType.MATER_VIEW_REBUILD:
         rebuild_locks = MATERIALIZATION_REBUILD_LOCKS
         connection.execute(delete(rebuild_locks).where(rebuild_locks.c.MRL_TXN_ID == txn_id))
-    connection.execute(update(TXNS).where(T.TXN_ID == txn_id).values(TXN_STATE=TXN_COMMITTED))
     _append_events(transaction, context, request, txn)
-    return None
 
 
-def _lock(connection: Connection, context: TxnContext, txn_id: int) -> CommittingTxn | None:
-    """Lock the transaction's row; None when it is committed already."""
-    own = C.TC_TXNID == txn_id
-    levels, ids = context.use_min_history_level, context.use_min_history_write_id
-    row = connection.execute(
-        select(
-            T.TXN_STATE,
-            T.TXN_TYPE,
-            _there_is(TXN_COMPONENTS, own, C.TC_OPERATION_TYPE != COMPACT).label("HAS_COMPONENTS"),
-            _there_is(TXN_COMPONENTS, own, C.TC_OPERATION_TYPE.in_(ROW_CHANGES)).label("HAS_ROW_CHANGES"),
-            _there_is(HIVE_LOCKS, HIVE_LOCKS.c.HL_TXNID == txn_id).label("HAS_LOCKS"),
-            _there_is(HIVE_LOCKS, HIVE_LOCKS.c.HL_TXNID == txn_id, HIVE_LOCKS.c.HL_LOCK_TYPE == SHARED_WRITE).label(
-                "HAS_SHARED_WRITE_LOCKS"
-            ),
-            (_there_is(MIN_HISTORY_LEVEL, MIN_HISTORY_LEVEL.c.MHL_TXNID == txn_id) if levels else literal(0)).label(
-                "HAS_HISTORY"
-            ),
-            (_there_is(MIN_HISTORY_WRITE_ID, MIN_HISTORY_WRITE_ID.c.MH_TXNID == txn_id) if ids else literal(0)).label(
-                "HAS_WRITE_ID_HISTORY"
-            ),
-        )
-        .where(T.TXN_ID == txn_id)
-        .with_for_update()
-    ).first()
-    if row is None or row.TXN_STATE != TXN_OPEN:
-        if row is None and _was_completed(connection, txn_id):
-            return None
-        if row is not None and row.TXN_STATE == TXN_COMMITTED:
-            return None
-        raise not_open_error(txn_id, None if row is None else row.TXN_STATE)
-    return CommittingTxn(
-        txn_id,
-        row.TXN_TYPE or TxnType.DEFAULT,
-        bool(row.HAS_COMPONENTS),
-        bool(row.HAS_ROW_CHANGES),
-        bool(row.HAS_LOCKS),
-        bool(row.HAS_SHARED_WRITE_LOCKS),
-        bool(row.HAS_HISTORY),
-        bool(row.HAS_WRITE_ID_HISTORY),
-    )
-
-
-def _there_is(table: Any, *conditions: Any) -> Any:
-    return exists(select(literal(1)).select_from(table).where(*conditions))
-
-
-def _was_completed(connection: Connection, txn_id: int) -> bool:
-    """Whether a transaction whose row is gone left something it had committed."""
-    completed = COMPLETED_TXN_COMPONENTS.c.CTC_TXNID
-    return connection.execute(select(completed).where(completed == txn_id).limit(1)).first() is not None
+def _check_is_committed(connection: Connection, txn_id: int) -> None:
+    """Raises TxnAbortedException or NoSuchTxnException for a transaction that is not open, unless it is committed."""
+    row = connection.execute(select(T.TXN_STATE).where(T.TXN_ID == txn_id)).first()
+    if row is None:
+        # One whose row is gone left something if it had committed it.
+        completed = COMPLETED_TXN_COMPONENTS.c.CTC_TXNID
+        if connection.execute(select(completed).where(completed == txn_id).limit(1)).first() is not None:
+            return
+    elif row.TXN_STATE == TXN_COMMITTED:
+        return
+    raise not_open_error(txn_id, None if row is None else row.TXN_STATE)
 
 
 # Conflicts
 
 
+def _add_write_set(connection: Connection, context: TxnContext, txn: CommittingTxn, request: CommitTxnRequest) -> None:
+    """Note what it has changed. Raises WriteConflict."""
+    # Writers that exclude each other by lock take a new snapshot once they have it: no conflict then. Clients of Hive 3
+    # do not know the flag, which counts as set; their shared locks tell.
+    is_exclusive = request.exclWriteEnabled and not txn.has_shared_write_locks
+    checked = txn.has_row_changes and not is_exclusive
+    if add_write_set(connection, txn, only_row_changes=context.use_min_history_level, unless_conflict=checked):
+        return
+    conflict = _conflict_of(connection, txn.txn_id) if checked else None
+    if conflict is not None:
+        raise WriteConflict(txn.txn_id, conflict)
+
+
 def _conflict_of(connection: Connection, txn_id: int) -> TxnAbortedException | None:
     """The error about a committed transaction that changed rows where this one did and that it has not seen."""
     row = connection.execute(
-        select(
+        conflicts_with(
             S.WS_TXNID,
             S.WS_COMMIT_ID,
             S.WS_OPERATION_TYPE,
@@ -197,22 +151,8 @@ def _conflict_of(connection: Connection, txn_id: int) -> TxnAbortedException | N
             C.TC_TABLE,
             C.TC_PARTITION,
             select(func.max(T.TXN_ID)).scalar_subquery().label("COMMIT_ID"),
-        )
-        .join_from(
-            TXN_COMPONENTS,
-            WRITE_SET,
-            (S.WS_DATABASE == C.TC_DATABASE)
-            & (S.WS_TABLE == C.TC_TABLE)
-            & or_(S.WS_PARTITION == C.TC_PARTITION, S.WS_PARTITION.is_(None) & C.TC_PARTITION.is_(None)),
-        )
-        .where(
-            C.TC_TXNID == txn_id,
-            C.TC_OPERATION_TYPE.in_(ROW_CHANGES),
-            S.WS_OPERATION_TYPE.in_(ROW_CHANGES),
-            S.WS_TXNID != txn_id,
-            S.WS_COMMIT_ID >= txn_id,
-        )
-        .limit(1)
+        ).limit(1),
+        {"txn_id": txn_id},
     ).first()
     if row is None:
         return None
@@ -223,36 +163,7 @@ def _conflict_of(connection: Connection, txn_id: int) -> TxnAbortedException | N
     )
 
 
-def _add_write_set(connection: Connection, txn: CommittingTxn, *, only_row_changes: bool) -> None:
-    highest = select(func.max(T.TXN_ID)).scalar_subquery()
-    condition = C.TC_OPERATION_TYPE.in_(ROW_CHANGES) if only_row_changes else C.TC_OPERATION_TYPE != COMPACT
-    rows = (
-        select(C.TC_DATABASE, C.TC_TABLE, C.TC_PARTITION, C.TC_TXNID, highest, C.TC_OPERATION_TYPE)
-        .where(C.TC_TXNID == txn.txn_id, C.TC_TABLE.is_not(None), condition)
-        .distinct()
-    )
-    columns = ["WS_DATABASE", "WS_TABLE", "WS_PARTITION", "WS_TXNID", "WS_COMMIT_ID", "WS_OPERATION_TYPE"]
-    connection.execute(insert(WRITE_SET).from_select(columns, rows))
-
-
 # What is left of the transaction
-
-
-def _complete_components(connection: Connection, txn: CommittingTxn) -> None:
-    """What it wrote becomes known to compaction and to materialized views."""
-    rows = select(
-        C.TC_TXNID,
-        C.TC_DATABASE,
-        C.TC_TABLE,
-        C.TC_PARTITION,
-        C.TC_WRITEID,
-        literal("Y" if txn.has_row_changes else "N"),
-    ).where(C.TC_TXNID == txn.txn_id, C.TC_OPERATION_TYPE != COMPACT)
-    connection.execute(
-        insert(COMPLETED_TXN_COMPONENTS).from_select(
-            ["CTC_TXNID", "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION", "CTC_WRITEID", "CTC_UPDATE_DELETE"], rows
-        )
-    )
 
 
 def _add_replayed_components(connection: Connection, txn_id: int, request: CommitTxnRequest) -> None:
@@ -273,41 +184,6 @@ def _add_replayed_components(connection: Connection, txn_id: int, request: Commi
             for info in request.writeEventInfos
         ],
     )
-
-
-def _clean_up(connection: Connection, txn: CommittingTxn) -> None:
-    """Delete what only an open transaction has: components, locks, history; in one statement where the database can."""
-    targets = [
-        column
-        for there, column in (
-            (txn.has_components or txn.is_compaction, C.TC_TXNID),
-            (txn.has_locks, HIVE_LOCKS.c.HL_TXNID),
-            (txn.has_history, MIN_HISTORY_LEVEL.c.MHL_TXNID),
-            (txn.has_write_id_history, MIN_HISTORY_WRITE_ID.c.MH_TXNID),
-        )
-        if there
-    ]
-    if len(targets) > 1 and is_mysql(connection):
-        _delete_from_several_on_mysql(connection, txn.txn_id, targets)
-    elif len(targets) > 1 and is_postgresql(connection):
-        first, *others = (delete(column.table).where(column == txn.txn_id) for column in targets)
-        for number, other in enumerate(others):
-            first = first.add_cte(other.cte(f"deletion_{number}"))
-        connection.execute(first)
-    else:
-        for column in targets:
-            connection.execute(delete(column.table).where(column == txn.txn_id))
-
-
-def _delete_from_several_on_mysql(connection: Connection, txn_id: int, targets: list[Any]) -> None:
-    # One table of numbers, and each target joined to its own number: the rows add up instead of multiplying.
-    names = ", ".join(f"`{column.table.name}`" for column in targets)
-    numbers = " UNION ALL ".join(f"SELECT {number} AS number" for number in range(len(targets)))
-    joins = " ".join(
-        f"LEFT JOIN `{column.table.name}` ON part.number = {number} AND `{column.name}` = :txn_id"
-        for number, column in enumerate(targets)
-    )
-    connection.execute(text(f"DELETE {names} FROM ({numbers}) AS part {joins}"), {"txn_id": txn_id})
 
 
 def _set_key_value(connection: Connection, txn_id: int, key_value: CommitTxnKeyValue) -> None:

@@ -37,6 +37,20 @@ def _now_ms_on_postgresql(element: now_ms, compiler: Any, **_: Any) -> str:
     return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
 
 
+class time_after_waiting_ms(FunctionElement[int]):
+    """As `now_ms`, but of the moment when MySQL evaluates it: after the row locks that the statement waits for."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(time_after_waiting_ms, "mysql")
+@compiles(time_after_waiting_ms, "mariadb")
+def _time_after_waiting_ms_on_mysql(element: time_after_waiting_ms, compiler: Any, **_: Any) -> str:
+    # In the session's zone, which is UTC for all our connections.
+    return "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', SYSDATE(6)) DIV 1000)"
+
+
 def is_mysql(connection: Connection) -> bool:
     """Whether the database is MySQL or MariaDB."""
     return connection.dialect.name in MYSQL_DIALECTS
@@ -57,7 +71,7 @@ def take_id(connection: Connection, counter: Column[int], count: int = 1) -> int
 
     Raises RuntimeError when the table is empty: the schema's script puts the row there.
     """
-    first = take_from_counter(connection, counter.table, counter, count)
+    first = take_from_counter(connection, counter, count)
     if first is None:
         raise RuntimeError(f"counter table {counter.table.name} has no row")
     return first

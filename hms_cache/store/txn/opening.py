@@ -7,15 +7,21 @@ younger than a time-out as open, and whoever took longer than that to open gives
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from sqlalchemy import Connection, case, func, insert, literal, select, text
+from sqlalchemy import Connection, Insert, Integer, bindparam, case, func, insert, literal, select, text
 
-from hms_cache.store.schema import MIN_HISTORY_LEVEL, TXNS
+from hms_cache.store.schema import MIN_HISTORY_LEVEL, TXN_LOCK_TBL, TXNS
 from hms_cache.store.transactions import WriteTransaction
 from hms_cache.store.txn.codes import TXN_OPEN
 from hms_cache.store.txn.context import TxnContext
-from hms_cache.store.txn.database_values import is_mysql, lock_all_txns_shared, now_ms
+from hms_cache.store.txn.database_values import (
+    is_mysql,
+    lock_all_txns_shared,
+    now_ms,
+    time_after_waiting_ms,
+)
 from hms_cache.store.txn.replicated_txns import map_txns, target_txn_ids
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, OpenTxnRequest, TxnType
 
@@ -33,7 +39,10 @@ def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenT
     connection = transaction.connection
     source_ids = list(request.replSrcTxnIds or ())
     txn_type = TxnType.REPL_CREATED if source_ids else request.txn_type or TxnType.DEFAULT
-    lock_all_txns_shared(connection)
+    count = min(request.num_txns, context.options.max_open_batch)
+    takes_lock_itself = count == 1 and not source_ids and is_mysql(connection)
+    if not takes_lock_itself:
+        lock_all_txns_shared(connection)
     if source_ids:
         known = target_txn_ids(connection, request.replPolicy, source_ids)
         if known:
@@ -42,10 +51,20 @@ def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenT
                     f"target txn id number {len(known)} is not matching with source txn id number {len(source_ids)}"
                 )
             return [known[source_id] for source_id in source_ids]
-    count = min(request.num_txns, context.options.max_open_batch)
-    txn_ids = _insert(connection, request, txn_type, count)
+    row = {
+        "TXN_STATE": TXN_OPEN,
+        "TXN_USER": request.user,
+        "TXN_HOST": request.hostname,
+        "TXN_AGENT_INFO": request.agentInfo,
+        "TXN_TYPE": txn_type,
+    }
+    if takes_lock_itself:
+        txn_ids = [_insert_one_on_mysql(connection, row)]
+    else:
+        txn_ids = _insert(connection, row, count)
     if context.use_min_history_level:
-        _note_lowest_open(connection, context, txn_ids)
+        timeout_ms = context.options.open_txn_timeout_ms
+        connection.execute(_NOTE_LOWEST_OPEN, {"txn_ids": txn_ids, "timeout_ms": timeout_ms})
     if source_ids:
         map_txns(connection, request.replPolicy, source_ids, txn_ids)
     is_hives_own_replication = bool(request.replPolicy) and not source_ids
@@ -55,39 +74,70 @@ def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenT
     return txn_ids
 
 
-def _insert(connection: Connection, request: OpenTxnRequest, txn_type: int, count: int) -> list[int]:
-    row = {
-        "TXN_STATE": TXN_OPEN,
+_INSERT_ONE = insert(TXNS).values(
+    {
+        **{name: bindparam(name) for name in ("TXN_STATE", "TXN_USER", "TXN_HOST", "TXN_AGENT_INFO", "TXN_TYPE")},
         "TXN_STARTED": now_ms(),
         "TXN_LAST_HEARTBEAT": now_ms(),
-        "TXN_USER": request.user,
-        "TXN_HOST": request.hostname,
-        "TXN_AGENT_INFO": request.agentInfo,
-        "TXN_TYPE": txn_type,
     }
+)
+
+_INSERT_ONE_UNDER_LOCK = (
+    insert(TXNS)
+    .from_select(
+        ["TXN_STATE", "TXN_USER", "TXN_HOST", "TXN_AGENT_INFO", "TXN_TYPE", "TXN_STARTED", "TXN_LAST_HEARTBEAT"],
+        select(
+            *(bindparam(name) for name in ("TXN_STATE", "TXN_USER", "TXN_HOST", "TXN_AGENT_INFO", "TXN_TYPE")),
+            # Not the time at which the statement began to wait: readers count gaps below an old row as closed.
+            time_after_waiting_ms(),
+            time_after_waiting_ms(),
+        )
+        .select_from(TXN_LOCK_TBL)
+        .with_for_update(read=True),
+    )
+    .execution_options(preserve_rowcount=True)
+)
+"""The shared lock and the row in one statement: the lock's row is read, and locked, before an id is drawn."""
+
+
+def _insert_one_on_mysql(connection: Connection, row: Mapping[str, Any]) -> int:
+    result = connection.execute(_INSERT_ONE_UNDER_LOCK, row)
+    if result.rowcount != 1:
+        raise MetaException(
+            f"TXN_LOCK_TBL must have one row, as Hive's schema script makes it: found {result.rowcount}"
+        )
+    return int(result.lastrowid)
+
+
+def _insert(connection: Connection, row: Mapping[str, Any], count: int) -> list[int]:
     if count == 1:
-        inserted = connection.execute(insert(TXNS).values(row)).inserted_primary_key
+        inserted = connection.execute(_INSERT_ONE, row).inserted_primary_key
         assert inserted is not None
         return [int(inserted[0])]
+    rows = [{**row, "TXN_STARTED": now_ms(), "TXN_LAST_HEARTBEAT": now_ms()}] * count
     if is_mysql(connection):
         # InnoDB gives the rows of one INSERT … VALUES consecutive ids in every innodb_autoinc_lock_mode; a Galera
         # cluster counts in steps.
         step = int(connection.execute(text("SELECT @@auto_increment_increment")).scalar_one())
-        first = connection.execute(insert(TXNS).values([row] * count)).lastrowid
+        first = connection.execute(insert(TXNS).values(rows)).lastrowid
         return list(range(first, first + count * step, step))
-    inserted_ids = connection.execute(insert(TXNS).values([row] * count).returning(T.TXN_ID)).scalars()
+    inserted_ids = connection.execute(insert(TXNS).values(rows).returning(T.TXN_ID)).scalars()
     return sorted(inserted_ids)
 
 
-def _note_lowest_open(connection: Connection, context: TxnContext, txn_ids: Sequence[int]) -> None:
+def _noting_lowest_open() -> Insert:
     """The oldest transaction the new ones see open, gaps included: what a Java cleaner goes by (MIN_HISTORY_LEVEL)."""
-    lowest_open = select(func.min(T.TXN_ID)).where(T.TXN_STATE == TXN_OPEN).scalar_subquery()
-    is_old = T.TXN_STARTED < now_ms() - context.options.open_txn_timeout_ms
+    # Not `min`: of the ids in order the first open one is enough.
+    lowest_open = select(T.TXN_ID).where(T.TXN_STATE == TXN_OPEN).order_by(T.TXN_ID).limit(1).scalar_subquery()
+    is_old = T.TXN_STARTED < now_ms() - bindparam("timeout_ms", type_=Integer())
     newest_old = select(T.TXN_ID).where(is_old).order_by(T.TXN_ID.desc()).limit(1).scalar_subquery()
     low_boundary = func.coalesce(newest_old, literal(0)) + 1
     watermark = case((low_boundary < lowest_open, low_boundary), else_=lowest_open)
-    rows = select(T.TXN_ID, watermark).where(T.TXN_ID.in_(txn_ids))
-    connection.execute(insert(MIN_HISTORY_LEVEL).from_select(["MHL_TXNID", "MHL_MIN_OPEN_TXNID"], rows))
+    rows = select(T.TXN_ID, watermark).where(T.TXN_ID.in_(bindparam("txn_ids", expanding=True)))
+    return insert(MIN_HISTORY_LEVEL).from_select(["MHL_TXNID", "MHL_MIN_OPEN_TXNID"], rows)
+
+
+_NOTE_LOWEST_OPEN = _noting_lowest_open()
 
 
 def _runs(ids: Iterable[int]) -> Iterator[tuple[int, int]]:

@@ -166,9 +166,11 @@ class TxnStore:
         Raises TxnAbortedException (aborted, or it lost to a conflicting commit and now is), NoSuchTxnException,
         MetaException (key/value).
         """
-        conflict = self._log(committing.commit_txn, request)
-        if conflict is not None:
-            raise conflict
+        try:
+            self._log(committing.commit_txn, request)
+        except committing.WriteConflict as conflict:
+            self._log(committing.abort_loser, conflict.txn_id)
+            raise conflict.error from conflict
 
     def abort_txn(self, request: ttypes.AbortTxnRequest) -> None:
         """Abort one. Raises NoSuchTxnException (committed or unknown)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store.dialects import take_from_counter
@@ -62,6 +62,13 @@ def allocate_table_write_ids(
         txn_ids = sorted(set(request.txnIds or ()))
     if not txn_ids:
         raise MetaException(f"Write ID allocation on {database}.{table} needs at least one transaction")
+    if len(txn_ids) == 1 and not request.replPolicy and not request.reallocate:
+        only = _take_for_one(connection, database, table, txn_ids[0])
+        if only is not None:
+            _insert(connection, database, table, {txn_ids[0]: only})
+            event = context.messages.build_allocate_write_ids(database, table, [(txn_ids[0], only)])
+            transaction.append_event(event)
+            return AllocateTableWriteIdsResponse(txnToWriteIds=[TxnToWriteId(txnId=txn_ids[0], writeId=only)])
     known = _known_write_ids(connection, database, table, txn_ids)
     if request.reallocate and known:
         own = (W.T2W_DATABASE == database) & (W.T2W_TABLE == table) & W.T2W_TXNID.in_(txn_ids)
@@ -77,6 +84,36 @@ def allocate_table_write_ids(
     return AllocateTableWriteIdsResponse(
         txnToWriteIds=[TxnToWriteId(txnId=txn_id, writeId=known[txn_id]) for txn_id in txn_ids]
     )
+
+
+_IS_OWN = (N.NWI_DATABASE == bindparam("database")) & (N.NWI_TABLE == bindparam("table"))
+
+_IS_OWN_FOR_NEW_WRITER = and_(
+    _IS_OWN,
+    select(T.TXN_ID)
+    .where(
+        T.TXN_ID == bindparam("txn_id"),
+        T.TXN_STATE == TXN_OPEN,
+        func.coalesce(T.TXN_TYPE, int(TxnType.DEFAULT)) != int(TxnType.READ_ONLY),
+    )
+    .exists(),
+    ~select(W.T2W_WRITEID)
+    .where(
+        W.T2W_DATABASE == bindparam("database"),
+        W.T2W_TABLE == bindparam("table"),
+        W.T2W_TXNID == bindparam("txn_id"),
+    )
+    .exists(),
+)
+
+
+def _take_for_one(connection: Connection, database: str, table: str, txn_id: int) -> int | None:
+    """A write id for a transaction that is open, may write and has none; None, and none is taken, otherwise.
+
+    None, too, for the first write ids of a table. The table's row stays locked.
+    """
+    own = {"database": database, "table": table, "txn_id": txn_id}
+    return take_from_counter(connection, N.NWI_NEXT, 1, _IS_OWN_FOR_NEW_WRITER, own)
 
 
 def _known_write_ids(connection: Connection, database: str, table: str, txn_ids: Sequence[int]) -> dict[int, int]:
@@ -100,7 +137,8 @@ def _known_write_ids(connection: Connection, database: str, table: str, txn_ids:
 def _take(connection: Connection, database: str, table: str, count: int, first_source_id: int) -> int:
     """The first of `count` write ids (`first_source_id` if that is not 0); the table's row stays locked."""
     is_own = (N.NWI_DATABASE == database) & (N.NWI_TABLE == table)
-    first = take_from_counter(connection, NEXT_WRITE_ID, N.NWI_NEXT, count, is_own)
+    own = {"database": database, "table": table}
+    first = take_from_counter(connection, N.NWI_NEXT, count, _IS_OWN, own)
     if first is None:
         start = first_source_id or 1
         _begin(connection, database, table, start + count)
@@ -121,13 +159,16 @@ def _begin(connection: Connection, database: str, table: str, following: int) ->
         raise RetryableConflict(f"the write ids of {database}.{table} were begun at the same moment") from error
 
 
+_INSERT = insert(TXN_TO_WRITE_ID)
+
+
 def _insert(connection: Connection, database: str, table: str, write_ids: dict[int, int]) -> None:
     rows = [
         {"T2W_TXNID": txn_id, "T2W_DATABASE": database, "T2W_TABLE": table, "T2W_WRITEID": write_id}
         for txn_id, write_id in write_ids.items()
     ]
     try:
-        connection.execute(insert(TXN_TO_WRITE_ID), rows)
+        connection.execute(_INSERT, rows)
     except IntegrityError as error:
         # Two calls for one transaction at the same moment: the other's ids will be found.
         raise RetryableConflict(f"write ids of {database}.{table} were given to the same transaction twice") from error
