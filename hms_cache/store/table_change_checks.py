@@ -20,10 +20,18 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 _ALLOW_PARTITION_KEY_CHANGE = "allow_partition_key_change"
 
 
+def require_parts(new: Table) -> None:
+    """Raises MetaException for a new table that lacks what Hive cannot do without."""
+    if new.tableName is None or new.dbName is None:
+        raise MetaException("The new table has no name or no database")
+    if new.sd is None or new.sd.cols is None or new.sd.serdeInfo is None:
+        raise MetaException(f"The new table {new.tableName} has no storage descriptor with columns and a serde")
+    if any(column.type is None for column in new.sd.cols):
+        raise MetaException(f"The new table {new.tableName} has a column without a type")
+
+
 def check_new_table(new: Table, settings: StoreSettings) -> None:
-    """What can be told from the new table alone. Raises InvalidOperationException; MetaException for missing parts."""
-    if new.tableName is None or new.sd is None:
-        raise MetaException(f"The new table {new.tableName} has no name or no storage descriptor")
+    """What can be told from the new table alone. Raises InvalidOperationException."""
     if not is_valid_name(new.tableName, special_characters=settings.special_characters_in_table_names):
         raise InvalidOperationException(f"{new.tableName} is not a valid object name")
     wrong = invalid_type(new.sd.cols)

@@ -37,7 +37,7 @@ from hms_cache.store.schema import (
 )
 from hms_cache.store.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
 from hms_cache.store.storage_descriptor_writes import update_storage_descriptor, write_parameters
-from hms_cache.store.table_change_checks import check_change, check_new_table
+from hms_cache.store.table_change_checks import check_change, check_new_table, require_parts
 from hms_cache.store.table_change_columns import (
     drop_unused_columns,
     move_partition_locations,
@@ -122,6 +122,7 @@ class TableChanges:
             valid_write_ids,
         )
         new = copy.deepcopy(table)
+        require_parts(new)
         self._normalize(new, change)
         check_new_table(new, self._context.settings)
         run_write(
@@ -167,8 +168,8 @@ class TableChanges:
 
     def _normalize(self, new: Table, change: TableChange) -> None:
         """Names in lower case, what is absent filled in, the location as Hive writes it."""
-        new.tableName = normalize_identifier(new.tableName or change.name)
-        new.dbName = normalize_identifier(new.dbName or change.database)
+        new.tableName = normalize_identifier(new.tableName)
+        new.dbName = normalize_identifier(new.dbName)
         new.catName = normalize_identifier(new.catName or change.catalog)
         if new.catName != change.catalog:
             raise InvalidOperationException(
@@ -297,8 +298,10 @@ def _update_basic_statistics(context: StoreContext, new: Table, environment_cont
     transient = take_do_not_update(new.parameters)
     if transient or is_view(new) or new.partitionKeys or is_context_true(environment_context, DO_NOT_UPDATE_STATS):
         return
-    if not context.warehouse.manages_files or not new.sd.location:
+    if not context.warehouse.manages_files:
         return
+    if not new.sd.location:
+        raise MetaException(f"The new table {new.dbName}.{new.tableName} has no location")
     found = None
     if not is_context_true(environment_context, DO_NOT_POPULATE_QUICK_STATS):
         found = context.warehouse.directory_statistics(context.warehouse.location(new.sd.location))

@@ -293,21 +293,22 @@ def insert_creation_metadata(transaction: WriteTransaction, metadata: CreationMe
 
 def _source_tables(connection: Connection, metadata: CreationMetadata) -> dict[int, tuple[int, int, int]]:
     """TBL_ID and changed-row counters of the tables a view uses: 4.x names them in `sourceTables`, 3.1 in
-    `tablesUsed`."""
+    `tablesUsed`. They are of the view's catalog, whatever they say themselves (`ObjectStore.convertToSourceTable`)."""
+    own_catalog = normalize_identifier(metadata.catName or DEFAULT_CATALOG)
     names: dict[tuple[str, str, str], tuple[int, int, int]] = {}
     for full_name in sorted(metadata.tablesUsed or ()):
         parts = [normalize_identifier(part) for part in full_name.split(".")]
-        catalog, database, table = parts if len(parts) == 3 else (DEFAULT_CATALOG, *parts[-2:])
+        catalog, database, table = parts if len(parts) == 3 else (own_catalog, *parts[-2:])
         names[(catalog, database, table)] = (0, 0, 0)
     for source in metadata.sourceTables or ():
-        key = (source.table.catName or DEFAULT_CATALOG, source.table.dbName, source.table.tableName)
+        key = (own_catalog, source.table.dbName, source.table.tableName)
         counts = (source.insertedCount or 0, source.updatedCount or 0, source.deletedCount or 0)
         names[tuple(normalize_identifier(part) for part in key)] = counts  # type: ignore[index]
     found = {}
     for (catalog, database, table), counts in names.items():
         row = read_table(connection, catalog, database, table)
         if row is None:
-            raise MetaException(f"hive.{database}.{table} table not found")
+            raise MetaException(f"{catalog}.{database}.{table} table not found")
         found[row.table_id] = counts
     return dict(sorted(found.items()))
 

@@ -7,7 +7,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from hms_cache.thrift_gen.hive_metastore.ttypes import StorageDescriptor, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    InvalidOperationException,
+    MetaException,
+    StorageDescriptor,
+    Table,
+)
 
 FieldTree = dict[str, "FieldTree"]
 
@@ -59,23 +64,79 @@ def _like(pattern: str) -> re.Pattern[str]:
     return re.compile(text, re.DOTALL)
 
 
+_SINGLE_VALUED = frozenset(
+    [
+        "id",
+        "tableName",
+        "dbName",
+        "owner",
+        "ownerType",
+        "createTime",
+        "lastAccessTime",
+        "retention",
+        "tableType",
+        "writeId",
+        "rewriteEnabled",
+        "viewOriginalText",
+        "viewExpandedText",
+        "sd.location",
+        "sd.inputFormat",
+        "sd.outputFormat",
+        "sd.compressed",
+        "sd.numBuckets",
+        "sd.storedAsSubDirectories",
+        "sd.serdeInfo.name",
+        "sd.serdeInfo.serializationLib",
+        "sd.serdeInfo.description",
+        "sd.serdeInfo.serializerClass",
+        "sd.serdeInfo.deserializerClass",
+        "sd.serdeInfo.serdeType",
+    ]
+)
+"""Fields of a table that can be asked for one by one (Hive's `TableFields`)."""
+
+_MULTI_VALUED = frozenset(
+    [
+        "values",
+        "parameters",
+        "partitionKeys.name",
+        "partitionKeys.type",
+        "partitionKeys.comment",
+        "sd.cols.name",
+        "sd.cols.type",
+        "sd.cols.comment",
+        "sd.serdeInfo.parameters",
+        "sd.bucketCols",
+        "sd.sortCols.col",
+        "sd.sortCols.order",
+        "sd.parameters",
+        "sd.skewedInfo.skewedColNames",
+        "sd.skewedInfo.skewedColValues",
+        "sd.skewedInfo.skewedColValueLocationMaps",
+    ]
+)
+"""Fields that may be asked for as well; who asks for one gets whole tables."""
+
+
 def project_tables(tables: list[Table], specification: Any) -> list[Table]:
-    """Tables by GetTablesRequest.projectionSpec; none asked means all fields."""
+    """Tables by GetTablesRequest.projectionSpec; none asked means all fields.
+
+    Raises MetaException for a field that is none, InvalidOperationException for patterns of parameters, which Hive
+    takes for partitions only.
+    """
     if specification is None:
         return tables
-    tree = field_tree(list(specification.fieldList or []))
-    select = parameter_filter(specification.includeParamKeyPattern, specification.excludeParamKeyPattern)
-    if tree:
-        # Hive's clients cannot do without these: they build the object's name from them.
-        for name in ("catName", "dbName", "tableName"):
-            tree.setdefault(name, {})
-    answer = []
-    for table in tables:
-        kept: Table = keep(table, tree) if tree else copy.copy(table)
-        if kept.parameters:
-            kept.parameters = select(kept.parameters)
-        answer.append(kept)
-    return answer
+    patterns = specification.includeParamKeyPattern, specification.excludeParamKeyPattern
+    if specification.fieldList is not None and patterns != (None, None):
+        raise InvalidOperationException("Include and Exclude Param key are not supported.")
+    fields = list(specification.fieldList or ())
+    unknown = sorted(set(fields) - _SINGLE_VALUED - _MULTI_VALUED)
+    if unknown:
+        raise MetaException(f"Invalid table fields in the projection spec [{', '.join(unknown)}]")
+    if not fields or not _SINGLE_VALUED.issuperset(fields):
+        return tables
+    tree = field_tree(fields)
+    return [keep(table, tree) for table in tables]
 
 
 def without_columns(descriptor: StorageDescriptor) -> StorageDescriptor:

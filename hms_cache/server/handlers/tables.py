@@ -234,8 +234,6 @@ def _create(
 ) -> None:
     table.catName, table.dbName = database_name(table.dbName, table.catName)
     table = call.stores.auxiliary.translation.table_to_create(table, capabilities, call.stores.raw.get_database)
-    if not table.owner:
-        table.owner = call.session.user
     if not table.createTime:
         table.createTime = int(time.time())
     if table.creationMetadata is not None and not table.creationMetadata.materializationTime:
@@ -299,7 +297,7 @@ def _alter(
     valid_write_ids: str | None = None,
 ) -> None:
     old = table_name(database, name, catalog or table.catName)
-    table.catName, table.dbName = database_name(table.dbName or old.database, table.catName or old.catalog)
+    table.catName, table.dbName = database_name(table.dbName, table.catName or old.catalog)
     raw = call.stores.raw
     call.stores.auxiliary.translation.check_alteration(lambda: raw.get_table(*old), table, raw.get_database)
     properties = (environment_context.properties if environment_context is not None else None) or {}

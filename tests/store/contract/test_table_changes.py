@@ -128,6 +128,7 @@ class TestRefused:
         ("fields", "text"),
         [
             ({"tableName": "ä"}, "ä is not a valid object name"),
+            ({"tableName": ""}, " is not a valid object name"),
             ({"tableName": "other"}, "new table d.other already exists"),
             ({"dbName": "nope"}, "Object database hive.nope does not exist"),
             ({"catName": "c"}, "Tables cannot be moved between catalogs, old cataloghive, new catalog c"),
@@ -144,11 +145,15 @@ class TestRefused:
         assert text in raised.value.message
         assert (catalog.counts(), catalog.events(), catalog.files()) == before
 
-    @pytest.mark.parametrize("missing", ["sd"])
+    @pytest.mark.parametrize("missing", ["sd", "dbName", "tableName", "cols", "location", "serdeInfo", "type"])
     def test_new_tables_without_a_part(self, catalog: StoreUnderTest, missing: str) -> None:
-        found = catalog.create_table()
-        with pytest.raises(ttypes.MetaException, match="has no name or no storage descriptor"):
-            catalog.alter("t", changed(found, **{missing: None}))
+        new = as_received(catalog.create_table())
+        holders = {"cols": new.sd, "location": new.sd, "serdeInfo": new.sd, "type": new.sd.cols[0]}
+        setattr(holders.get(missing, new), missing, None)
+        before = catalog.events()
+        with pytest.raises(ttypes.MetaException, match=r"The new table .*has (no|a column without)"):
+            catalog.alter("t", new)
+        assert catalog.events() == before
 
     @pytest.mark.parametrize(
         ("cols", "text"),

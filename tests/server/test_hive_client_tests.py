@@ -1,4 +1,4 @@
-"""Errors that Hive raises and the method does not declare: what its clients see of them."""
+"""Refusals and special cases that the tests of Hive's own client look at."""
 
 from __future__ import annotations
 
@@ -42,3 +42,33 @@ def test_an_altered_function_needs_its_database(link: Link) -> None:
     function.dbName = None
     with pytest.raises(ttypes.MetaException, match="Database name in Function cannot be null"):
         link.call("alter_function", dbName="d", funcName="f", newFunc=function)
+
+
+def by_name(fields: list[str] | None, include: str | None = None) -> ttypes.GetTablesRequest:
+    return ttypes.GetTablesRequest("d", ["t"], projectionSpec=ttypes.GetProjectionsSpec(fields, include))
+
+
+def test_projections_of_tables(link: Link) -> None:
+    (found,) = link.call("get_table_objects_by_name_req", req=by_name(["sd.location"])).tables
+    assert found.sd.location.endswith("/t")
+    assert (found.dbName, found.tableName, found.sd.cols, found.sd.serdeInfo) == (None, None, None, None)
+    (whole,) = link.call(
+        "get_table_objects_by_name_req", req=by_name(["sd.location", "sd.serdeInfo.parameters"])
+    ).tables
+    assert whole == link.call("get_table_objects_by_name_req", req=by_name([])).tables[0], "many values: all of it"
+    assert whole.sd.cols and whole.tableName == "t"
+    with pytest.raises(ttypes.MetaException, match=r"Invalid table fields in the projection spec \[nope\]"):
+        link.call("get_table_objects_by_name_req", req=by_name(["nope"]))
+    with pytest.raises(ttypes.InvalidOperationException, match="Param key are not supported"):
+        link.call("get_table_objects_by_name_req", req=by_name([], include="foo"))
+
+
+def test_altered_tables_need_a_database_and_created_ones_no_owner(link: Link) -> None:
+    new = table("d", "u")
+    new.owner = None
+    link.call("create_table", tbl=new)
+    found = link.call("get_table_req", req=ttypes.GetTableRequest("d", "u")).table
+    assert found.owner is None
+    found.dbName = None
+    with pytest.raises(ttypes.MetaException, match="Database name cannot be null"):
+        link.call("alter_table", dbname="d", tbl_name="u", new_tbl=found)
