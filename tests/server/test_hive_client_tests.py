@@ -72,3 +72,9 @@ def test_altered_tables_need_a_database_and_created_ones_no_owner(link: Link) ->
     found.dbName = None
     with pytest.raises(ttypes.MetaException, match="Database name cannot be null"):
         link.call("alter_table", dbname="d", tbl_name="u", new_tbl=found)
+
+
+@pytest.mark.parametrize("name", [None, "", "@hive#", "@hive#!", "@#d"])
+def test_a_filter_of_table_names_needs_a_database(link: Link, name: str | None) -> None:
+    with pytest.raises(ttypes.UnknownDBException, match="DB name is null or empty"):
+        link.call("get_table_names_by_filter", dbname=name, filter='hive_filter_field_owner__ = "o"', max_tables=-1)

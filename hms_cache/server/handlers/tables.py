@@ -128,13 +128,14 @@ def get_table_meta(call: Call, arguments: Any) -> list[TableMeta]:
 
 @handlers.read("get_table_names_by_filter")
 def get_table_names_by_filter(call: Call, arguments: Any) -> list[str]:
-    if not arguments.dbname:
+    catalog, database = optional_database_name(arguments.dbname)
+    if not catalog or not database:
         raise UnknownDBException("DB name is null or empty")
     if arguments.filter is None:
         raise InvalidOperationException(f"{arguments.dbname} cannot apply null filter")
     limit = -1 if arguments.max_tables is None else arguments.max_tables
     try:
-        return call.stores.raw.get_table_names_by_filter(*database_name(arguments.dbname), arguments.filter, limit)
+        return call.stores.raw.get_table_names_by_filter(catalog, database, arguments.filter, limit)
     except UnknownDBException:
         return []
 
