@@ -64,7 +64,7 @@ def read_partition_privileges(
 
     return [
         PrincipalPrivilegeSet(
-            userPrivileges={grantee.user: infos(part_id, "USER", grantee.user)} if grantee.user else None,
+            userPrivileges=None if grantee.user is None else {grantee.user: infos(part_id, "USER", grantee.user)},
             groupPrivileges={group: infos(part_id, "GROUP", group) for group in groups} if groups else None,
             rolePrivileges={role: infos(part_id, "ROLE", role) for role in roles} if roles else None,
         )
@@ -75,7 +75,7 @@ def read_partition_privileges(
 def roles_of(connection: Connection, grantee: Grantee) -> list[str]:
     """The roles of the user and of the groups, roles of roles included; every user has `public`."""
     parents: dict[str, set[str]] = {}
-    pending = {"public"} if grantee.user else set()
+    pending = set() if grantee.user is None else {"public"}
     for principal, kind, role in connection.execute(_ROLES, {"user": grantee.user, "groups": list(grantee.groups)}):
         if kind == "ROLE":
             parents.setdefault(principal, set()).add(role)

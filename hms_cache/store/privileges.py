@@ -67,7 +67,7 @@ class Privileges:
         def read(connection: Connection) -> PrincipalPrivilegeSet:
             level = level_of(reference)
             target = find_target(connection, reference) if features_of(connection).has(level.table) else None
-            roles = [] if level is GLOBAL else roles_of(connection, Grantee(user or "", tuple(groups)))
+            roles = [] if level is GLOBAL else roles_of(connection, Grantee(user, tuple(groups)))
             found: dict[tuple[str, str], list[PrivilegeGrantInfo]] = {}
             for grant in [] if target is None else _read(connection, level, _on(target)):
                 found.setdefault((type_name(grant.principalType), grant.principalName), []).append(grant.grantInfo)

@@ -58,7 +58,7 @@ PartitionSelection = AllPartitions | ByNames | ByValues | ByPartialValues | ByFi
 class Grantee:
     """For whom privileges are answered along with partitions (`_with_auth` calls)."""
 
-    user: str
+    user: str | None
     groups: tuple[str, ...] = ()
 
 

@@ -47,23 +47,16 @@ class ClientTests:
     def __init__(self, directory: Path, uri: str, warehouse: Path, database_url: str) -> None:
         self._directory = directory
         home = fetch()
-        self._jars = _fetch_libraries(home.parent / "client-tests")
+        jars = _fetch_libraries()
         libraries = [f"{home / 'lib'}/*", f"{home.parent / 'jars'}/*"]
         classes = directory / "classes"
         classes.mkdir(parents=True)
-        self._class_path = ":".join([str(classes), str(directory), *map(str, self._jars), *libraries])
+        self._class_path = ":".join([str(classes), str(directory), *map(str, jars), *libraries])
         (directory / "log4j2.properties").write_text("rootLogger.level = off\n")
         (directory / "client-site.xml").write_text(_site(uri, warehouse, database_url))
         subprocess.run(
             ["javac", "-nowarn", "-cp", self._class_path, "-d", str(classes), str(SOURCE)], check=True, timeout=300
         )
-
-    def classes(self) -> list[str]:
-        """Names of the test classes, without their package."""
-        folder = PACKAGE.replace(".", "/")
-        with zipfile.ZipFile(self._jars[0]) as archive:
-            found = [re.fullmatch(rf"{folder}/(Test\w+)\.class", name) for name in archive.namelist()]
-        return sorted(match.group(1) for match in found if match)
 
     def run(self, name: str) -> Outcome:
         """Runs one class. Raises AssertionError when JUnit did not come to its end."""
@@ -90,7 +83,16 @@ class ClientTests:
         return Outcome(ran, frozenset(_FAILURE.findall(finished.stdout)), finished.stdout)
 
 
-def _fetch_libraries(folder: Path) -> list[Path]:
+def classes_of_tests() -> list[str]:
+    """Names of the test classes, without their package."""
+    folder = PACKAGE.replace(".", "/")
+    with zipfile.ZipFile(_fetch_libraries()[0]) as archive:
+        found = [re.fullmatch(rf"{folder}/(Test\w+)\.class", name) for name in archive.namelist()]
+    return sorted(match.group(1) for match in found if match)
+
+
+def _fetch_libraries() -> list[Path]:
+    folder = fetch().parent / "client-tests"
     found = []
     for artifact in _LIBRARIES:
         _, name, version, *rest = artifact.split(":")
