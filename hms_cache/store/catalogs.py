@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -126,10 +127,12 @@ class Catalogs(CatalogStore):
                     ) from error
             connection.execute(CTLGS.delete().where(CTLGS.c.NAME == name))
             transaction.append_event(self._context.messages.build_drop_catalog(found))
-            location = self._context.warehouse.location(found.locationUri)
-            # Nothing is left that owns files below it: what is there belongs to others, only an empty directory goes.
+            # Nothing is left that owns files below them: what is there belongs to others, only empty directories go.
+            # The default database stays where the catalog was made when the catalog is altered.
+            places = [found.locationUri] if default is None else [default.database.locationUri, found.locationUri]
             if self._context.warehouse.manages_files:
-                transaction.after_commit(lambda: self._context.warehouse.remove_empty_directory(location))
+                for location in map(self._context.warehouse.location, dict.fromkeys(filter(None, places))):
+                    transaction.after_commit(partial(self._context.warehouse.remove_empty_directory, location))
 
         run_write(self._context.database, drop)
 

@@ -152,6 +152,16 @@ class TestCatalogs:
         with pytest.raises(ttypes.NoSuchObjectException):
             under_test.store.alter_catalog("nope", ttypes.Catalog("nope", "new", "file:///other"))
 
+    def test_a_moved_catalog_leaves_no_directory(self, under_test: StoreUnderTest) -> None:
+        """Its default database stays where the catalog was made."""
+        self.create(under_test)
+        made = under_test.files()
+        assert made
+        under_test.store.alter_catalog("spark", ttypes.Catalog("spark", "x", f"file:{under_test.directory}/elsewhere"))
+        assert under_test.files() == made
+        under_test.store.drop_catalog("spark")
+        assert under_test.files() == []
+
     def test_drop(self, under_test: StoreUnderTest) -> None:
         before = under_test.counts()
         self.create(under_test)
