@@ -141,6 +141,8 @@ def check_partitions(context: StoreContext, table: Table, partitions: Sequence[P
             raise MetaException("Partition value cannot be null.")
         if partition.sd is not None:
             check_descriptor(partition.sd)
+            if any(column.type is None for column in partition.sd.cols or ()):
+                raise MetaException("Column type cannot be null")
         check_values_allowed(partition.values, pattern)
         names.append(naming.name(partition.values))
     return names

@@ -86,7 +86,7 @@ def test_without_options_it_serves_sqlite_in_the_working_directory(tmp_path: Pat
 
 def test_an_open_connection_does_not_keep_it_from_ending(tmp_path: Path) -> None:
     with serving("--port", "0", cwd=tmp_path) as (process, port), client(port) as metastore:
-        assert metastore.getName() == "hive metastore"
+        assert metastore.getName() == "new db based metaserver"
         status, errors = end(process)
         assert status == 0
         assert "Traceback" not in errors

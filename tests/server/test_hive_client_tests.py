@@ -78,3 +78,116 @@ def test_altered_tables_need_a_database_and_created_ones_no_owner(link: Link) ->
 def test_a_filter_of_table_names_needs_a_database(link: Link, name: str | None) -> None:
     with pytest.raises(ttypes.UnknownDBException, match="DB name is null or empty"):
         link.call("get_table_names_by_filter", dbname=name, filter='hive_filter_field_owner__ = "o"', max_tables=-1)
+
+
+def test_the_name_of_the_database_may_be_a_pattern(link: Link) -> None:
+    link.call("create_database", database=database("other"))
+    link.call("create_table", tbl=table("other", "t"))
+    assert link.call("get_tables", db_name="*", pattern="*") == ["t", "t"]
+    assert link.call("get_tables", db_name="oth*", pattern=None) == ["t"]
+    assert link.call("get_tables_by_type", db_name="*", pattern="t", tableType="VIRTUAL_VIEW") == []
+    request = ttypes.GetTablesRequest(dbName="*", tablesPattern="t")
+    found = link.call("get_table_objects_by_name_req", req=request).tables
+    assert [(table.dbName, table.tableName) for table in found] == [("d", "t"), ("other", "t")]
+
+
+def partition(value: str, database: str | None = "d", name: str | None = "p") -> ttypes.Partition:
+    descriptor = ttypes.StorageDescriptor(cols=[ttypes.FieldSchema("a", "int")], serdeInfo=ttypes.SerDeInfo())
+    return ttypes.Partition(values=[value], dbName=database, tableName=name, sd=descriptor, parameters={})
+
+
+def partitioned_table() -> ttypes.Table:
+    created = table("d", "p")
+    created.partitionKeys = [ttypes.FieldSchema("dt", "string")]
+    return created
+
+
+@pytest.fixture
+def partitioned(link: Link) -> Link:
+    link.call("create_table", tbl=partitioned_table())
+    return link
+
+
+def test_partitions_of_a_list_name_their_table_in_one_spelling(partitioned: Link) -> None:
+    for wrong in (partition("2", "D"), partition("2", name="P"), partition("2", None), partition("2", name=None)):
+        with pytest.raises(ttypes.MetaException):
+            partitioned.call("add_partitions", new_parts=[partition("1"), wrong])
+    with pytest.raises(ttypes.InvalidObjectException):
+        partitioned.call("add_partitions", new_parts=[partition("1", "nope"), partition("2")])
+    assert partitioned.call("get_partition_names", db_name="d", tbl_name="p", max_parts=-1) == []
+    assert partitioned.call("add_partitions", new_parts=[partition("1", "D", "P"), partition("2", "D", "P")]) == 2
+
+
+@pytest.mark.parametrize("field", ["name", "type"])
+def test_columns_of_partitions_are_whole(partitioned: Link, field: str) -> None:
+    sent = partition("1")
+    setattr(sent.sd.cols[0], field, None)
+    with pytest.raises(ttypes.MetaException, match=f"Column {field} cannot be null"):
+        partitioned.call("add_partition", new_part=sent)
+
+
+def test_specs_of_partitions(partitioned: Link) -> None:
+    """Of both forms the list counts; an absent path below the shared descriptor's location is written out."""
+    location = partitioned.call("get_table", dbname="d", tbl_name="p").sd.location
+    shared = ttypes.StorageDescriptor(location=f"{location}/x/", cols=[], serdeInfo=ttypes.SerDeInfo())
+    grouped = ttypes.PartitionSpecWithSharedSD([ttypes.PartitionWithoutSD(["2"], parameters={})], shared)
+    listed = ttypes.PartitionListComposingSpec([partition("1")])
+    both = ttypes.PartitionSpec("d", "p", sharedSDPartitionSpec=grouped, partitionList=listed)
+    assert partitioned.call("add_partitions_pspec", new_parts=[both]) == 1
+    assert partitioned.call("get_partition_names", db_name="d", tbl_name="p", max_parts=-1) == ["dt=1"]
+    partitioned.call("add_partitions_pspec", new_parts=[ttypes.PartitionSpec("d", "p", sharedSDPartitionSpec=grouped)])
+    found = partitioned.call("get_partition", db_name="d", tbl_name="p", part_vals=["2"])
+    assert found.sd.location == f"{location}/x/null"
+    without_names = ttypes.PartitionListComposingSpec([partition("3", None, None)])
+    with pytest.raises(ttypes.MetaException, match="must be set in the partition"):
+        partitioned.call(
+            "add_partitions_pspec", new_parts=[ttypes.PartitionSpec("d", "p", partitionList=without_names)]
+        )
+
+
+def test_altered_and_renamed_partitions(partitioned: Link) -> None:
+    partitioned.call("add_partition", new_part=partition("1"))
+    with pytest.raises(ttypes.InvalidOperationException, match="no partitions to alter"):
+        partitioned.call("alter_partitions", db_name="d", tbl_name="p", new_parts=[])
+    for unnamed in (partition("2", None), partition("2", name=None)):
+        with pytest.raises(ttypes.MetaException, match="must be set in the partition"):
+            partitioned.call("rename_partition", db_name="d", tbl_name="p", part_vals=["1"], new_part=unnamed)
+    with pytest.raises(ttypes.InvalidOperationException):
+        partitioned.call("rename_partition", db_name="d", tbl_name="no", part_vals=["1"], new_part=ttypes.Partition())
+    altered = partitioned.call("get_partition", db_name="d", tbl_name="p", part_vals=["1"])
+    root = altered.sd.location.removesuffix("/dt=1")
+    altered.sd.location = "somewhere"
+    partitioned.call("alter_partition", db_name="d", tbl_name="p", new_part=altered)
+    found = partitioned.call("get_partition", db_name="d", tbl_name="p", part_vals=["1"])
+    assert found.sd.location == f"{root}/somewhere", "a whole location, which can be deleted later"
+    partitioned.call("drop_table", dbname="d", name="p", deleteData=True)
+
+
+def test_reads_of_partitions(partitioned: Link) -> None:
+    name = {"db_name": "d", "tbl_name": "p"}
+    with pytest.raises(ttypes.MetaException, match="names cannot be null"):
+        partitioned.call("get_partitions_by_names", **name, names=None)
+    request = ttypes.GetPartitionsByNamesRequest(db_name="", tbl_name="p", names=["dt=1"])
+    with pytest.raises(ttypes.NoSuchObjectException, match="dbName is not valid"):
+        partitioned.call("get_partitions_by_names_req", req=request)
+    for values in (
+        ttypes.PartitionValuesRequest("d", "nope", [ttypes.FieldSchema("dt", "string")]),
+        ttypes.PartitionValuesRequest("d", "p", []),
+    ):
+        with pytest.raises(ttypes.MetaException):
+            partitioned.call("get_partition_values", request=values)
+    with pytest.raises(TApplicationException):
+        partitioned.call("get_partitions_pspec", db_name="d", tbl_name=None, max_parts=-1)
+    assert partitioned.call("get_partitions", db_name="d", tbl_name="nope", max_parts=-1) == []
+    assert partitioned.call("get_partitions_ps", **name, part_vals=[], max_parts=-1) == []
+
+
+def test_reads_of_partitions_under_a_limit(serve: Serve) -> None:
+    """Hive counts first, and so finds out what it does not look at otherwise."""
+    link = serve(**{"catalog.partition_request_limit": 100}).link()
+    link.call("create_database", database=database("d"))
+    link.call("create_table", tbl=partitioned_table())
+    with pytest.raises(ttypes.NoSuchObjectException):
+        link.call("get_partitions", db_name="d", tbl_name="nope", max_parts=-1)
+    with pytest.raises(ttypes.MetaException, match="Invalid partition key & values"):
+        link.call("get_partitions_ps", db_name="d", tbl_name="p", part_vals=[], max_parts=-1)

@@ -127,7 +127,7 @@ def project_tables(tables: list[Table], specification: Any) -> list[Table]:
     if specification is None:
         return tables
     patterns = specification.includeParamKeyPattern, specification.excludeParamKeyPattern
-    if specification.fieldList is not None and patterns != (None, None):
+    if patterns != (None, None):
         raise InvalidOperationException("Include and Exclude Param key are not supported.")
     fields = list(specification.fieldList or ())
     unknown = sorted(set(fields) - _SINGLE_VALUED - _MULTI_VALUED)
@@ -136,7 +136,15 @@ def project_tables(tables: list[Table], specification: Any) -> list[Table]:
     if not fields or not _SINGLE_VALUED.issuperset(fields):
         return tables
     tree = field_tree(fields)
-    return [keep(table, tree) for table in tables]
+    return [_with_times(keep(table, tree)) for table in tables]
+
+
+def _with_times(table: Table) -> Table:
+    """Numbers of a Java table are set, be it to 0, whether asked for or not: Hive's client tests look at that."""
+    for field in ("createTime", "lastAccessTime", "retention"):
+        if getattr(table, field) is None:
+            setattr(table, field, 0)
+    return table
 
 
 def without_columns(descriptor: StorageDescriptor) -> StorageDescriptor:

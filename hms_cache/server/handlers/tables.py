@@ -94,16 +94,41 @@ def get_table_objects_by_name_req(call: Call, arguments: Any) -> GetTablesResult
     if names is None:
         if request.tablesPattern is None:
             raise InvalidOperationException(f"{request.dbName} cannot find null tables")
-        names = call.stores.raw.get_table_names(*name, request.tablesPattern)
-    tables = call.stores.raw.get_tables(*name, names)
+        tables = _matching_tables(call, *name, request.tablesPattern)
+    else:
+        tables = call.stores.raw.get_tables(*name, names)
     for table in tables:
         _check_capabilities(call, table, request.capabilities)
     return GetTablesResult(tables=project_tables(tables, request.projectionSpec))
 
 
+def _is_pattern(database: str) -> bool:
+    return "*" in database or "|" in database
+
+
+def _matching_tables(call: Call, catalog: str, database: str, pattern: str) -> list[Table]:
+    """The database's tables; where its name is a pattern, those of all databases that match (Hive's ObjectStore)."""
+    raw = call.stores.raw
+    if not _is_pattern(database):
+        return raw.get_tables(catalog, database, raw.get_table_names(catalog, database, pattern))
+    names: dict[str, list[str]] = {}
+    for found in raw.get_table_meta(catalog, database, pattern):
+        names.setdefault(found.dbName, []).append(found.tableName)
+    return [table for name, tables in names.items() for table in raw.get_tables(catalog, name, tables)]
+
+
 @handlers.read("get_tables", audit=lambda a: f"get_tables: db={a.db_name} pat={a.pattern}")
 def get_tables(call: Call, arguments: Any) -> list[str]:
-    return call.stores.raw.get_table_names(*database_name(arguments.db_name), arguments.pattern)
+    return _names(call, arguments, arguments.pattern)
+
+
+def _names(call: Call, arguments: Any, pattern: str | None, table_type: str | None = None) -> list[str]:
+    """Names of the database's tables; where its name is a pattern, of all databases that match."""
+    catalog, database = database_name(arguments.db_name)
+    if not _is_pattern(database):
+        return call.stores.raw.get_table_names(catalog, database, pattern, table_type)
+    types = () if table_type is None else (table_type,)
+    return [found.tableName for found in call.stores.raw.get_table_meta(catalog, database, pattern, types)]
 
 
 @handlers.read("get_all_tables", audit=lambda a: f"get_all_tables: db={a.db_name}")
@@ -117,7 +142,7 @@ def get_all_tables(call: Call, arguments: Any) -> list[str]:
 def get_tables_by_type(call: Call, arguments: Any) -> list[str]:
     if arguments.tableType not in TABLE_TYPES:
         raise MetaException(f"There is no table type {arguments.tableType}: {', '.join(TABLE_TYPES)}")
-    return call.stores.raw.get_table_names(*database_name(arguments.db_name), arguments.pattern, arguments.tableType)
+    return _names(call, arguments, arguments.pattern, arguments.tableType)
 
 
 @handlers.read("get_table_meta")
