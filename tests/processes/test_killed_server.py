@@ -50,7 +50,11 @@ def server(tmp_path: Path, kind: str, database_servers: ServerLookup) -> Iterato
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kills", [5, pytest.param(50, marks=[pytest.mark.soak, pytest.mark.long])])
 @pytest.mark.parametrize(
-    "kind", [pytest.param("sqlite", marks=pytest.mark.soak), pytest.param("mariadb", marks=pytest.mark.mariadb)]
+    "kind",
+    [
+        pytest.param("sqlite", marks=pytest.mark.soak),
+        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak]),
+    ],
 )
 def test_object_and_event_are_both_there_or_neither(server: ServerProcess, kills: int) -> None:
     seed = random.randrange(1 << 32)

@@ -20,9 +20,9 @@ pytestmark = [
     pytest.mark.usefixtures("iceberg_jar"),
 ]
 
-DATABASES = ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)]
 IN_SOAKS = [pytest.mark.soak, pytest.mark.short]
-ROUNDS = [8, pytest.param(200, marks=pytest.mark.soak)]
+DATABASES = ["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, *IN_SOAKS])]
+ROUNDS = [8, pytest.param(200, marks=[pytest.mark.soak, pytest.mark.long])]
 
 
 def begin(spark: SparkProcess, server: ServerProcess, scratch: Path) -> None:
@@ -133,7 +133,7 @@ _COMMITTED = "SELECT summary['round'], summary['writer'] FROM ice.shop.orders.sn
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, *IN_SOAKS])])
+@pytest.mark.parametrize("kind", DATABASES)
 def test_of_two_writers_without_locks_one_wins_each_round(
     spark: SparkProcess, start_server: ServerStarter, tmp_path: Path, kind: str, rounds: int
 ) -> None:

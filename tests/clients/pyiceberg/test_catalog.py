@@ -27,7 +27,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 from tests.clients.conftest import ServerStarter
 from tests.servers import ServerProcess, metastore_client
 
-DATABASES = ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)]
+DATABASES = ["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak])]
 
 SCHEMA = Schema(NestedField(1, "id", LongType()), NestedField(2, "country", StringType()))
 BY_COUNTRY = PartitionSpec(PartitionField(source_id=2, field_id=1000, transform=IdentityTransform(), name="country"))

@@ -27,11 +27,23 @@ from tests.store.contract.harness import StoreUnderTest
 from tests.store.contract.stores import STORES
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The cache is run over SQLite only: which database is below makes no difference to it."""
+    """The cache is run over SQLite only: which database is below makes no difference to it.
+
+    PostgreSQL has its turn in the short soaks, since two databases fill the time of the other tests.
+    """
+
+    def parameters_of(item: pytest.Item) -> dict[str, object]:
+        return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+
+    for item in items:
+        parameters = parameters_of(item)
+        if parameters.get("store_kind") == "object" and parameters.get("database_kind") == "postgresql":
+            item.add_marker(pytest.mark.soak)
 
     def is_wanted(item: pytest.Item) -> bool:
-        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        parameters = parameters_of(item)
         return parameters.get("store_kind") != "cached" or parameters.get("database_kind") == "sqlite"
 
     unwanted = [item for item in items if not is_wanted(item)]
