@@ -12,7 +12,7 @@ from tests.clients.conftest import ServerStarter
 PARTITIONS = ["day=1/hour=0", "day=1/hour=1", "day=2/hour=0"]
 
 
-@pytest.fixture(params=["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
+@pytest.fixture(params=["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak])])
 def client(request: pytest.FixtureRequest, start_server: ServerStarter) -> HMSClient:
     server = start_server(request.param, **{"warehouse.files": "leave"})
     # Its own way to connect, unlike that of the other tests.
