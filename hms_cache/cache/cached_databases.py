@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.loader import Wanted
-from hms_cache.cache.reading import Need, Reading
+from hms_cache.cache.reading import Bypass, Need, Reading
+from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.notifications.scope import DatabaseName
 from hms_cache.store.contract.catalogs import CatalogStore
@@ -12,6 +13,10 @@ from hms_cache.store.contract.databases import DatabaseStore
 from hms_cache.store.contract.snapshots import SnapshotStore
 from hms_cache.store.names import matching_names, qualified
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, NoSuchObjectException
+
+MOST_LOADED_TOGETHER = 20
+"""Missing databases that one `get_databases` loads into the cache, a statement each: above it the store answers in one
+statement, and the next question of one of them loads it."""
 
 
 class CachedDatabases(CatalogStore, DatabaseStore):
@@ -73,6 +78,30 @@ class CachedDatabases(CatalogStore, DatabaseStore):
             lambda: self._store.get_database_names(catalog, pattern),
             facet=Facet.DATABASE_NAMES,
             subject=key,
+        )
+
+    def get_databases(self, catalog: str, pattern: str | None = None) -> list[Database]:
+        key = catalog.strip().lower()
+
+        def look(cache: SharedCache) -> list[Database] | Need | Bypass:
+            names = cache.catalogs.get(key)
+            if names is None or Facet.DATABASE_NAMES not in names.facets:
+                return Need((Wanted(key, Facet.DATABASE_NAMES),))
+            matching = [DatabaseName(key, name) for name in matching_names(names.facets[Facet.DATABASE_NAMES], pattern)]
+            found = [cache.databases.get(database) for database in matching]
+            missing = tuple(
+                Wanted(database, Facet.DATABASE)
+                for database, entry in zip(matching, found, strict=True)
+                if entry is None or Facet.DATABASE not in entry.facets
+            )
+            if len(missing) > MOST_LOADED_TOGETHER:
+                return Bypass(Reason.INCOMPLETE)
+            if missing:
+                return Need(missing)
+            return [entry.facets[Facet.DATABASE] for entry in found if entry is not None]
+
+        return self._reading.answer(
+            "databases", look, lambda: self._store.get_databases(catalog, pattern), facet=Facet.DATABASE
         )
 
     def create_database(self, database: Database) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select
 
 from hms_cache.store.database import features_of
 from hms_cache.store.schema import CTLGS, DATABASE_PARAMS, DBS
@@ -30,17 +30,19 @@ class DatabaseRow:
 
 @lru_cache(maxsize=8)
 def _database_statement(missing_columns: frozenset[tuple[str, str]]) -> Select[Any]:
+    return _database_columns(missing_columns).where(
+        DBS.c.NAME == bindparam("database"), DBS.c.CTLG_NAME == bindparam("catalog")
+    )
+
+
+def _database_columns(missing_columns: frozenset[tuple[str, str]]) -> Select[Any]:
     """For a schema that lacks these columns (3.1 has no types, connectors and creation times)."""
     features = SchemaFeatures(None, missing_columns=missing_columns)
-    return (
-        select(
-            *(features.column(column) for column in DBS.c),
-            DATABASE_PARAMS.c.PARAM_KEY,
-            DATABASE_PARAMS.c.PARAM_VALUE,
-        )
-        .select_from(DBS.outerjoin(DATABASE_PARAMS, DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID))
-        .where(DBS.c.NAME == bindparam("database"), DBS.c.CTLG_NAME == bindparam("catalog"))
-    )
+    return select(
+        *(features.column(column) for column in DBS.c),
+        DATABASE_PARAMS.c.PARAM_KEY,
+        DATABASE_PARAMS.c.PARAM_VALUE,
+    ).select_from(DBS.outerjoin(DATABASE_PARAMS, DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID))
 
 
 _DATABASE_ID = select(DBS.c.DB_ID).where(DBS.c.NAME == bindparam("database"), DBS.c.CTLG_NAME == bindparam("catalog"))
@@ -51,6 +53,15 @@ def read_database(connection: Connection, catalog: str, database: str) -> Databa
     statement = _database_statement(features_of(connection).missing_columns)
     rows = connection.execute(statement, {"catalog": catalog, "database": database}).all()
     return DatabaseRow(_database(rows), rows[0].DB_ID) if rows else None
+
+
+def read_databases(connection: Connection, catalog: str, *conditions: ColumnElement[bool]) -> dict[str, DatabaseRow]:
+    """The databases of a (normalized) catalog that meet the conditions, by name in no order, in one statement."""
+    statement = _database_columns(features_of(connection).missing_columns)
+    rows_of: dict[str, list[Row[Any]]] = {}
+    for row in connection.execute(statement.where(DBS.c.CTLG_NAME == catalog, *conditions)):
+        rows_of.setdefault(row.NAME, []).append(row)
+    return {name: DatabaseRow(_database(rows), rows[0].DB_ID) for name, rows in rows_of.items()}
 
 
 def read_database_id(connection: Connection, catalog: str, database: str) -> int | None:

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.databases import DatabaseStore
 from hms_cache.store.database import features_of
-from hms_cache.store.database_rows import DatabaseRow, read_catalog, read_database, require_database
+from hms_cache.store.database_rows import DatabaseRow, read_catalog, read_database, read_databases, require_database
 from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.functions import drop_functions, read_functions
 from hms_cache.store.name_queries import may_match
@@ -58,6 +58,14 @@ class Databases(DatabaseStore):
         )
         names = run_read(self._context.database, lambda connection: connection.execute(statement).scalars().all())
         return matching_names(names, pattern)
+
+    def get_databases(self, catalog: str, pattern: str | None = None) -> list[Database]:
+        name = normalize_identifier(catalog)
+        found = run_read(
+            self._context.database,
+            lambda connection: read_databases(connection, name, *may_match(DBS.c.NAME, pattern)),
+        )
+        return [found[each].database for each in matching_names(list(found), pattern)]
 
     def create_database(self, database: Database) -> None:
         run_write(

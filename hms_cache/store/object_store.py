@@ -150,6 +150,9 @@ class ObjectStore(SnapshotStore):
     def get_database_names(self, catalog: str, pattern: str | None = None) -> list[str]:
         return self._databases.get_database_names(catalog, pattern)
 
+    def get_databases(self, catalog: str, pattern: str | None = None) -> list[Database]:
+        return self._databases.get_databases(catalog, pattern)
+
     def create_database(self, database: Database) -> None:
         self._databases.create_database(database)
 

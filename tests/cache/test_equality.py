@@ -204,6 +204,8 @@ def reads() -> Iterator[tuple[str, Callable[[RawStore], object]]]:
     """Every kind of read that may come from memory, about every name."""
     yield "database names", lambda store: store.get_database_names(CATALOG)
     yield "database pattern", lambda store: store.get_database_names(CATALOG, "d*")
+    yield "databases", lambda store: store.get_databases(CATALOG)
+    yield "databases by pattern", lambda store: store.get_databases(CATALOG, "d*")
     for database in DATABASES:
         yield f"database {database}", lambda store, d=database: store.get_database(CATALOG, d)
         yield f"tables {database}", lambda store, d=database: store.get_table_names(CATALOG, d)

@@ -78,9 +78,7 @@ def get_all_databases(call: Call, arguments: Any) -> list[str]:
 @handlers.read("get_databases_req")
 def get_databases_req(call: Call, arguments: Any) -> GetDatabaseObjectsResponse:
     catalog, pattern = optional_database_name(arguments.request.pattern, arguments.request.catalogName)
-    raw = call.stores.raw
-    names = raw.get_database_names(catalog, pattern)
-    return GetDatabaseObjectsResponse(databases=[raw.get_database(catalog, name) for name in names])
+    return GetDatabaseObjectsResponse(databases=call.stores.raw.get_databases(catalog, pattern))
 
 
 @handlers.write("create_database", audit=lambda a: f"create_database: {a.database}")

@@ -368,7 +368,11 @@ def get_part_specs_by_filter(call: Call, arguments: Any) -> list[PartitionSpec]:
 
 @handlers.read("get_partitions_with_specs")
 def get_partitions_with_specs(call: Call, arguments: Any) -> GetPartitionsResponse:
-    """Projected partitions by names, values or expressions (GetPartitionsFilterSpec; several filters are ANDed)."""
+    """Projected partitions by names, values or expressions (GetPartitionsFilterSpec; several filters are ANDed).
+
+    The partitions are of one moment (P1). Of the table, read before them, only the name and the directory are used,
+    which the relative locations are given below: joined they are the partitions' own, wherever the table is by now.
+    """
     request = arguments.request
     name = requested_table(request)
     projection = None

@@ -19,6 +19,10 @@ class DatabaseStore(ABC):
         """Names, ascending; `pattern` is Hive's: `*` any text, `|` between alternatives, case ignored; None is all."""
 
     @abstractmethod
+    def get_databases(self, catalog: str, pattern: str | None = None) -> list[Database]:
+        """The databases whose names `get_database_names` would answer, in that order, all of one moment (P1)."""
+
+    @abstractmethod
     def create_database(self, database: Database) -> None:
         """Creates rows and directory. Location defaults to `<warehouse>/<name>.db`.
 

@@ -76,6 +76,20 @@ def test_names_by_pattern(under_test: StoreUnderTest, pattern: str | None, expec
         under_test.create_database(name)
     assert under_test.store.get_database_names(CATALOG, pattern) == expected
     assert under_test.store.get_database_names("other", pattern) == []
+    whole = under_test.store.get_databases(CATALOG, pattern)
+    assert whole == [under_test.store.get_database(CATALOG, name) for name in expected]
+    assert under_test.store.get_databases("other", pattern) == []
+
+
+def test_databases_are_answered_whole_and_in_order(under_test: StoreUnderTest) -> None:
+    under_test.create_database("b", description="of b", parameters={"z": "1", "a": "2"})
+    under_test.create_database("a")
+    found = under_test.store.get_databases("HIVE", "A|b")
+    assert [(each.name, each.description, each.parameters) for each in found] == [
+        ("a", None, {}),
+        ("b", "of b", {"a": "2", "z": "1"}),
+    ]
+    assert list(found[1].parameters) == ["a", "z"]
 
 
 def test_alter_replaces_what_hive_replaces(catalog: StoreUnderTest) -> None:
