@@ -3,8 +3,9 @@
 PYTHON      ?= python3
 VENV        := .venv
 BIN         := $(VENV)/bin
-# Two processes, each with database servers of its own; a file's tests stay together, so that what they share is made once.
-PYTEST_ARGS ?= -n 2 --dist loadfile --no-loadscope-reorder
+# Three processes on two cores, as tests often wait for servers; each has database servers of its own. A file's tests
+# stay together, so that what they share is made once.
+PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
 # What `make soak` runs: "long" is all of them, minutes to an hour; "short" those of a minute that need no Java, few with Spark.
 SOAK        ?= long
 SOAKS_long  := soak

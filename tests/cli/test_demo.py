@@ -13,6 +13,8 @@ import pytest
 
 
 @pytest.mark.spark
+@pytest.mark.soak
+@pytest.mark.short
 @pytest.mark.timeout(600)
 def test_the_demo_works_through_the_metastore_and_leaves_nothing_behind(tmp_path: Path) -> None:
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:

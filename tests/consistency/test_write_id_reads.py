@@ -92,6 +92,7 @@ def _verdict(run: Run, size: Size, capsys: pytest.CaptureFixture[str], title: st
     assert sum(one.done for one in history.writes if one.kind == "commit") >= size.rounds // 4
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_a_short_run(database_url: str, tmp_path: Path, initialize: None, capsys: pytest.CaptureFixture[str]) -> None:
     """In the mode where the list decides most."""

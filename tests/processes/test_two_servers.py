@@ -27,6 +27,7 @@ from tests.processes.writers import DATABASE, connected, create_database, new_pa
 from tests.servers import PATIENCE_S, ServerProcess, server_process
 
 WRITERS_OF_EACH = 4
+FIGHT_S = 60
 #: Names that all writers fight for.
 SHARED_NAMES = 6
 
@@ -107,10 +108,8 @@ class Fight:
 
 @pytest.mark.mariadb
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seconds", [5, pytest.param(60, marks=pytest.mark.soak)])
-def test_ids_are_unique_and_events_come_in_commit_order(
-    tmp_path: Path, database_servers: ServerLookup, seconds: int
-) -> None:
+@pytest.mark.soak
+def test_ids_are_unique_and_events_come_in_commit_order(tmp_path: Path, database_servers: ServerLookup) -> None:
     databases = database_servers("mariadb")
     url = databases.initialized_database()
     seed = random.randrange(1 << 32)
@@ -128,7 +127,7 @@ def test_ids_are_unique_and_events_come_in_commit_order(
             for number in range(WRITERS_OF_EACH)
         ]
         with following(url) as printed, ThreadPoolExecutor(len(fights)) as pool:
-            for future in [pool.submit(fight.run, server.port, seconds) for server, fight in fights]:
+            for future in [pool.submit(fight.run, server.port, FIGHT_S) for server, fight in fights]:
                 future.result()
         with snapshot(url) as connection:
             assert catalog_by_tables(connection) == catalog_by_events(connection)
