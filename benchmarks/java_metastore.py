@@ -242,13 +242,13 @@ class JavaMetastore:
             "metastore.cached.rawstore.impl": store,
             "metastore.cached.rawstore.max.cache.memory": "-1",
             "metastore.server.min.threads": "20",
-            "metastore.event.db.notification.api.auth": "false",
+            # Else only superusers may ask for events; `metastore.event.db…` is not a name of it.
+            "hive.metastore.event.db.notification.api.auth": "false",
             "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
             "metastore.housekeeping.threads.on": "false",
             "metastore.compactor.initiator.on": "false",
             "metastore.stats.fetch.bitvector": "false",
             "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.RuntimeStatsCleanerTask",
-            **self._properties,
             **self._properties,
         }
         body = "".join(

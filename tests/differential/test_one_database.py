@@ -67,11 +67,7 @@ def beside(tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLoo
     classes = compiled_listener(tmp_path_factory.mktemp("classes"))
     with ExitStack() as stack:
         url = own_database(database_servers("mariadb"), stack)
-        listener = {
-            "metastore.transactional.event.listeners": "LogListener",
-            # Else only superusers may ask for events.
-            "hive.metastore.event.db.notification.api.auth": "false",
-        }
+        listener = {"metastore.transactional.event.listeners": "LogListener"}
         java = stack.enter_context(java_metastore(url, directory, classes=[classes], **listener))
         ours = stack.enter_context(our_metastore(url, directory, **{"cache.peers": "hive4"}))
         both = Beside(java, ours, url, directory)

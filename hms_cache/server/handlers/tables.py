@@ -102,33 +102,26 @@ def get_table_objects_by_name_req(call: Call, arguments: Any) -> GetTablesResult
     return GetTablesResult(tables=project_tables(tables, request.projectionSpec))
 
 
-def _is_pattern(database: str) -> bool:
-    return "*" in database or "|" in database
-
-
 def _matching_tables(call: Call, catalog: str, database: str, pattern: str) -> list[Table]:
-    """The database's tables; where its name is a pattern, those of all databases that match (Hive's ObjectStore)."""
+    """The database's tables; where its name has a `*`, those of all databases that match.
+
+    Of all methods only this one takes a pattern there: by it the client of Hive 4 asks for names of tables. Raises
+    UnknownDBException (nothing matches).
+    """
     raw = call.stores.raw
-    if not _is_pattern(database):
+    if "*" not in database or "|" in database:
         return raw.get_tables(catalog, database, raw.get_table_names(catalog, database, pattern))
     names: dict[str, list[str]] = {}
     for found in raw.get_table_meta(catalog, database, pattern):
         names.setdefault(found.dbName, []).append(found.tableName)
+    if not names:
+        raise UnknownDBException(f"Could not find database {catalog}.{database}")
     return [table for name, tables in names.items() for table in raw.get_tables(catalog, name, tables)]
 
 
 @handlers.read("get_tables", audit=lambda a: f"get_tables: db={a.db_name} pat={a.pattern}")
 def get_tables(call: Call, arguments: Any) -> list[str]:
-    return _names(call, arguments, arguments.pattern)
-
-
-def _names(call: Call, arguments: Any, pattern: str | None, table_type: str | None = None) -> list[str]:
-    """Names of the database's tables; where its name is a pattern, of all databases that match."""
-    catalog, database = database_name(arguments.db_name)
-    if not _is_pattern(database):
-        return call.stores.raw.get_table_names(catalog, database, pattern, table_type)
-    types = () if table_type is None else (table_type,)
-    return [found.tableName for found in call.stores.raw.get_table_meta(catalog, database, pattern, types)]
+    return call.stores.raw.get_table_names(*database_name(arguments.db_name), arguments.pattern)
 
 
 @handlers.read("get_all_tables", audit=lambda a: f"get_all_tables: db={a.db_name}")
@@ -142,7 +135,7 @@ def get_all_tables(call: Call, arguments: Any) -> list[str]:
 def get_tables_by_type(call: Call, arguments: Any) -> list[str]:
     if arguments.tableType not in TABLE_TYPES:
         raise MetaException(f"There is no table type {arguments.tableType}: {', '.join(TABLE_TYPES)}")
-    return _names(call, arguments, arguments.pattern, arguments.tableType)
+    return call.stores.raw.get_table_names(*database_name(arguments.db_name), arguments.pattern, arguments.tableType)
 
 
 @handlers.read("get_table_meta")

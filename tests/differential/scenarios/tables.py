@@ -117,10 +117,15 @@ READ = Scenario.of(
     by_names(dbName=None),
     by_names(dbName=""),
     [
+        by_names(dbName=name, tblNames=None, tablesPattern=pattern)
+        for name in ("*", "d*", "D*", "none*", "d|default", "d*|x")
+        for pattern in ("*", "t*", "none")
+    ],
+    [
         call("get_tables", "d", pattern)
         for pattern in ("*", "t*", "T*", "t|v", "*2", "none", "", None, "t.", ".*", "_", "e%", "e_t", "t2|T2|x*")
     ],
-    [call("get_tables", name, "*") for name in ("none", "", None, "D", "@hive#d", "@hive#", "@none#d", "*")],
+    [call("get_tables", name, "*") for name in ("none", "", None, "D", "@hive#d", "@hive#", "@none#d", "*", "d*")],
     [call("get_all_tables", name) for name in ("d", "D", "none", "", None, "@hive#e", "@none#d", "default")],
     [
         call("get_tables_by_type", "d", pattern, kind)
@@ -138,6 +143,7 @@ READ = Scenario.of(
         )
     ],
     call("get_tables_by_type", "none", "*", "VIRTUAL_VIEW"),
+    call("get_tables_by_type", "d*", "*", "VIRTUAL_VIEW"),
     call("get_tables_by_type", "d", "*", None),
     [
         call("get_table_meta", *arguments, is_ordered=False)
