@@ -75,7 +75,6 @@ class Service:
                 require_schema(database, self._settings)
                 ensure_first_rows(database, self._settings)
             stores = build_database_stores(self._settings, database)
-            stores.auxiliary.roles.ensure_default_roles()
             stores.auxiliary.roles.ensure_admins(self._settings.catalog.users_in_admin_role)
             raw = self._cached(stores, database, starting)
             Housekeeping(self._settings, stores).start(starting)

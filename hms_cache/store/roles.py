@@ -17,7 +17,7 @@ from hms_cache.store.context import StoreContext
 from hms_cache.store.database import features_of
 from hms_cache.store.errors import RetryableConflict
 from hms_cache.store.privilege_levels import LEVELS
-from hms_cache.store.schema import GLOBAL_PRIVS, ROLE_MAP, ROLES
+from hms_cache.store.schema import ROLE_MAP, ROLES
 from hms_cache.store.transactions import WriteTransaction, run_read, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     InvalidObjectException,
@@ -48,23 +48,6 @@ class Roles:
     def __init__(self, context: StoreContext) -> None:
         self._database = context.database
         self._context = context
-
-    def ensure_default_roles(self) -> None:
-        """Make `admin`, with every privilege, and `public`, where they are missing, as a starting Hive does."""
-
-        def missing(connection: Connection) -> set[str]:
-            found = connection.execute(select(ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME.in_([ADMIN, PUBLIC])))
-            return {ADMIN, PUBLIC} - set(found.scalars())
-
-        def ensure(transaction: WriteTransaction) -> None:
-            names = missing(transaction.connection)
-            for name in sorted(names):
-                self._insert(transaction, name, name)
-            if ADMIN in names:
-                _grant_everything(transaction, self._context.now_s())
-
-        if run_read(self._database, missing):
-            run_write(self._database, ensure, ids={"MRole": 2, "MGlobalPrivilege": 1})
 
     def ensure_admins(self, users: Iterable[str]) -> None:
         """Give the users the role `admin` where they lack it, as a starting Hive does (`HMSHandler.addAdminUsers`)."""
@@ -291,25 +274,3 @@ def _is_ancestor(connection: Connection, ancestor: str, role: str) -> bool:
             seen.add(current)
             pending += parents.get(current, [])
     return False
-
-
-def _grant_everything(transaction: WriteTransaction, now_s: int) -> None:
-    """`All` to the role `admin`, with grant option, unless somebody has done so before."""
-    table = GLOBAL_PRIVS
-    is_granted = select(table.c.USER_GRANT_ID).where(
-        table.c.PRINCIPAL_NAME == ADMIN, table.c.PRINCIPAL_TYPE == "ROLE", table.c.USER_PRIV == "All"
-    )
-    if transaction.connection.execute(is_granted).first() is None:
-        transaction.connection.execute(
-            insert(table).values(
-                USER_GRANT_ID=transaction.id("MGlobalPrivilege"),
-                CREATE_TIME=now_s,
-                GRANT_OPTION=1,
-                GRANTOR=ADMIN,
-                GRANTOR_TYPE="ROLE",
-                PRINCIPAL_NAME=ADMIN,
-                PRINCIPAL_TYPE="ROLE",
-                USER_PRIV="All",
-                AUTHORIZER="SQL",
-            )
-        )

@@ -8,6 +8,8 @@ import pytest
 
 from hms_cache.store.database import Database
 from hms_cache.store.schema import RUNTIME_STATS
+from hms_cache.store.schema.init import ensure_default_roles
+from hms_cache.store.transactions import run_write
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.auxiliary.conftest import make_world
 from tests.store.schema.distribution import load_hive_schema
@@ -22,7 +24,7 @@ def test_what_hive_3_1_has_works_and_the_rest_is_refused(database_url: str, tmp_
     try:
         assert database.features.version == "3.1.0"
         stores = make_world(database, tmp_path).stores
-        stores.roles.ensure_default_roles()
+        run_write(database, lambda transaction: ensure_default_roles(transaction.connection, now_s=5))
         stores.roles.create_role("r", "o")
         info = ttypes.PrivilegeGrantInfo("SELECT", 0, "g", ttypes.PrincipalType.USER, True)
         on_database = ttypes.HiveObjectRef(ttypes.HiveObjectType.DATABASE, "d")

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from hms_cache.store.schema.init import ensure_default_roles
+from hms_cache.store.transactions import run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     HiveObjectPrivilege,
     HiveObjectRef,
@@ -150,7 +152,7 @@ def test_objects_that_do_not_exist(granting_on_sqlite: World) -> None:
 
 def test_privileges_reach_a_user_through_groups_and_nested_roles(granting: World) -> None:
     privileges, roles = granting.stores.privileges, granting.stores.roles
-    roles.ensure_default_roles()
+    run_write(granting.database, lambda transaction: ensure_default_roles(transaction.connection, now_s=5))
     for name in ("outer", "inner", "other"):
         roles.create_role(name, "o")
     roles.grant_role("outer", "inner", ROLE, "g", USER, grant_option=False)

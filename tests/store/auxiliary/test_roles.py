@@ -8,6 +8,8 @@ import pytest
 from sqlalchemy import select
 
 from hms_cache.store.schema import GLOBAL_PRIVS, ROLE_MAP
+from hms_cache.store.schema.init import ensure_default_roles
+from hms_cache.store.transactions import run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     InvalidObjectException,
     MetaException,
@@ -20,10 +22,14 @@ from tests.store.auxiliary.conftest import World
 USER, ROLE, GROUP = PrincipalType.USER, PrincipalType.ROLE, PrincipalType.GROUP
 
 
+def ensure_roles(world: World) -> None:
+    run_write(world.database, lambda transaction: ensure_default_roles(transaction.connection, now_s=5))
+
+
 def test_default_roles_are_made_once(world: World) -> None:
     roles = world.stores.roles
-    roles.ensure_default_roles()
-    roles.ensure_default_roles()
+    ensure_roles(world)
+    ensure_roles(world)
     assert roles.get_role_names() == ["admin", "public"]
     with world.database.loading() as connection:
         found = connection.execute(select(GLOBAL_PRIVS.c.PRINCIPAL_NAME, GLOBAL_PRIVS.c.USER_PRIV)).all()
@@ -32,7 +38,7 @@ def test_default_roles_are_made_once(world: World) -> None:
 
 def test_named_users_are_admins(world: World) -> None:
     roles = world.stores.roles
-    roles.ensure_default_roles()
+    ensure_roles(world)
     for _ in range(2):
         roles.ensure_admins(["ada", "bob"])
     grants = roles.get_principals_in_role("admin")
@@ -44,7 +50,7 @@ def test_named_users_are_admins(world: World) -> None:
 
 def test_reserved_roles(sqlite_world: World) -> None:
     roles = sqlite_world.stores.roles
-    roles.ensure_default_roles()
+    ensure_roles(sqlite_world)
     with pytest.raises(MetaException) as raised:
         roles.create_role("public", "o")
     assert raised.value.message == "public role implicitly exists. It can't be created."
