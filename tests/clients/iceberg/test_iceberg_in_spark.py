@@ -100,12 +100,18 @@ def catalog(name, uri, warehouse):
 def load(catalog):
     return catalog.loadTable(jvm.org.apache.iceberg.catalog.TableIdentifier.parse("shop.orders"))
 
-def commit(table, round_number, writer):
+def prepare(table, round_number, writer):
     append = table.newAppend()
     append.set("round", str(round_number))
     append.set("writer", writer)
+    snapshot = append.apply()
+    base = table.operations().current()
+    return base, jvm.org.apache.iceberg.TableMetadata.buildFrom(base).setBranchSnapshot(snapshot, "main").build()
+
+# Not append.commit(): that reads the table once more, and rightly wins too when the other one has just committed.
+def commit(table, base, changed):
     try:
-        append.commit()
+        table.operations().commit(base, changed)
         return True
     except Exception as error:
         if "CommitFailedException" not in str(error):
@@ -120,8 +126,9 @@ def two_writers(uri, warehouse, rounds):
         for round_number in range(rounds):
             together.wait()
             table = load(ours)
+            prepared = prepare(table, round_number, name)
             together.wait()
-            if commit(table, round_number, name):
+            if commit(table, *prepared):
                 won.append([str(round_number), name])
         return won
 
@@ -174,9 +181,9 @@ def test_of_two_writers_with_locks_one_wins_each_round(
     python = HiveCatalog("python", uri=server.uri, warehouse=warehouse, **quickly)
     won: list[list[str]] = []
     for number in range(rounds):
-        spark.python("table = load(ours)")
+        spark.python(f"table = load(ours); prepared = prepare(table, {number}, 'java')")
         table = python.load_table("shop.orders")
-        spark.tell(do="python", source=f"result = commit(table, {number}, 'java')")
+        spark.tell(do="python", source="result = commit(table, *prepared)")
         python_won = _append(table, number)
         java_won = spark.answer()
         assert python_won != java_won, f"round {number}: Python {python_won}, Java {java_won}"
