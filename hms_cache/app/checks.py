@@ -25,7 +25,8 @@ from hms_cache.config import Settings
 from hms_cache.errors import DatabaseUnavailableError, SchemaError, StartupError
 from hms_cache.store.database import Database
 from hms_cache.store.dialects import database_time_ms, reason_of_stale_reads
-from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, SEQUENCE_TABLE
+from hms_cache.store.names import DEFAULT_CATALOG
+from hms_cache.store.schema import DBS, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, SEQUENCE_TABLE, TBLS
 from hms_cache.store.schema.check import check_schema
 from hms_cache.store.sequences import ID_COLUMNS
 from hms_cache.store.warehouse import Warehouse
@@ -33,6 +34,12 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 #: Clocks further apart than this confuse people who compare logs; the servers of a set time by the database's.
 _CLOCK_SKEW_S = 5.0
+
+#: Only tables made this much later than the oldest event are looked for in the log: writers time by their own clocks.
+_TIME_SLACK_S = 60
+
+#: So many of the newest tables are looked for in the log; their names go into one statement.
+_NEWEST_TABLES = 200
 
 _SEQUENCE_PACKAGE = "org.apache.hadoop.hive.metastore.model."
 
@@ -98,6 +105,7 @@ def _check_database(findings: Findings, settings: Settings, database: Database) 
         ("the database is the primary", _check_primary),
         ("no sequence is behind its table", _check_sequences),
         ("the notification log has no gap", _check_log),
+        ("the newest tables are in the notification log", _check_newest_tables),
         ("the clocks agree", _check_clock),
     )
     for name, check in checks:
@@ -186,6 +194,40 @@ def _check_log(findings: Findings, settings: Settings, database: Database) -> No
         findings.warning(
             "events are kept for more than twice events.retention_s",
             "Does a server run that deletes them? Java's does with its EventCleanerTask, ours always.",
+        )
+
+
+def _check_newest_tables(findings: Findings, _settings: Settings, database: Database) -> None:
+    """Looks for tables that were committed before, or without, any event that names them.
+
+    A transactional listener writes the event with the table, so one snapshot shows both. Tables older than the log and
+    those of catalogs that Hive's own writers may not name are left out.
+    """
+    log = NOTIFICATION_LOG.c
+    with database.loading() as connection:
+        oldest_s = connection.execute(select(func.min(log.EVENT_TIME))).scalar()
+        if oldest_s is None:
+            return
+        tables = [
+            (database_name.lower(), name.lower())
+            for database_name, name in connection.execute(
+                select(DBS.c.NAME, TBLS.c.TBL_NAME)
+                .join(DBS, TBLS.c.DB_ID == DBS.c.DB_ID)
+                .where(DBS.c.CTLG_NAME == DEFAULT_CATALOG, TBLS.c.CREATE_TIME > oldest_s + _TIME_SLACK_S)
+                .order_by(TBLS.c.TBL_ID.desc())
+                .limit(_NEWEST_TABLES)
+            )
+        ]
+        logged = connection.execute(
+            select(log.DB_NAME, log.TBL_NAME).where(log.TBL_NAME.in_([name for _, name in tables])).distinct()
+        ).all()
+    named = {(str(database_name).lower(), name.lower()) for database_name, name in logged}
+    unnamed = [table for table in tables if table not in named]
+    if unnamed:
+        findings.error(
+            f"no event names {len(unnamed)} of the {len(tables)} newest tables, the last of them "
+            f"{'.'.join(unnamed[0])}: a writer logs only after its commits, or not at all",
+            "Find it with --peer and give it a transactional listener; flush the caches after that.",
         )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -12,15 +14,18 @@ from types import SimpleNamespace
 import pytest
 from hmsclient.genthrift.hive_metastore.ttypes import Database
 from sqlalchemy import create_engine, make_url, text
+from thrift.Thrift import TException
 
 from benchmarks.java_metastore import JavaMetastore, fetch, load_schema, statement_counter
 from hms_cache.app.checks import Findings, run_checks
 from hms_cache.app.database import create_schema
 from hms_cache.app.service import Service
-from tests.app.test_service import client, configured
+from tests.app.test_service import client, configured, table
 from tests.conftest import ServerLookup
 
 Execute = Callable[[str], None]
+
+TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -52,7 +57,7 @@ def texts(findings: Findings, severity: str) -> list[str]:
 def test_a_sound_installation_passes_everything(served: str, tmp_path: Path) -> None:
     findings = run_checks(configured(tmp_path, cache__peers="hive4").settings, (served,))
     assert findings.found == []
-    assert len(findings.passed) == 7
+    assert len(findings.passed) == 8
     assert list((tmp_path / "warehouse").glob(".hms-cache-check-*")) == []
 
 
@@ -127,27 +132,141 @@ def test_a_database_that_cannot_be_used_does_not_hide_the_rest(tmp_path: Path, u
     assert findings.passed == ["the warehouse can be written"]
 
 
-@pytest.mark.soak
-@pytest.mark.java
 @pytest.mark.mariadb
-def test_a_foreign_metastore_that_logs_nothing_is_told(tmp_path: Path, database_servers: ServerLookup) -> None:
+def test_a_writer_that_logs_after_its_commits_is_told(tmp_path: Path, database_servers: ServerLookup) -> None:
+    server = database_servers("mariadb")
+    url = server.initialized_database()
+    configuration = configured(tmp_path, database__url=url)
+    service = Service(configuration)
+    with client(service.start()) as metastore:
+        metastore.create_database(Database(name="shop"))
+        metastore.create_table(table("logged"))
+    service.stop()
+    engine = create_engine(make_url(url).set(drivername="mysql+pymysql"), isolation_level="AUTOCOMMIT")
+    commands = (
+        "UPDATE NOTIFICATION_LOG SET EVENT_TIME = EVENT_TIME - 3600",
+        # What such a writer has committed when it has not logged yet, or ended before it could.
+        "INSERT INTO TBLS (TBL_ID, CREATE_TIME, LAST_ACCESS_TIME, RETENTION, DB_ID, TBL_NAME, TBL_TYPE, SD_ID,"
+        " IS_REWRITE_ENABLED) SELECT TBL_ID + 1, CREATE_TIME, 0, 0, DB_ID, 'Late', TBL_TYPE, SD_ID, 0 FROM TBLS",
+    )
+    with engine.connect() as connection:
+        assert run_checks(configuration.settings).found == []
+        for command in commands:
+            connection.execute(text(command))
+        (error,) = texts(run_checks(configuration.settings), "error")
+        assert error.startswith("no event names 1 of the 2 newest tables, the last of them shop.late")
+        # Its event arrives, and nothing shows any more: that is why peers are asked as well.
+        connection.execute(
+            text(
+                "INSERT INTO NOTIFICATION_LOG (NL_ID, EVENT_ID, EVENT_TIME, EVENT_TYPE, CAT_NAME, DB_NAME, TBL_NAME,"
+                " MESSAGE) SELECT (SELECT MAX(NL_ID) + 1 FROM NOTIFICATION_LOG), EVENT_ID + 1, EVENT_TIME + 3600,"
+                " EVENT_TYPE, CAT_NAME, DB_NAME, 'late', MESSAGE FROM NOTIFICATION_LOG ORDER BY EVENT_ID DESC LIMIT 1"
+            )
+        )
+        connection.execute(text("UPDATE NOTIFICATION_SEQUENCE SET NEXT_EVENT_ID = NEXT_EVENT_ID + 1"))
+        assert run_checks(configuration.settings).found == []
+    engine.dispose()
+    server.give_back(url)
+
+
+@pytest.mark.mariadb
+def test_a_schema_that_is_not_served_is_told(tmp_path: Path, database_servers: ServerLookup) -> None:
+    server = database_servers("mariadb")
+    url = server.initialized_database()
+    engine = create_engine(make_url(url).set(drivername="mysql+pymysql"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        before = connection.execute(text("SELECT SCHEMA_VERSION FROM VERSION")).scalar()
+        connection.execute(text("UPDATE VERSION SET SCHEMA_VERSION = '2.3.0'"))
+        (error,) = texts(run_checks(configured(tmp_path, database__url=url).settings), "error")
+        assert "2.3.0" in error
+        connection.execute(text("UPDATE VERSION SET SCHEMA_VERSION = :version"), {"version": before})
+    engine.dispose()
+    server.give_back(url)
+
+
+@pytest.fixture
+def database_for_java(database_servers: ServerLookup) -> Iterator[str]:
+    """URL of a MariaDB database that Hive's own script made, with an account that has a password, as Java wants it."""
     server = database_servers("mariadb")
     url = server.create_database()
     load_schema(fetch(), url)
     with statement_counter(url) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE USER IF NOT EXISTS 'doctor'@'%' IDENTIFIED BY 'doctor'")
         cursor.execute("GRANT ALL ON *.* TO 'doctor'@'%'")
-    url = make_url(url).set(username="doctor", password="doctor").render_as_string(hide_password=False)
-    properties = {"metastore.txn.timeout": "77s"}
-    java = JavaMetastore(url, tmp_path / "java", cached=False, pool_size=10, properties=properties)
+    yield make_url(url).set(username="doctor", password="doctor").render_as_string(hide_password=False)
+    server.drop_database(url)
+
+
+@pytest.fixture
+def late_listener(tmp_path: Path) -> Path:
+    """A directory with the class of a listener that logs after the commits."""
+    compiler = shutil.which("javac")
+    if compiler is None:
+        pytest.skip("needs a JDK: javac")
+    home = fetch()
+    sources = [TESTS / "app/java/LateNotificationListener.java", TESTS / "differential/java/LogListener.java"]
+    directory = tmp_path / "classes"
+    subprocess.run(
+        [compiler, "-cp", f"{home / 'lib'}/*:{home.parent / 'jars'}/*", "-d", directory, *sources], check=True
+    )
+    return directory
+
+
+@pytest.mark.soak
+@pytest.mark.java
+@pytest.mark.mariadb
+def test_a_foreign_metastore_that_logs_nothing_is_told(tmp_path: Path, database_for_java: str) -> None:
+    java = JavaMetastore(
+        database_for_java,
+        tmp_path / "java",
+        cached=False,
+        pool_size=10,
+        properties={"metastore.txn.timeout": "77s"},
+    )
+    settings = configured(tmp_path, database__url=database_for_java, cache__peers="hive4").settings
     try:
         peer = f"thrift://{java.start()}"
-        findings = run_checks(configured(tmp_path, database__url=url, cache__peers="hive4").settings, (peer,))
+        findings = run_checks(settings, (peer,))
     finally:
         java.stop()
-        server.drop_database(url)
     assert texts(findings, "error") == [f"the peer {peer} logs none of its writes"]
     assert texts(findings, "warning") == [f"metastore.txn.timeout is 77 s at the peer {peer} and 300 s here"]
+
+
+@pytest.mark.soak
+@pytest.mark.java
+@pytest.mark.mariadb
+def test_a_foreign_metastore_that_logs_after_its_commits_is_told_and_so_is_what_it_lost(
+    tmp_path: Path, database_for_java: str, late_listener: Path
+) -> None:
+    java = JavaMetastore(
+        database_for_java,
+        tmp_path / "java",
+        cached=False,
+        pool_size=10,
+        properties={"metastore.event.listeners": "LateNotificationListener"},
+        classes=[late_listener],
+    )
+    settings = configured(tmp_path, database__url=database_for_java, cache__peers="hive4").settings
+    engine = create_engine(make_url(database_for_java).set(drivername="mysql+pymysql"), isolation_level="AUTOCOMMIT")
+    try:
+        peer = f"thrift://{java.start()}"
+        with client(peer) as metastore:
+            metastore.create_database(Database(name="shop", locationUri=f"file:{tmp_path}/shop"))
+            metastore.create_table(table("orders"))
+            with engine.connect() as connection:
+                logged = connection.execute(text("SELECT TBL_NAME FROM NOTIFICATION_LOG ORDER BY EVENT_ID")).scalars()
+                assert list(logged) == [None, "orders"]
+                connection.execute(text("UPDATE NOTIFICATION_LOG SET EVENT_TIME = EVENT_TIME - 3600"))
+            late = f"the peer {peer} logs only after its commits, so that a crash loses events"
+            assert texts(run_checks(settings, (peer,)), "error") == [late]
+            with pytest.raises((TException, OSError)):
+                metastore.create_table(table("crash"))
+    finally:
+        java.stop()
+        engine.dispose()
+    (error,) = texts(run_checks(settings), "error")
+    assert error.startswith("no event names 1 of the 2 newest tables, the last of them shop.crash")
 
 
 @pytest.mark.mariadb
