@@ -164,9 +164,12 @@ class CachedPartitions(PartitionStore):
                 ordered_by = parse_order(order, len(held.keys))
             except MetaException:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
+            selected = self._select(held, selection, -1 if ordered_by else max_parts)
+            if selected.has_unknown:
+                return Bypass(Reason.UNSUPPORTED_FIELD)
             if not ordered_by:
-                return self._select(held, selection, max_parts).partitions.encoded_names
-            return partial(_ordered_names, self._select(held, selection, -1), held.keys, ordered_by, max_parts)
+                return selected.partitions.encoded_names
+            return partial(_ordered_names, selected, held.keys, ordered_by, max_parts)
 
         version = RequestVersion(valid_write_ids, table_id)
         return self._from_set("partition_names", key_of(catalog, database, table), version, answer, ask)

@@ -126,6 +126,8 @@ class PartitionReads:
             header = find_partitioned_table(connection, catalog, database, table)
             ordered_by = parse_order(order, len(header.keys))
             selected = self._select(connection, header, selection, -1 if ordered_by else max_parts, is_checked=False)
+            if selected.has_unknown:
+                raise MetaException("The partition expression cannot be evaluated exactly, so its names are not known")
             names = selected.names
             if names is None:
                 names = sorted(name for _, name in all_names(connection, header))

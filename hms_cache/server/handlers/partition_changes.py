@@ -361,9 +361,9 @@ def _drop_each(
     raw = call.stores.raw
     names: dict[str, None] = {}
     for selection in selections:
-        if raw.get_partitions(*name, selection, max_parts=0).has_unknown:
-            raise MetaException("The partition expression cannot be evaluated exactly: nothing was dropped")
         found = raw.get_partition_names(*name, selection)
+        if not found and not if_exists:
+            raise NoSuchObjectException("Some partitions to drop are missing")
         names.update(dict.fromkeys(found))
     return raw.drop_partitions(
         *name,

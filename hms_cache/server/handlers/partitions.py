@@ -45,6 +45,10 @@ EXPRESSION_PROXY = "metastore.expression.proxy"
 """The variable by which MSCK's connections say that their expressions are plain filter texts (hive4-calls 5)."""
 
 
+NO_CONDITION = b"\xff"
+"""What Hive 4 sends as the expression of `get_partition_names_req` for SHOW PARTITIONS without WHERE."""
+
+
 def positional(arguments: Any) -> TableName:
     """The table of a positional call."""
     return table_name(arguments.db_name, arguments.tbl_name)
@@ -68,6 +72,11 @@ def expression(call: Call, request: Any) -> ByExpression:
         getattr(request, "defaultPartitionName", None) or None,
         plain_text=proxy.endswith("MsckPartitionExpressionProxy"),
     )
+
+
+def _selected_by(call: Call, request: Any) -> PartitionSelection:
+    """The selection of an expression request: all partitions if it has no expression, or an empty one."""
+    return expression(call, request) if request.expr else AllPartitions()
 
 
 def partition_values(call: Call, table: TableName, name: str | None) -> list[str]:
@@ -315,12 +324,13 @@ def get_partitions_by_expr(call: Call, arguments: Any) -> PartitionsByExprResult
     request = arguments.req
     answer = call.stores.raw.get_partitions(
         *requested_table(request),
-        expression(call, request),
+        _selected_by(call, request),
         max_parts=limit(request.maxParts),
         projection=_projection(request),
         **version(request),
     )
-    return PartitionsByExprResult(partitions=answer.partitions, hasUnknownPartitions=answer.has_unknown)
+    found = _without_columns(request, answer.partitions)
+    return PartitionsByExprResult(partitions=found, hasUnknownPartitions=answer.has_unknown)
 
 
 @handlers.read("get_partitions_spec_by_expr")
@@ -329,12 +339,13 @@ def get_partitions_spec_by_expr(call: Call, arguments: Any) -> PartitionsSpecByE
     name = requested_table(request)
     answer = call.stores.raw.get_partitions(
         *name,
-        expression(call, request),
+        _selected_by(call, request),
         max_parts=limit(request.maxParts),
         projection=_projection(request),
         **version(request),
     )
-    specifications = group_partitions(call.stores.raw.get_table(*name, **version(request)), answer.partitions)
+    found = _without_columns(request, answer.partitions)
+    specifications = group_partitions(call.stores.raw.get_table(*name, **version(request)), found)
     return PartitionsSpecByExprResult(partitionsSpec=specifications, hasUnknownPartitions=answer.has_unknown)
 
 
@@ -448,7 +459,7 @@ def get_partition_names_ps_req(call: Call, arguments: Any) -> GetPartitionNamesP
 @handlers.read("get_partition_names_req")
 def get_partition_names_req(call: Call, arguments: Any) -> list[str]:
     request = arguments.req
-    selection: PartitionSelection = expression(call, request) if request.expr else AllPartitions()
+    selection = _selected_by(call, request) if request.expr != NO_CONDITION else AllPartitions()
     return _names(
         call,
         requested_table(request),

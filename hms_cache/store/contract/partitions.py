@@ -131,7 +131,10 @@ class PartitionStore(ABC):
         valid_write_ids: str | None = None,
         table_id: int | None = None,
     ) -> list[str]:
-        """Names of the selected partitions, ascending, or by `order` (GetPartitionNamesRequest: `index:+-,…`)."""
+        """Names of the selected partitions, ascending, or by `order` (GetPartitionNamesRequest: `index:+-,…`).
+
+        Raises MetaException when an expression cannot be decided: names cannot say that some may not match.
+        """
 
     @abstractmethod
     def get_partition_count(

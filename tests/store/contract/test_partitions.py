@@ -232,6 +232,9 @@ def test_changes_of_what_is_not_there(parted: StoreUnderTest) -> None:
     with pytest.raises(ttypes.MetaException):
         store.drop_partitions(*T, ByExpression(b"not understood"), delete_data=True)
     assert store.get_partitions(*T, ByExpression(b"not understood")).has_unknown
+    for limit in (-1, 1):
+        with pytest.raises(ttypes.MetaException):
+            store.get_partition_names(*T, ByExpression(b"not understood"), max_parts=limit)
     assert len(parted.partitions("t")) == 6
 
 
