@@ -1,0 +1,230 @@
+"""One Trino server over a metastore, and sessions that speak its HTTP protocol."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote_plus
+
+from tests.clients.trino import distribution
+
+START_LIMIT_S = 240.0
+QUERY_LIMIT_S = 180.0
+
+Row = list[Any]
+
+_JVM = (
+    "-Xmx1500m",
+    "-XX:+UseSerialGC",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-XX:TieredStopAtLevel=1",
+    "-Djdk.attach.allowAttachSelf=true",
+    "--add-modules=jdk.incubator.vector",
+    "--enable-native-access=ALL-UNNAMED",
+)
+_CACHES_OFF = {"hive.metastore-cache-ttl": "0s", "hive.metastore-stats-cache-ttl": "0s"}
+#: Catalog to its properties; all of them are given the metastore's address and Hadoop's file systems.
+CATALOGS: dict[str, dict[str, str]] = {
+    "hive": {
+        "connector.name": "hive",
+        "hive.allow-register-partition-procedure": "true",
+        "hive.non-managed-table-writes-enabled": "true",
+        "hive.max-partitions-per-writers": "200",
+        "hive.hive-views.enabled": "true",
+        **_CACHES_OFF,
+    },
+    "secured": {"connector.name": "hive", "hive.security": "sql-standard", **_CACHES_OFF},
+    "iceberg": {
+        "connector.name": "iceberg",
+        "iceberg.register-table-procedure.enabled": "true",
+        "iceberg.expire-snapshots.min-retention": "0s",
+        "iceberg.remove-orphan-files.min-retention": "0s",
+        "iceberg.max-commit-retry": "50",
+    },
+    "delta": {
+        "connector.name": "delta_lake",
+        "delta.enable-non-concurrent-writes": "true",
+        "delta.register-table-procedure.enabled": "true",
+        **_CACHES_OFF,
+    },
+}
+
+
+class QueryFailed(Exception):
+    """What Trino answered to a statement that it could not run; `name` is its error's code."""
+
+    def __init__(self, statement: str, name: str, message: str) -> None:
+        super().__init__(f"{statement}\n{name}: {message}")
+        self.name = name
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Result:
+    """Rows of a statement and, of one that changes rows, how many."""
+
+    rows: list[Row]
+    changed: int | None
+
+
+@dataclass
+class Session:
+    """A user's statements, one after the other. A role that it sets stays set."""
+
+    base: str
+    user: str
+    roles: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, str] = field(default_factory=dict)
+
+    def rows(self, statement: str) -> list[Row]:
+        """The answer's rows in the order they came."""
+        return self.execute(statement).rows
+
+    def value(self, statement: str) -> Any:
+        """The only value of the answer."""
+        rows = self.rows(statement)
+        assert len(rows) == 1, rows
+        assert len(rows[0]) == 1, rows
+        return rows[0][0]
+
+    def column(self, statement: str) -> list[Any]:
+        """The first column of the answer."""
+        return [row[0] for row in self.rows(statement)]
+
+    def changed(self, statement: str) -> int | None:
+        """How many rows the statement changed."""
+        return self.execute(statement).changed
+
+    def execute(self, statement: str) -> Result:
+        """Runs one statement to its end. Raises `QueryFailed`."""
+        deadline = time.monotonic() + QUERY_LIMIT_S
+        answer = self._exchange(f"{self.base}/v1/statement", statement)
+        rows: list[Row] = []
+        changed: int | None = None
+        while True:
+            if error := answer.get("error"):
+                raise QueryFailed(statement, error["errorName"], error["message"])
+            rows += answer.get("data") or []
+            changed = answer.get("updateCount", changed)
+            following = answer.get("nextUri")
+            if following is None:
+                return Result(rows, changed)
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no end after {QUERY_LIMIT_S} s: {statement}")
+            answer = self._exchange(following)
+
+    def _exchange(self, address: str, statement: str | None = None) -> dict[str, Any]:
+        request = urllib.request.Request(address, None if statement is None else statement.encode())
+        request.add_header("X-Trino-User", self.user)
+        request.add_header("X-Trino-Time-Zone", "UTC")
+        if self.roles:
+            request.add_header("X-Trino-Role", ",".join(f"{name}={role}" for name, role in self.roles.items()))
+        if self.properties:
+            settings = ",".join(f"{name}={value}" for name, value in self.properties.items())
+            request.add_header("X-Trino-Session", settings)
+        with urllib.request.urlopen(request, timeout=QUERY_LIMIT_S) as response:
+            for role in response.headers.get_all("X-Trino-Set-Role") or []:
+                catalog, _, chosen = role.partition("=")
+                self.roles[catalog] = unquote_plus(chosen)
+            return cast("dict[str, Any]", json.load(response))
+
+
+class Coordinator:
+    """Trino in a process of its own, coordinator and worker in one. Stop it in the end."""
+
+    def __init__(self, directory: Path, metastore_uri: str) -> None:
+        """`directory` is for its configuration, data and log. Raises `distribution.TrinoMissing`."""
+        self._directory = directory
+        self._program = distribution.java()
+        self._home = distribution.fetch()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._base = f"http://127.0.0.1:{_free_port()}"
+        self._write_configuration(metastore_uri)
+
+    def start(self) -> None:
+        """Returns when it answers. Raises RuntimeError with the end of its log."""
+        configuration = self._directory / "etc"
+        command = [
+            str(self._program),
+            *_JVM,
+            f"-Dconfig={configuration / 'config.properties'}",
+            f"-Dlog.levels-file={configuration / 'log.properties'}",
+            "-Dnode.environment=test",
+            "-Dnode.id=one",
+            f"-Dnode.data-dir={self._directory / 'data'}",
+            f"-Dplugin.dir={self._home / 'plugin'}",
+            f"-Dcatalog.config-dir={configuration / 'catalog'}",
+            "-cp",
+            f"{self._home / 'lib'}/*",
+            "io.trino.server.TrinoServer",
+        ]
+        with (self._directory / "trino.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                command, cwd=self._directory, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            )
+        deadline = time.monotonic() + START_LIMIT_S
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                log_text = (self._directory / "trino.log").read_text(errors="replace")
+                self.stop()
+                raise RuntimeError(f"Trino did not start: {log_text[-3000:]}")
+            time.sleep(0.5)
+
+    def session(self, user: str = "admin") -> Session:
+        """A new session of a user, who need not be known anywhere."""
+        return Session(self._base, user)
+
+    def stop(self) -> None:
+        """Kills it: nothing of it is looked at afterwards."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self._base}/v1/info", timeout=30) as response:
+                if json.load(response)["starting"]:
+                    return False
+            return self.session().rows("SELECT 1") == [[1]]
+        except (OSError, urllib.error.URLError, QueryFailed):
+            return False
+
+    def _write_configuration(self, metastore_uri: str) -> None:
+        configuration = self._directory / "etc"
+        (configuration / "catalog").mkdir(parents=True)
+        for name, properties in CATALOGS.items():
+            common = {"hive.metastore.uri": metastore_uri, "fs.hadoop.enabled": "true"}
+            _write(configuration / "catalog" / f"{name}.properties", properties | common)
+        port = self._base.rpartition(":")[2]
+        _write(
+            configuration / "config.properties",
+            {
+                "coordinator": "true",
+                "node-scheduler.include-coordinator": "true",
+                "http-server.http.port": port,
+                "discovery.uri": self._base,
+                "query.max-memory": "400MB",
+                "query.max-memory-per-node": "400MB",
+                "catalog.management": "static",
+            },
+        )
+        _write(configuration / "log.properties", {"io.trino": "WARN", "io.airlift": "WARN"})
+
+
+def _write(path: Path, properties: dict[str, str]) -> None:
+    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,66 @@
+"""Trino's server from Maven Central, in the user's cache folder, with the plugins that the tests use."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tarfile
+from pathlib import Path
+
+VERSION = "476"
+JAVA_NEEDED = 24
+PLUGINS = ("hive", "iceberg", "delta-lake")
+_FETCH_LIMIT_S = 1800
+
+
+class TrinoMissing(Exception):
+    """Trino cannot be had here; the message says why."""
+
+
+def java() -> Path:
+    """A Java that runs this Trino: of ``TRINO_JAVA_HOME`` or below ``/usr/lib/jvm``. Raises `TrinoMissing`."""
+    named = os.environ.get("TRINO_JAVA_HOME")
+    homes = [Path(named)] if named else sorted(Path("/usr/lib/jvm").glob("*"))
+    for home in homes:
+        program = home / "bin" / "java"
+        if program.exists() and _version_of(program) >= JAVA_NEEDED:
+            return program
+    raise TrinoMissing(f"Trino {VERSION} needs Java {JAVA_NEEDED} or later in /usr/lib/jvm or in $TRINO_JAVA_HOME")
+
+
+def fetch() -> Path:
+    """The unpacked server; fetched at the first use. Raises `TrinoMissing` when Maven cannot."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hms-cache" / f"trino-{VERSION}"
+    home = base / f"trino-server-{VERSION}"
+    if (base / ".complete").exists():
+        return home
+    base.mkdir(parents=True, exist_ok=True)
+    command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact=io.trino:trino-server:{VERSION}:tar.gz"]
+    fetched = subprocess.run(
+        [*command, f"-DoutputDirectory={base}"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_FETCH_LIMIT_S,
+        check=False,
+    )
+    archive = base / f"trino-server-{VERSION}.tar.gz"
+    if fetched.returncode or not archive.exists():
+        raise TrinoMissing(f"Maven cannot fetch Trino {VERSION}: {fetched.stdout[-300:]}")
+    with tarfile.open(archive) as packed:
+        packed.extractall(base, [member for member in packed if _is_needed(member.name)], filter="data")
+    archive.unlink()
+    (base / ".complete").touch()
+    return home
+
+
+def _is_needed(name: str) -> bool:
+    _, _, path = name.partition("/")
+    return path.startswith(("lib/", *(f"plugin/{plugin}/" for plugin in PLUGINS)))
+
+
+def _version_of(program: Path) -> int:
+    told = subprocess.run([str(program), "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    return int(found.group(1)) if found else 0
