@@ -42,6 +42,7 @@ def build_application(
         sources.metrics.events.lag.set_function(
             lambda: max(0, known_log_end(sources, probe) - poller.statistics().position)
         )
+        sources.metrics.events.age.set_function(lambda: poller.statistics().seconds_since_current)
 
     async def metrics(request: Request) -> Response:
         text = sources.metrics.text()

@@ -133,7 +133,13 @@ class EventMetrics(_Subsystem):
         self.fetch_duration = self._duration("events_fetch_duration_seconds", "How long reading a batch took.")
         self.apply_duration = self._duration("events_apply_duration_seconds", "How long applying a batch took.")
         self.position = self._gauge("events_position", "Id of the last event applied.")
-        self.lag = self._gauge("events_lag", "Events in the log that are not applied yet.")
+        self.fetch_failures = self._tally("events_fetch_failures_total", "Batches that could not be read.")
+        self.lag = self._gauge(
+            "events_lag", "Events in the log that are not applied yet, as far as the log could be read."
+        )
+        self.age = self._gauge(
+            "events_age_seconds", "Since the log was last read to its end with all of it applied; grows in an outage."
+        )
         self.status = self._gauge("events_status", "1 for the poller's status, 0 for the others.", "status")
 
 

@@ -379,6 +379,8 @@ class Poller:
             self._counters.consecutive_fetch_failures += 1
             self._counters.last_fetch_error = f"{type(error).__name__}: {error}"
             is_first = self._counters.consecutive_fetch_failures == 1
+        if self._metrics is not None:
+            self._metrics.fetch_failures.add()
         if is_first:
             _LOGGER.warning("the notification log cannot be read: %s", error)
 

@@ -86,6 +86,12 @@ def test_an_outage_is_seen_and_so_is_its_end(initialized_database_url: str, tmp_
             page = server.json("/events")
             assert page["database_error"] and page["status"]["last_fetch_error"]
             assert page["status"]["position"] == applied
+            seen = samples(server)
+            assert seen["hms_cache_events_fetch_failures_total",] > 1 and seen["hms_cache_events_age_seconds",] > 0
+            wait_until(
+                lambda: samples(server)["hms_cache_events_age_seconds",] > seen["hms_cache_events_age_seconds",],
+                "the age of what is known grows",
+            )
             assert not server.json("/")["ready"]
             bad = load.bad
             wait_until(lambda: load.bad > bad, "reads that need a proof fail")
