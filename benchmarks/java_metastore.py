@@ -139,7 +139,7 @@ def statements(connection: pymysql.connections.Connection) -> int:
 class JavaMetastore:
     """One Java process. `cached`: with Hive's CachedStore. `properties` override those of the site file.
 
-    `classes`: directories of further classes, searched first.
+    `classes`: directories of further classes, searched first. `libraries`: further jars, searched last.
     """
 
     def __init__(
@@ -152,6 +152,7 @@ class JavaMetastore:
         heap: str = "2g",
         properties: Mapping[str, str] | None = None,
         classes: Sequence[Path] = (),
+        libraries: Sequence[Path] = (),
     ) -> None:
         self._url = make_url(url)
         self._directory = directory
@@ -160,6 +161,7 @@ class JavaMetastore:
         self._heap = heap
         self._properties = dict(properties or {})
         self._classes = tuple(classes)
+        self._libraries = tuple(libraries)
         self._process: subprocess.Popen[bytes] | None = None
         self.address = ""
 
@@ -194,7 +196,7 @@ class JavaMetastore:
             *[f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS],
             f"-Dlog4j2.configurationFile={configuration / 'log4j2.properties'}",
             "-cp",
-            ":".join([*map(str, self._classes), str(configuration), f"{home / 'lib'}/*", f"{jars}/*"]),
+            ":".join(map(str, [*self._classes, configuration, home / "lib" / "*", jars / "*", *self._libraries])),
             "org.apache.hadoop.hive.metastore.HiveMetaStore",
             "-p",
             str(port),

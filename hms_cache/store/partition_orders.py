@@ -1,7 +1,8 @@
 """Orders of partitions other than by name: by typed values of chosen keys.
 
 Facts: `MetaStoreUtils.makeOrderSpecs`, `MetaStoreDirectSql.getPartitionNamesViaSql` (Hive 4.0.1): integers as numbers,
-dates and timestamps as such, all else as text; the default partition is NULL, which comes first ascending.
+dates as such; the default partition is NULL, which comes first ascending. Beyond Hive, which orders timestamps and
+fractional numbers as texts, every type is ordered by its values.
 """
 
 from __future__ import annotations

@@ -67,6 +67,8 @@ class Call:
     """False: the answer is a list in no order."""
     is_answer_compared: bool = True
     """False: only whether it fails, and how."""
+    is_on_new_connection: bool = False
+    """Java takes some settings of a connection over when it first uses its database for it."""
     keeps: str = ""
     """The name to keep the answer under, an id that the database gives; it is compared by its presence."""
 
@@ -166,6 +168,9 @@ def run(scenario: Scenario, java: Metastore, ours: Metastore) -> list[Comparison
     """Sends every call to both, one after the other."""
     comparisons = []
     for step in scenario.calls:
+        if step.is_on_new_connection:
+            java.begin_anew()
+            ours.begin_anew()
         comparisons.append(Comparison(step, _outcome(step, java, is_java=True), _outcome(step, ours)))
         if comparisons[-1].java.error:
             java.begin_anew()

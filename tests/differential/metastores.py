@@ -31,7 +31,11 @@ JAVA_PROPERTIES = {
     # Else it tries again for 20 s what its database refuses; the answer is the same.
     "metastore.hmshandler.retry.attempts": "1",
     "metastore.hmshandler.retry.interval": "1ms",
+    # As a server has it that Hive itself uses; without its jars every expression is refused.
+    "metastore.expression.proxy": "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore",
 }
+JAVA_LIBRARIES = ("org.apache.hive:hive-exec:4.0.1", "org.apache.commons:commons-math3:3.6.1")
+"""Hive's expressions and functions, and the file formats that transactional tables are checked for."""
 
 
 class Side:
@@ -140,6 +144,7 @@ def java_metastore(
         properties={**JAVA_PROPERTIES, **properties},
         # The handler names a class of this jar in a catch clause; without it DROP TABLE ends the connection.
         classes=[jar("org.apache.hadoop:hadoop-hdfs:3.3.6"), *classes],
+        libraries=[jar(library) for library in JAVA_LIBRARIES],
     )
     try:
         address = process.start()

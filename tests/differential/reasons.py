@@ -49,6 +49,16 @@ NO_PARTITIONS = (
     "Java answers that it altered none; ours refuses the empty list, which Hive's own tests of its client expect."
 )
 LATER_FIELD = "4.0.1 does not know the field, which came with a later release."
+LIMIT_FORGOTTEN = "Java forgets the limit where it evaluates the expression itself."
+KEYLESS = "A table without keys has no partitions; Java looks for the expression's column in it."
+EMPTY_CATALOG = "Java looks for a catalog of an empty name; ours takes it for an absent one."
+NO_SUCH_KEY = "Java orders by nothing where there is no such key; ours says that there is none."
+ORDER_OF_TEXTS = (
+    "Java orders keys of other types than texts, integers and dates by their texts, the default partition's name among"
+    " them; ours by their values, NULL first."
+)
+SELECTED_TWICE = "Java answers a partition twice that two expressions select."
+EMPTY_EXPRESSION = "Java cannot read an empty expression here; ours takes it for none, as both do elsewhere."
 TWO_SPELLINGS = "Java keeps two values of a setting that has two names; ours means one setting by both."
 
 _ABSENT = re.compile(
@@ -67,6 +77,39 @@ class Rule:
 
 def _is_crash(java: Any) -> bool:
     return bool(java.error) and (java.error.startswith("TApplicationException") or bool(_ABSENT.search(java.text)))
+
+
+def _partitions(value: Any) -> set[str]:
+    """The partitions of an answer in whatever form, by their values or their names."""
+    if isinstance(value, dict):
+        if "values" in value:
+            return {repr(value["values"])}
+        return {found for item in value.values() for found in _partitions(item)}
+    if isinstance(value, list):
+        return {found for item in value for found in ({item} if isinstance(item, str) else _partitions(item))}
+    return set()
+
+
+def _is_undecided(call: Any, java: Any, ours: Any) -> bool:
+    if java.error:
+        return False
+    if call.method == "get_partition_names_req":
+        return "cannot be evaluated exactly" in str(ours.text)
+    is_said = isinstance(ours.value, dict) and ours.value.get("hasUnknownPartitions") is True
+    return is_said and _partitions(ours.value) >= _partitions(java.value)
+
+
+def _is_unreadable(call: Any, java: Any, ours: Any) -> bool:
+    is_said = isinstance(ours.value, dict) and ours.value.get("hasUnknownPartitions") is True
+    return is_said and str(java.text).startswith("SerializationUtilities#")
+
+
+def _is_default_taken_for_text(call: Any, java: Any, ours: Any) -> bool:
+    if java.error or ours.error or not call.method.endswith(("_by_expr", "_names_req")):
+        return False
+    more = _partitions(java.value) - _partitions(ours.value)
+    is_less = _partitions(java.value) > _partitions(ours.value)
+    return is_less and all("__HIVE_DEFAULT_PARTITION__" in one for one in more)
 
 
 def _is_equal_without(java: Any, ours: Any, *names: str) -> bool:
@@ -157,6 +200,20 @@ RULES = (
             call.method == "get_partitions_by_names"
             and (java.error, ours.error) == ("InvalidObjectException", "NoSuchObjectException")
         ),
+    ),
+    Rule(
+        "Ours does not decide all of Hive's functions and conversions: it answers whatever may match and says so, and "
+        "refuses to name partitions, since names could not say so.",
+        _is_undecided,
+    ),
+    Rule(
+        "Ours takes what it cannot read for an expression that it cannot decide; Java fails.",
+        _is_unreadable,
+    ),
+    Rule(
+        "Where Java has its database evaluate an expression it compares the default partition's name as a text; ours "
+        "takes it for NULL, as Hive does where it evaluates one itself.",
+        _is_default_taken_for_text,
     ),
     Rule(
         "Java forgets the filters of a request that projects no fields.",
