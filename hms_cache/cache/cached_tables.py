@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
+from hms_cache.cache.encoded_lists import EncodedTables
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.loader import Wanted
 from hms_cache.cache.reading import Bypass, Need, Reading, RequestVersion, database_entry, frozen_table, key_of
@@ -105,7 +106,9 @@ class CachedTables(TableStore):
                 return Need(tuple(missing))
             for entry in found:
                 entry.reads += 1
-            return [copy.copy(frozen_table(entry)) for entry in found]
+            return EncodedTables(
+                [frozen_table(entry) for entry in found], [entry.encoded_table or b"" for entry in found]
+            )
 
         return self._reading.answer(
             "tables",
@@ -248,6 +251,11 @@ class CachedTables(TableStore):
         data: InsertEventRequestData,
     ) -> list[int]:
         return self._store.fire_insert_event(catalog, database, table, partition_values, data)
+
+    def fire_reload_event(
+        self, catalog: str, database: str, table: str, partition_values: Sequence[str] | None, *, is_refresh: bool
+    ) -> list[int]:
+        return self._store.fire_reload_event(catalog, database, table, partition_values, is_refresh=is_refresh)
 
 
 def _for_request(entry: Entry, valid_write_ids: str | None) -> Table | Bypass:

@@ -1,4 +1,4 @@
-"""Lists that know their encoding: what a read of many partitions answers.
+"""Lists that know their encoding: what a read of many partitions or tables answers.
 
 To most callers they are lists; the elements are made when one is looked at. The server asks for the encoding instead
 and never makes them.
@@ -6,11 +6,13 @@ and never makes them.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, SupportsIndex, TypeVar
 
 from thrift.Thrift import TType
 
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 from hms_cache.wire.splicing import list_header
 
 T = TypeVar("T")
@@ -171,3 +173,13 @@ class EncodedList(list[T]):
     def sort(self, *, key: Callable[[T], Any] | None = None, reverse: bool = False) -> None:
         self._fill()
         super().sort(key=key, reverse=reverse)
+
+
+class EncodedTables(EncodedList[Table]):
+    """Tables of the cache as a list."""
+
+    def __init__(self, frozen: list[Table], encoded: list[bytes]) -> None:
+        """`frozen`: the cache's own structs, which the list copies when it makes its elements."""
+        super().__init__(len(frozen), lambda: [copy.copy(table) for table in frozen], lambda: encoded)
+        self.frozen = frozen
+        """To look at only, without making the elements; those count once the list is no more `is_encoded`."""

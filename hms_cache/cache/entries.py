@@ -70,6 +70,8 @@ class Entry:
     """`ValidWriteIdList` of a transactional table (None: unknown, then nothing answers a list)."""
     table_id: int | None = None
     is_transactional: bool = False
+    encoded_table: bytes | None = None
+    """The Table struct as Thrift's binary protocol writes it, while it is held: answers of many tables are spliced."""
     has_commit_parameters: bool = False
     """The table has parameters that a `commit_txn` may change without naming the table (keys `_meta…`)."""
     fence: int = -1

@@ -12,9 +12,10 @@ from hms_cache.cache.entries import CATALOG_FACETS, DATABASE_FACETS, TABLE_FACET
 from hms_cache.cache.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.wire.codec import encode_struct
 
 MOST_DECODED = 1_000
-"""Partitions of a table that are looked at, evenly spread: under the cache's lock each costs some 20 microseconds."""
+"""Partitions of a table, and tables, that are looked at, evenly spread: each costs some 20 µs under the cache's lock."""
 
 
 class InvariantViolation(AssertionError):
@@ -42,6 +43,10 @@ def violations(cache: SharedCache) -> Iterator[str]:
     for table, entry in cache.tables.items():
         yield from _facets(table, entry, TABLE_FACETS)
         yield from _table(cache, table, entry)
+    for table in [*cache.tables][:: len(cache.tables) // MOST_DECODED + 1]:
+        entry = cache.tables[table]
+        if Facet.TABLE in entry.facets and entry.encoded_table != encode_struct(entry.facets[Facet.TABLE]):
+            yield f"P1: the encoding of {table} is not that of its table"
     for table_id, table in cache.names_by_id.items():
         named = cache.tables.get(table)
         if named is None or named.table_id != table_id:
@@ -117,8 +122,8 @@ def _table(cache: SharedCache, key: TableName, entry: Entry) -> Iterator[str]:
             yield f"P6: {key} is held but is not in the complete list of names"
         if Facet.EXCLUDED in entry.facets:
             yield f"{key} is both cached and excluded"
-    elif entry.table_id is not None or entry.tag is not None:
-        yield f"P2: {key} has an id or a tag without its table"
+    elif entry.table_id is not None or entry.tag is not None or entry.encoded_table is not None:
+        yield f"P2: {key} has an id, a tag or an encoding without its table"
     if entry.tag is not None:
         if not entry.is_transactional:
             yield f"P2: {key} has a tag and is not transactional"

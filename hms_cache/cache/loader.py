@@ -20,12 +20,13 @@ from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.process_memory import SharedParts
 from hms_cache.cache.shared_cache import Load, SharedCache
 from hms_cache.cache.statistics_by_column import add_columns, weight_of_columns
-from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of
+from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.contract.snapshots import SnapshotStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from hms_cache.wire.codec import encode_struct
 
 MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
 
@@ -268,13 +269,14 @@ class Loader:
         tag = self._tag(key, table)
         transactional = is_transactional(table)
         commit_parameters = has_commit_parameters(table)
+        encoded = encode_struct(table)
 
         def prepare(entry: Entry) -> None:
-            entry.table_id, entry.tag = table.id, tag
+            entry.table_id, entry.tag, entry.encoded_table = table.id, tag, encoded
             entry.is_transactional, entry.has_commit_parameters = transactional, commit_parameters
             entry.facets.pop(Facet.EXCLUDED, None)
 
-        return [*loaded, _Loaded(one, Facet.TABLE, table, weight_of(table), prepare)]
+        return [*loaded, _Loaded(one, Facet.TABLE, table, weight_of_table(encoded), prepare)]
 
     def _tag(self, key: TableName, table: Table) -> ValidWriteIdList | None:
         if not is_transactional(table):

@@ -445,7 +445,7 @@ class SharedCache:
         self.weight -= entry.weights.pop(facet, 0)
         if isinstance(entry.key, TableName):
             if facet is Facet.TABLE:
-                entry.tag = None
+                entry.tag = entry.encoded_table = None
                 self.with_commit_parameters.discard(entry.key)
                 if entry.table_id is not None:
                     self.names_by_id.pop(entry.table_id, None)

@@ -23,6 +23,11 @@ def encoded_length(struct: Any) -> int:
     return len(buffer.getvalue())
 
 
+def weight_of_table(encoded: bytes) -> int:
+    """Bytes charged for a Table struct that is held beside its encoding."""
+    return OVERHEAD_BYTES + (PYTHON_FACTOR + 1) * len(encoded)
+
+
 def weight_of(value: Any) -> int:
     """Bytes charged for a struct, a text, a list, tuple or dict of such; partitions are weighed exactly."""
     if isinstance(value, PartitionSet):

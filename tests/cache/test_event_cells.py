@@ -28,6 +28,7 @@ from hms_cache.notifications.scope import (
 )
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from hms_cache.wire.codec import encode_struct
 from tests.cache.world import CATALOG, partition, table
 
 FENCE = 10
@@ -312,6 +313,7 @@ def prepare(name: TableName) -> Any:
         entry.table_id = struct_of(name).id
         entry.is_transactional = name == ACID
         entry.tag = TAG if name == ACID else None
+        entry.encoded_table = encode_struct(value_of(name, Facet.TABLE))
         entry.has_commit_parameters = name == COUNTED
 
     return with_entry

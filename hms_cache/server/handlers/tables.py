@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from hms_cache.cache.encoded_lists import EncodedTables
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import (
     database_name,
@@ -20,6 +21,7 @@ from hms_cache.store.storage_schemas import fields_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlterTableResponse,
     AsyncOperationResp,
+    CreationMetadata,
     EnvironmentContext,
     ExtendedTableInfo,
     FieldSchema,
@@ -97,7 +99,7 @@ def get_table_objects_by_name_req(call: Call, arguments: Any) -> GetTablesResult
         tables = _matching_tables(call, *name, request.tablesPattern)
     else:
         tables = call.stores.raw.get_tables(*name, names)
-    for table in tables:
+    for table in tables.frozen if isinstance(tables, EncodedTables) and tables.is_encoded else tables:
         _check_capabilities(call, table, request.capabilities)
     return GetTablesResult(tables=project_tables(tables, request.projectionSpec))
 
@@ -255,9 +257,15 @@ def _create(
     table = call.stores.auxiliary.translation.table_to_create(table, capabilities, call.stores.raw.get_database)
     if not table.createTime:
         table.createTime = int(time.time())
-    if table.creationMetadata is not None and not table.creationMetadata.materializationTime:
-        table.creationMetadata.materializationTime = int(time.time() * 1000)
+    if table.creationMetadata is not None:
+        _note_time(table.creationMetadata)
     call.stores.raw.create_table(table, environment_context=environment_context, constraints=constraints)
+
+
+def _note_time(metadata: CreationMetadata) -> None:
+    """A view's data are as of now, unless the client says as of when they are."""
+    if not metadata.materializationTime:
+        metadata.materializationTime = int(time.time() * 1000)
 
 
 @handlers.write("create_table", audit=lambda a: f"create_table: {a.tbl}")
@@ -421,7 +429,9 @@ def truncate_table_req(call: Call, arguments: Any) -> TruncateTableResponse:
 @handlers.write("update_creation_metadata")
 def update_creation_metadata(call: Call, arguments: Any) -> None:
     name = table_name(arguments.dbname, arguments.tbl_name, arguments.catName)
-    call.stores.raw.update_creation_metadata(*name, arguments.creation_metadata)
+    metadata = arguments.creation_metadata
+    _note_time(metadata)
+    call.stores.raw.update_creation_metadata(*name, metadata)
 
 
 @handlers.write(

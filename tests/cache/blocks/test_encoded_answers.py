@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hms_cache.cache.encoded_lists import EncodedList
+from hms_cache.cache.encoded_lists import EncodedList, EncodedTables
 from hms_cache.cache.partition_set import PartitionSet
 from hms_cache.server.encoded_answers import encode_in_pieces
 from hms_cache.server.handlers.partition_specs import group_partitions
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS, encode_payload
+from hms_cache.wire.codec import encode_struct
 from hms_cache.wire.encodings import BINARY, COMPACT
 from tests.cache.blocks.partitions import KEYS, ROOT, descriptor, name_of, ordinary, partition, partitions
 
@@ -26,6 +27,10 @@ RESPONSES: dict[str, Callable[[Any], Any]] = {
     "get_partitions_by_names_req": lambda found: ttypes.GetPartitionsByNamesResult(partitions=found),
     "get_partitions_ps_with_auth_req": lambda found: ttypes.GetPartitionsPsWithAuthResponse(partitions=found),
     "get_partitions_by_expr": lambda found: ttypes.PartitionsByExprResult(partitions=found, hasUnknownPartitions=True),
+}
+TABLE_RESPONSES: dict[str, Callable[[Any], Any]] = {
+    "get_table_objects_by_name": lambda found: found,
+    "get_table_objects_by_name_req": lambda found: ttypes.GetTablesResult(tables=found),
 }
 NAME_RESPONSES: dict[str, Callable[[Any], Any]] = {
     "get_partition_names": lambda found: found,
@@ -120,6 +125,26 @@ def test_many_ordinary_partitions_are_spliced_into_shared_specs() -> None:
     assert shared.is_encoded
     assert spliced("get_partitions_pspec", encoded) == plain("get_partitions_pspec", group_partitions(table, model))
     assert shared.is_encoded, "splicing made no structs"
+
+
+def test_tables_are_spliced_and_may_be_looked_at_without_being_made() -> None:
+    frozen = [
+        ttypes.Table(tableName=name, dbName="sales", sd=descriptor(ROOT), parameters={"a": name}, writeId=3)
+        for name in ("t", "u")
+    ]
+    for tables in (frozen, []):
+        encoded = [encode_struct(table) for table in tables]
+        for method, respond in TABLE_RESPONSES.items():
+            assert spliced(method, respond(EncodedTables(tables, encoded))) == plain(method, respond(tables))
+            compact = respond(EncodedTables(tables, encoded))
+            assert encode_in_pieces(COMPACT, METHODS[method], compact) is None
+            assert plain(method, compact, COMPACT) == plain(method, respond(tables), COMPACT)
+    answer = EncodedTables(frozen, [encode_struct(table) for table in frozen])
+    assert [table.tableName for table in answer.frozen] == ["t", "u"]
+    assert answer.is_encoded
+    answer[0].owner = "somebody"
+    assert not answer.is_encoded
+    assert frozen[0].owner is None, "the elements are copies"
 
 
 LOOKS: list[Callable[[list[Any]], Any]] = [
