@@ -15,7 +15,7 @@ from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.wire.codec import encode_struct
 
 MOST_DECODED = 1_000
-"""Partitions of a table, and tables, that are looked at, evenly spread: each costs some 20 µs under the cache's lock."""
+"""Partitions of a table, and tables, that are looked at, evenly spread: each costs some 20 µs under the lock."""
 
 
 class InvariantViolation(AssertionError):
