@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.java_metastore import JavaMetastore
+from tests.clients.hive import engine as hive_engine
 from tests.clients.trino.coordinator import Coordinator, Session
 from tests.clients.trino.distribution import TrinoMissing, fetch, java
 from tests.conftest import ServerLookup
@@ -111,7 +112,12 @@ def _hives_metastore(databases: SqliteFiles | DatabaseServer, directory: Path) -
     }
     with ExitStack() as stack:
         metastore = JavaMetastore(
-            own_database(databases, stack), directory / "metastore", cached=False, properties=properties
+            own_database(databases, stack),
+            directory / "metastore",
+            cached=False,
+            properties=properties,
+            # It looks at the classes of ORC before it lets a table be transactional.
+            classes=(hive_engine.fetch() / f"hive-exec-{hive_engine.VERSION}.jar",),
         )
         stack.callback(metastore.stop)
         yield f"thrift://{metastore.start()}"

@@ -31,11 +31,24 @@ def test_rows_are_inserted_updated_merged_and_deleted(trino: Session, schema: st
     assert trino.rows(everything) == rows
     assert trino.changed(f"{merge} WHEN MATCHED THEN DELETE") == 2
     assert trino.rows(everything) == [[3, "q", "p2"]]
-    trino.execute(f"ANALYZE {table}")
-    assert trino.rows(f"SHOW STATS FOR {table}")[-1][4] == 1
     assert trino.rows(f"SELECT * FROM {table} WHERE p = 'p2'") == [[3, "q", "p2"]]
-    assert trino.changed(f"DELETE FROM {table}") in (1, None)
+    assert trino.changed(f"DELETE FROM {table}") == 1
     assert trino.rows(everything) == []
+
+
+def test_statistics(trino: Session, schema: str) -> None:
+    table = f"hive.{schema}.acid"
+    trino.execute(f"CREATE TABLE {table} (a bigint) WITH (transactional = true)")
+    trino.execute(f"INSERT INTO {table} VALUES 1, 2, 2")
+    trino.execute(f"ANALYZE {table}")
+    assert trino.rows(f"SHOW STATS FOR {table}") == [
+        ["a", None, 2.0, 0.0, None, "1", "2"],
+        [None, None, None, None, 3.0, None, None],
+    ]
+    # Trino withdraws statistics that an insert outdates; Hive 4 refuses to delete those of transactional tables.
+    with pytest.raises(QueryFailed, match="replace table parameters"):
+        trino.execute(f"INSERT INTO {table} VALUES 7")
+    assert trino.rows(f"SELECT count(*), sum(a) FROM {table}") == [[3, 5]]
 
 
 def test_tables_are_made_from_queries_altered_and_dropped(trino: Session, schema: str) -> None:
