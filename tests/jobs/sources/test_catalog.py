@@ -81,6 +81,7 @@ def read_all(spark: Any, options: dict[str, str]) -> dict[str, Any]:
         pytest.param("sqlite", "database", marks=pytest.mark.soak),
         pytest.param("mariadb", "metastore", marks=[pytest.mark.mariadb, pytest.mark.soak]),
         pytest.param("postgresql", "database", marks=[pytest.mark.postgresql, pytest.mark.soak]),
+        pytest.param("postgresql", "metastore", marks=[pytest.mark.postgresql, pytest.mark.soak]),
     ],
 )
 def test_rows_are_what_the_database_holds(
