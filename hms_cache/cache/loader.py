@@ -24,6 +24,7 @@ from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.contract.snapshots import SnapshotStore
+from hms_cache.store.errors import DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from hms_cache.wire.codec import encode_struct
@@ -119,12 +120,13 @@ class Loader:
         began_s = self._freshness.now_s()
         try:
             self.loads += 1
-            with self._store.snapshot() as snapshot:
-                fence = snapshot.event_id
-                loaded = [item for one in wanted for item in self._read(one, fence)]
-                with self._cache.lock:
-                    wants_id = self._cache.creations.wants_highest_id(fence)
-                highest_id = self._store.get_highest_table_id() if wants_id else None
+            try:
+                fence, loaded, highest_id = self._read_all(wanted)
+            except DatabaseUnavailable as error:
+                if not error.connection_lost:
+                    raise
+                # As the store does by itself for what it is asked directly (P9): the connection had gone stale.
+                fence, loaded, highest_id = self._read_all(wanted)
             if not self.bring_up_to(fence) or any(slot.abandoned for slot in slots.values()):
                 return False
             if self._has_unlogged(loaded, fence, highest_id):
@@ -141,6 +143,15 @@ class Loader:
         finally:
             for slot in slots.values():
                 self._cache.end_load(slot)
+
+    def _read_all(self, wanted: Sequence[Wanted]) -> tuple[int, list[_Loaded], int | None]:
+        """In one snapshot: its fence, the objects, and the highest id of a table if that is of use."""
+        with self._store.snapshot() as snapshot:
+            fence = snapshot.event_id
+            loaded = [item for one in wanted for item in self._read(one, fence)]
+            with self._cache.lock:
+                wants_id = self._cache.creations.wants_highest_id(fence)
+            return fence, loaded, self._store.get_highest_table_id() if wants_id else None
 
     def bring_up_to(self, fence: int) -> bool:
         """Applies events until A is at the fence; False when that cannot be done in time."""

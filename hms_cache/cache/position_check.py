@@ -85,7 +85,7 @@ class PositionCheck:
         result: CheckResult | None = None
         error: Exception | None = None
         try:
-            result = CheckResult(self._read_position(), sent_s)
+            result = CheckResult(self._read(), sent_s)
         except Exception as problem:
             error = problem
         with self._lock:
@@ -98,3 +98,12 @@ class PositionCheck:
                 self._waiters[0].woken.set()
             else:
                 self._busy = False
+
+    def _read(self) -> int:
+        """Reads the position, once more where the connection turned out to have gone stale."""
+        try:
+            return self._read_position()
+        except DatabaseUnavailable as error:
+            if not error.connection_lost:
+                raise
+            return self._read_position()

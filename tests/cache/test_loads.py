@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from hms_cache.cache.assembly import CacheOptions
 from hms_cache.cache.entries import Facet
@@ -14,6 +16,7 @@ from hms_cache.cache.reasons import Reason
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.database import Database
 from hms_cache.store.errors import DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from tests.cache.conftest import MakeServer
@@ -358,3 +361,27 @@ def test_a_table_in_a_database_that_was_not_there_is_found_when_both_are(servers
         version_of(here.store)
     elsewhere.objects.create_table(table("d", "t", version="first"))
     assert version_of(here.store) == "first"
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("max_staleness_s", [0.0, INF], ids=["checked", "unchecked"])
+def test_connections_that_went_stale_are_not_noticed(
+    initialized_database: Database, tmp_path: Path, max_staleness_s: float
+) -> None:
+    """As after a restart of the database: what the store would answer, the cache must not fail at (P9)."""
+    url = initialized_database.url.render_as_string(hide_password=False)
+    here = Server(url, tmp_path, CacheOptions(max_staleness_s=max_staleness_s))
+    create_database(here.store, "d")
+    for name in ("t", "u"):
+        here.store.create_table(table("d", name, KEYS, version="old"))
+    assert version_of(here.store) == "old"
+    with initialized_database.checking() as connection:
+        mine = connection.execute(text("SELECT CONNECTION_ID()")).scalar_one()
+        others = text("SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND ID <> :mine")
+        for number in connection.execute(others, {"mine": mine}).scalars().all():
+            connection.execute(text(f"KILL {number}"))
+    here.reads.clear()
+    assert version_of(here.store, "u") == "old"
+    assert here.reasons()[-1] is Reason.MISS
+    here.close()
