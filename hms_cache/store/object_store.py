@@ -19,8 +19,8 @@ from hms_cache.store.contract.partitions import (
 from hms_cache.store.contract.snapshots import Snapshot, SnapshotStore, StatisticsOfColumn
 from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.store.databases import Databases
+from hms_cache.store.fired_events import FiredEvents
 from hms_cache.store.functions import Functions
-from hms_cache.store.insert_events import InsertEvents
 from hms_cache.store.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.store.partition_pages import read_partition_pages
 from hms_cache.store.partition_reads import PartitionRows
@@ -77,7 +77,7 @@ class ObjectStore(SnapshotStore):
         self._table_drops = TableDrops(context)
         self._table_truncation = TableTruncation(context)
         self._table_parameter_updates = TableParameterUpdates(context)
-        self._insert_events = InsertEvents(context)
+        self._fired_events = FiredEvents(context)
         self._partitions = Partitions(context)
         self._constraints = Constraints(context)
         self._functions = Functions(context)
@@ -301,7 +301,12 @@ class ObjectStore(SnapshotStore):
         partition_values: Sequence[str] | None,
         data: InsertEventRequestData,
     ) -> list[int]:
-        return self._insert_events.fire_insert_event(catalog, database, table, partition_values, data)
+        return self._fired_events.fire_insert_event(catalog, database, table, partition_values, data)
+
+    def fire_reload_event(
+        self, catalog: str, database: str, table: str, partition_values: Sequence[str] | None, *, is_refresh: bool
+    ) -> list[int]:
+        return self._fired_events.fire_reload_event(catalog, database, table, partition_values, is_refresh=is_refresh)
 
     # Partitions
 

@@ -57,6 +57,7 @@ ORDER_OF_TEXTS = (
     "Java orders keys of other types than texts, integers and dates by their texts, the default partition's name among"
     " them; ours by their values, NULL first."
 )
+LOST_WRITE = "Java forgets the files of a partition that is not there, and of those after it; ours says that it is not."
 SELECTED_TWICE = "Java answers a partition twice that two expressions select."
 EMPTY_EXPRESSION = "Java cannot read an empty expression here; ours takes it for none, as both do elsewhere."
 TWO_SPELLINGS = "Java keeps two values of a setting that has two names; ours means one setting by both."

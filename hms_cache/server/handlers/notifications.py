@@ -35,18 +35,23 @@ def get_notification_events_count(call: Call, arguments: Any) -> NotificationEve
 
 @handlers.write("fire_listener_event")
 def fire_listener_event(call: Call, arguments: Any) -> FireEventResponse:
-    """INSERT events: one, or one per partition (`insertDatas` beside `partitionVals` of each)."""
+    """INSERT events: one, or one for each of `insertDatas`, which name their partitions. RELOAD events: one, or one for
+    each partition of `batchPartitionValsForRefresh`."""
     request = arguments.rqst
     name = table_name(request.dbName or "default", request.tableName, request.catName)
     data = request.data
-    if data is None or (data.insertData is None and not getattr(data, "insertDatas", None)):
-        raise MetaException("A fired event must carry insert data")
     raw = call.stores.raw
-    if data.insertData is not None:
-        return FireEventResponse(eventIds=raw.fire_insert_event(*name, request.partitionVals or None, data.insertData))
     event_ids: list[int] = []
-    for insert in data.insertDatas:
-        event_ids.extend(raw.fire_insert_event(*name, insert.partitionVal or None, insert))
+    if data is not None and data.insertData is not None:
+        event_ids += raw.fire_insert_event(*name, request.partitionVals or None, data.insertData)
+    elif data is not None and data.insertDatas is not None:
+        for insert in data.insertDatas:
+            event_ids += raw.fire_insert_event(*name, insert.partitionVal or None, insert)
+    elif data is not None and data.refreshEvent is not None:
+        for values in request.batchPartitionValsForRefresh or [request.partitionVals]:
+            event_ids += raw.fire_reload_event(*name, values or None, is_refresh=bool(data.refreshEvent))
+    else:
+        raise MetaException("A fired event must say what was inserted, or that something was reloaded")
     return FireEventResponse(eventIds=event_ids)
 
 

@@ -188,8 +188,9 @@ def _table_write(call: Call, request: WriteNotificationLogRequest, catalog: str 
     table = call.stores.raw.get_table(*name)
     partition = None
     partition_name = ""
-    if request.partitionVals:
-        keys = [key.name for key in table.partitionKeys or ()]
+    keys = [key.name for key in table.partitionKeys or ()]
+    # Hive asks for no partition of a table without keys, whatever the values.
+    if request.partitionVals and keys:
         partition_name = make_partition_name(keys, request.partitionVals)
         partition = call.stores.raw.get_partition(*name, request.partitionVals)
     return TableWrite(request.txnId, request.writeId, table, partition, partition_name, request.fileInfo)

@@ -177,3 +177,10 @@ class TableStore(ABC):
         data: InsertEventRequestData,
     ) -> list[int]:
         """Writes the INSERT event of a data change; returns its event ids. Raises NoSuchObjectException."""
+
+    @abstractmethod
+    def fire_reload_event(
+        self, catalog: str, database: str, table: str, partition_values: Sequence[str] | None, *, is_refresh: bool
+    ) -> list[int]:
+        """Writes the RELOAD event by which a cache of the table or partition tells others that it refreshed it, or
+        (`is_refresh` false) threw it away; returns its event ids. Raises NoSuchObjectException."""

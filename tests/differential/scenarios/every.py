@@ -16,6 +16,7 @@ from tests.differential.scenarios import (
     tables,
     transactions,
     workload,
+    writers,
 )
 
 SCENARIOS = {
@@ -34,6 +35,7 @@ SCENARIOS = {
         registry,
         auxiliary,
         transactions,
+        writers,
     )
     for scenario in module.SCENARIOS
 }

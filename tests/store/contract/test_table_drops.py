@@ -361,3 +361,25 @@ class TestInsertEvents:
             catalog.store.fire_insert_event(CATALOG, "d", "t", ["2"], data)
         with pytest.raises(ttypes.NoSuchObjectException):
             catalog.store.fire_insert_event(CATALOG, "d", "nope", None, data)
+
+
+class TestReloadEvents:
+    @pytest.mark.parametrize("is_refresh", [True, False])
+    def test_of_a_table_and_of_a_partition(self, catalog: StoreUnderTest, is_refresh: bool) -> None:
+        found = catalog.create_table(keys=[("dt", "string")])
+        catalog.add_partitions("t", ("1",))
+        [event_id] = catalog.store.fire_reload_event(CATALOG, "D", "T", None, is_refresh=is_refresh)
+        event = catalog.last_event()
+        assert (event.event_id, event.is_refresh, event.partition()) == (event_id, is_refresh, None)
+        assert catalog.events()[-1] == ("RELOAD", "d", "t")
+        assert catalog.get("t") == found
+        [event_id] = catalog.store.fire_reload_event(CATALOG, "d", "t", ["1"], is_refresh=is_refresh)
+        event = catalog.last_event()
+        assert (event.event_id, event.is_refresh, event.partition().values) == (event_id, is_refresh, ["1"])
+
+    def test_of_what_is_not_there(self, catalog: StoreUnderTest) -> None:
+        catalog.create_table(keys=[("dt", "string")])
+        for name, values in (("t", ["2"]), ("nope", None)):
+            with pytest.raises(ttypes.NoSuchObjectException):
+                catalog.store.fire_reload_event(CATALOG, "d", name, values, is_refresh=True)
+        assert catalog.events()[-1] == ("CREATE_TABLE", "d", "t")

@@ -1,9 +1,13 @@
-"""INSERT events: told by writers of data files. Facts: `HMSHandler.fire_listener_event` (Hive 4.0)."""
+"""Events that clients fire: INSERT, told by writers of data files, and RELOAD, told by caches of their refreshes.
+
+Facts: `HMSHandler.fire_listener_event` (Hive 4.0).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from hms_cache.notifications.events import EventRow
 from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.partitions import ByValues
 from hms_cache.store.names import normalize_identifier
@@ -12,11 +16,16 @@ from hms_cache.store.partition_reads import partitions_of_rows, read_partition_r
 from hms_cache.store.partition_selection import select_partitions
 from hms_cache.store.table_locks import share_table
 from hms_cache.store.transactions import WriteTransaction, run_write
-from hms_cache.thrift_gen.hive_metastore.ttypes import InsertEventRequestData, NoSuchObjectException
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    InsertEventRequestData,
+    NoSuchObjectException,
+    Partition,
+    Table,
+)
 
 
-class InsertEvents:
-    """`fire_insert_event`."""
+class FiredEvents:
+    """`fire_insert_event` and `fire_reload_event`."""
 
     def __init__(self, context: StoreContext) -> None:
         self._context = context
@@ -30,7 +39,32 @@ class InsertEvents:
         data: InsertEventRequestData,
     ) -> list[int]:
         """See `TableStore.fire_insert_event`."""
-        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(table)
+
+        def event(owner: Table, partition: Partition | None) -> EventRow:
+            return self._context.messages.build_insert(
+                owner, partition, is_replace=bool(data.replace), files=_files(data)
+            )
+
+        return self._fire((catalog, database, table), partition_values, event)
+
+    def fire_reload_event(
+        self, catalog: str, database: str, table: str, partition_values: Sequence[str] | None, *, is_refresh: bool
+    ) -> list[int]:
+        """See `TableStore.fire_reload_event`."""
+
+        def event(owner: Table, partition: Partition | None) -> EventRow:
+            return self._context.messages.build_reload(owner, partition, is_refresh=is_refresh)
+
+        return self._fire((catalog, database, table), partition_values, event)
+
+    def _fire(
+        self,
+        table_name: tuple[str, str, str],
+        partition_values: Sequence[str] | None,
+        event: Callable[[Table, Partition | None], EventRow],
+    ) -> list[int]:
+        """Writes the event of a table or of one of its partitions, as they are by then."""
+        names = tuple(normalize_identifier(name) for name in table_name)
         written: list[WriteTransaction] = []
 
         def fire(transaction: WriteTransaction) -> None:
@@ -48,11 +82,7 @@ class InsertEvents:
                 if not found:
                     raise NoSuchObjectException(f"partition values=[{', '.join(partition_values)}]")
                 partition = found[0]
-            transaction.append_event(
-                self._context.messages.build_insert(
-                    row.table, partition, is_replace=bool(data.replace), files=_files(data)
-                )
-            )
+            transaction.append_event(event(row.table, partition))
 
         run_write(self._context.database, fire)
         event_id = written[0].last_event_id

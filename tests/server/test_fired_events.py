@@ -1,0 +1,85 @@
+"""Events that clients fire, and what they tell of files that transactions wrote."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from thrift.Thrift import TApplicationException
+
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.server.conftest import Link, Serve, database, table
+
+
+@pytest.fixture
+def link(serve: Serve) -> Link:
+    link = serve().link()
+    made = table("d", "p")
+    made.partitionKeys = [ttypes.FieldSchema("dt", "string")]
+    link.call("create_database", database=database("d"))
+    link.call("create_table", tbl=made)
+    without_keys = table("d", "t")
+    without_keys.partitionKeys = []
+    link.call("create_table", tbl=without_keys)
+    descriptor = ttypes.StorageDescriptor(cols=[ttypes.FieldSchema("a", "int")], serdeInfo=ttypes.SerDeInfo())
+    partitions = [
+        ttypes.Partition(values=[value], dbName="d", tableName="p", sd=descriptor, parameters={}) for value in "12"
+    ]
+    link.call("add_partitions", new_parts=partitions)
+    return link
+
+
+def fire(link: Link, data: ttypes.FireEventRequestData, **fields: Any) -> list[int]:
+    request = ttypes.FireEventRequest(True, data, **{"dbName": "d", "tableName": "p", **fields})
+    return link.call("fire_listener_event", rqst=request).eventIds or []
+
+
+def events_after(link: Link, event_id: int) -> list[tuple[int, str]]:
+    found = link.call("get_next_notification", rqst=ttypes.NotificationEventRequest(event_id)).events
+    return [(event.eventId, event.eventType) for event in found]
+
+
+@pytest.mark.parametrize("is_refresh", [True, False])
+def test_reloads_of_a_table_and_of_partitions(link: Link, is_refresh: bool) -> None:
+    before = link.call("get_current_notificationEventId").eventId
+    data = ttypes.FireEventRequestData(refreshEvent=is_refresh)
+    told = fire(link, data)
+    told += fire(link, data, partitionVals=["1"])
+    told += fire(link, data, batchPartitionValsForRefresh=[["1"], ["2"]])
+    assert events_after(link, before) == [(event_id, "RELOAD") for event_id in told]
+    assert len(told) == 4
+
+
+def test_an_insert_into_no_partition_writes_no_event(link: Link) -> None:
+    before = link.call("get_current_notificationEventId").eventId
+    assert fire(link, ttypes.FireEventRequestData(insertDatas=[])) == []
+    with pytest.raises(TApplicationException, match="must say what was inserted"):
+        fire(link, ttypes.FireEventRequestData())
+    assert events_after(link, before) == []
+
+
+def test_written_files_of_a_table_without_keys_are_of_the_table(link: Link) -> None:
+    files = ttypes.InsertEventRequestData(filesAdded=["file:/f"])
+    [txn] = link.call("open_txns", rqst=ttypes.OpenTxnRequest(1, "u", "h")).txn_ids
+    link.call("add_write_notification_log", rqst=ttypes.WriteNotificationLogRequest(txn, 1, "d", "t", files, ["1"]))
+    [written] = link.call("get_all_write_event_info", request=ttypes.GetAllWriteEventInfoRequest(txn))
+    assert (written.table, written.partition or "") == ("t", "")
+
+
+def test_a_changed_view_is_as_of_the_change(link: Link) -> None:
+    view = table("d", "mv")
+    view.tableType = "MATERIALIZED_VIEW"
+    view.viewOriginalText = view.viewExpandedText = "SELECT a FROM t"
+    view.creationMetadata = ttypes.CreationMetadata("hive", "d", "mv", {"d.t"}, materializationTime=1)
+    link.call("create_table", tbl=view)
+
+    def as_of() -> int:
+        found = link.call("get_table_req", req=ttypes.GetTableRequest("d", "mv")).table
+        return int(found.creationMetadata.materializationTime)
+
+    assert as_of() == 1
+    for sent, is_kept in ((7, True), (None, False)):
+        metadata = ttypes.CreationMetadata("hive", "d", "mv", {"d.t"}, materializationTime=sent)
+        link.call("update_creation_metadata", catName="hive", dbname="d", tbl_name="mv", creation_metadata=metadata)
+        assert (as_of() == sent) == is_kept
+        assert as_of() > 1
