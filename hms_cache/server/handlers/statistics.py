@@ -205,5 +205,6 @@ def delete_column_statistics_req(call: Call, arguments: Any) -> bool:
         call.stores.raw.delete_table_column_statistics(*name, columns, engine=engine)
         return True
     names = list(request.part_names or ())
-    call.stores.raw.delete_partition_column_statistics(*name, names, columns, engine=engine)
-    return True
+    return _existing(
+        lambda: call.stores.raw.delete_partition_column_statistics(*name, names, columns, engine=engine), name
+    )

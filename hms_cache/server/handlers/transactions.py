@@ -123,7 +123,7 @@ def get_lock_materialization_rebuild(call: Call, arguments: Any) -> Any:
 def get_lock_materialization_rebuild_req(call: Call, arguments: Any) -> Any:
     request = arguments.req
     name = table_name(request.dbName, request.tableName)
-    return call.stores.transactions.get_lock_materialization_rebuild(name.database, name.table, request.tnxId)
+    return call.stores.transactions.get_lock_materialization_rebuild(name.database, name.table, request.txnId)
 
 
 @handlers.write("heartbeat_lock_materialization_rebuild")
@@ -139,7 +139,7 @@ def heartbeat_lock_materialization_rebuild_req(call: Call, arguments: Any) -> bo
     request = arguments.req
     name = table_name(request.dbName, request.tableName)
     return bool(
-        call.stores.transactions.heartbeat_lock_materialization_rebuild(name.database, name.table, request.tnxId)
+        call.stores.transactions.heartbeat_lock_materialization_rebuild(name.database, name.table, request.txnId)
     )
 
 

@@ -12,6 +12,7 @@ from tests.differential.scenarios import (
     partitions,
     privileges,
     registry,
+    spellings,
     statistics,
     tables,
     transactions,
@@ -36,6 +37,7 @@ SCENARIOS = {
         auxiliary,
         transactions,
         writers,
+        spellings,
     )
     for scenario in module.SCENARIOS
 }

@@ -1,0 +1,60 @@
+"""Handlers ask requests for fields that they have: no type checker looks at that."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from thrift.protocol.TBase import TBase
+from thrift.Thrift import TApplicationException, TException
+
+from hms_cache.wire import METHODS
+from tests.server.conftest import Link, Serve, database, table
+from tests.wire.strategies import filled
+
+PLACES = {
+    "d": {"db", "dbname", "db_name", "dbnames", "database", "db_patterns", "pattern"},
+    "t": {"table", "tablename", "tbl_name", "tblname", "table_name", "tbl"},
+    "hive": {"cat_name", "catname", "catalog", "catalogname", "catalogs"},
+    "p=1": {"part_name", "partname", "partitionname"},
+}
+NAMES = {field: name for name, fields in PLACES.items() for field in fields}
+#: They end the server or its connections, or answer nothing.
+LEFT_OUT = {"shutdown", "reinitialize", "set_ugi"}
+
+
+def in_place(value: Any) -> Any:
+    """The names of a database, a table and a partition that are there, in whatever field has one."""
+    if isinstance(value, TBase):
+        for entry in type(value).thrift_spec:
+            if entry is not None:
+                name = NAMES.get(entry[2].lower())
+                found = getattr(value, entry[2])
+                setattr(value, entry[2], name if name and isinstance(found, str) else in_place(found))
+    elif isinstance(value, list):
+        return [in_place(item) for item in value]
+    return value
+
+
+@pytest.fixture
+def link(serve: Serve) -> Link:
+    link = serve().link()
+    link.call("create_database", database=database("d"))
+    link.call("create_table", tbl=table("d", "t"))
+    return link
+
+
+def test_no_handler_asks_for_a_field_that_is_not_there(link: Link) -> None:
+    source, wrong = random.Random(7), []
+    for method in sorted(set(METHODS) - LEFT_OUT):
+        arguments = in_place(filled(METHODS[method].args_class, source))
+        given = {entry[2]: getattr(arguments, entry[2]) for entry in arguments.thrift_spec if entry is not None}
+        try:
+            link.call(method, **given)
+        except TApplicationException as error:
+            if "has no attribute" in str(error.message):
+                wrong.append(f"{method}: {error.message}")
+        except TException:
+            pass
+    assert not wrong, "\n".join(wrong)
