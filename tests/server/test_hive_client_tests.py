@@ -142,6 +142,9 @@ def test_specs_of_partitions(partitioned: Link) -> None:
     partitioned.call("add_partitions_pspec", new_parts=[ttypes.PartitionSpec("d", "p", sharedSDPartitionSpec=grouped)])
     found = partitioned.call("get_partition", db_name="d", tbl_name="p", part_vals=["2"])
     assert found.sd.location == f"{location}/x/null"
+    bare = ttypes.PartitionSpecWithSharedSD([ttypes.PartitionWithoutSD(["4"])], None)
+    with pytest.raises(ttypes.MetaException, match="storage descriptor of the partitions cannot be null"):
+        partitioned.call("add_partitions_pspec", new_parts=[ttypes.PartitionSpec("d", "p", sharedSDPartitionSpec=bare)])
     without_names = ttypes.PartitionListComposingSpec([partition("3", None, None)])
     with pytest.raises(ttypes.MetaException, match="must be set in the partition"):
         partitioned.call(

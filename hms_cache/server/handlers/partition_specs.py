@@ -145,13 +145,15 @@ def _descriptor_key(descriptor: StorageDescriptor | None) -> Any:
 
 
 def expand_specs(specifications: Iterable[PartitionSpec]) -> list[Partition]:
-    """The partitions that specs describe. Raises MetaException for a spec that holds neither form."""
+    """The partitions that specs describe. Raises MetaException for a spec that holds neither form, or no descriptor."""
     partitions: list[Partition] = []
     for specification in specifications:
         if specification.partitionList is not None:
             # Of a spec that holds both forms Hive takes the list.
             partitions.extend(specification.partitionList.partitions or ())
         elif specification.sharedSDPartitionSpec is not None:
+            if specification.sharedSDPartitionSpec.sd is None:
+                raise MetaException("The shared storage descriptor of the partitions cannot be null.")
             root = specification.rootPath or specification.sharedSDPartitionSpec.sd.location or ""
             for short in specification.sharedSDPartitionSpec.partitions or ():
                 descriptor = copy.deepcopy(specification.sharedSDPartitionSpec.sd)
