@@ -26,7 +26,6 @@ PROJECTION = "Ours answers what was asked for; Java adds a type and leaves out t
 NULL_PATTERNS = (
     "Java stumbles over an absent pattern and answers nothing; ours means all names by it, as in `get_tables`."
 )
-TABLE_ALONE = "Java's check for remote databases stumbles over an absent database; ours says which database is missing."
 UNNAMED_SERDE = "Java keeps serdes without a name, and cannot tell them apart; ours asks for a name."
 COPIED_SERDE = "Java copies a serde when a version is mapped to it, and then finds two of the name and fails."
 DECLARED_PROPERTIES = "Java serves no properties until a plugin declares their names; ours keeps any."

@@ -60,7 +60,7 @@ def asking(*names: str, **parameters: str) -> dict[str, str]:
     return {**parameters, "OBJCAPABILITIES": ",".join(names)}
 
 
-#: Fully transactional tables are missing: the standalone metastore refuses them all, since it lacks ORC's classes.
+#: Fully transactional tables are missing: Java stores them without the parameters of their serde.
 TABLES = (
     table("external", **EXTERNAL),
     table("bucketed", sd=descriptor(**BUCKETED), **EXTERNAL),
