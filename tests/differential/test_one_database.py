@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
 
 from benchmarks.java_metastore import fetch
+from hms_cache.notifications.messages import decode_message
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     ClientCapabilities,
+    FireEventRequest,
+    FireEventRequestData,
     GetTableRequest,
+    InsertEventRequestData,
+    NotificationEvent,
+    NotificationEventRequest,
     Table,
 )
 from tests.conftest import ServerLookup
@@ -136,6 +144,45 @@ def test_both_answer_the_same_of_the_log(beside: Beside) -> None:
     assert not unexplained, "\n".join(line[:300] for line in "\n".join(unexplained).splitlines())
     failed = [f"{one.call.method}: {one.java}" for one in comparisons if one.java.error]
     assert len(failed) < 10, "\n".join(failed)
+
+
+def told(event: NotificationEvent) -> dict[str, Any]:
+    """An event's row and its message, without what is of the server that wrote it, and without marks of files."""
+    message = decode_message(event.message, event.messageFormat)
+    kept = {name: value for name, value in message.items() if name not in ("server", "servicePrincipal", "timestamp")}
+    for name in ("tableObjJson", "ptnObjJson"):
+        if kept.get(name):
+            kept[name] = json.loads(kept[name])
+    if "files" in kept:
+        kept["files"] = [file.partition("###")[0] for file in kept["files"]]
+    return {"type": event.eventType, "db": event.dbName, "table": event.tableName, **kept}
+
+
+def test_events_that_clients_fire_are_logged_alike(beside: Beside) -> None:
+    with suppress(AlreadyExistsException):
+        beside.java.call("create_database", database("d"))
+    beside.java.call("create_table", table("fired", keys=("k:string",)))
+    beside.java.call("add_partitions", [partition(value, of="fired") for value in "12"])
+    files = InsertEventRequestData(filesAdded=["file:/a", "file:/b"], replace=True)
+    requests = [
+        FireEventRequest(True, data, "d", "fired", values)
+        for values in (None, ["1"])
+        for data in (
+            FireEventRequestData(insertData=files),
+            FireEventRequestData(refreshEvent=True),
+            FireEventRequestData(refreshEvent=False),
+        )
+    ]
+    logged = []
+    for side in (beside.java, beside.ours):
+        before = side.call("get_current_notificationEventId").eventId
+        for request in requests:
+            side.call("fire_listener_event", request)
+        events = side.call("get_next_notification", NotificationEventRequest(before)).events
+        logged.append([told(event) for event in events])
+    assert [event["type"] for event in logged[0]] == ["INSERT", "RELOAD", "RELOAD"] * 2
+    assert differences(*logged) == []
+    check_log(beside)
 
 
 def write(side: Side, prefix: str) -> int:

@@ -15,7 +15,9 @@ import org.apache.hadoop.hive.metastore.events.CreateTableEvent;
 import org.apache.hadoop.hive.metastore.events.DropDatabaseEvent;
 import org.apache.hadoop.hive.metastore.events.DropPartitionEvent;
 import org.apache.hadoop.hive.metastore.events.DropTableEvent;
+import org.apache.hadoop.hive.metastore.events.InsertEvent;
 import org.apache.hadoop.hive.metastore.events.ListenerEvent;
+import org.apache.hadoop.hive.metastore.events.ReloadEvent;
 import org.apache.hadoop.hive.metastore.messaging.EventMessage;
 import org.apache.hadoop.hive.metastore.messaging.MessageBuilder;
 import org.apache.hadoop.hive.metastore.messaging.MessageEncoder;
@@ -107,6 +109,18 @@ public class LogListener extends TransactionalMetaStoreEventListener {
     log(event, "ALTER_PARTITION", event.getTable(), MESSAGES.buildAlterPartitionMessage(
         event.getTable(), event.getOldPartition(), event.getNewPartition(), event.getIsTruncateOp(),
         event.getWriteId()));
+  }
+
+  @Override
+  public void onInsert(InsertEvent event) throws MetaException {
+    log(event, "INSERT", event.getTableObj(), MESSAGES.buildInsertMessage(
+        event.getTableObj(), event.getPartitionObj(), event.isReplace(), event.getFiles().iterator()));
+  }
+
+  @Override
+  public void onReload(ReloadEvent event) throws MetaException {
+    log(event, "RELOAD", event.getTableObj(), MESSAGES.buildReloadMessage(
+        event.getTableObj(), event.getPartitionObj(), event.isRefreshEvent()));
   }
 
   @Override
