@@ -1,9 +1,10 @@
-"""Hive 4.0.1's own client tests (JUnit, from Maven Central), run against a metastore that runs already."""
+"""Hive's own client tests (JUnit, from Maven Central) of two releases, run against a metastore that runs already."""
 
 from __future__ import annotations
 
 import re
 import subprocess
+import tarfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +21,53 @@ CLASS_TIMEOUT_S = 900
 TRASH_INTERVAL_MIN = 30
 
 _LIBRARIES = (
-    f"org.apache.hive:hive-standalone-metastore-server:{VERSION}:jar:tests",
+    # Of Hadoop, and not among what Hive 3.1.3 comes with.
+    "commons-logging:commons-logging:1.2",
     "junit:junit:4.13.2",
     "org.hamcrest:hamcrest-core:1.3",
     "org.mockito:mockito-core:3.4.4",
     "net.bytebuddy:byte-buddy:1.10.13",
     "net.bytebuddy:byte-buddy-agent:1.10.13",
     "org.objenesis:objenesis:3.1",
+)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A Hive whose tests and client are used: artifacts of its distribution and of its tests."""
+
+    version: str
+    distribution: str
+    tests: str
+
+    def home(self) -> Path:
+        """The unpacked distribution; fetched at the first use. Raises CalledProcessError when Maven cannot."""
+        if self.version == VERSION:
+            return fetch()
+        folder = fetch().parent
+        home = folder / f"apache-hive-metastore-{self.version}-bin"
+        if not (home / ".complete").exists():
+            archive = _copy(self.distribution, folder)
+            with tarfile.open(archive) as packed:
+                packed.extractall(folder, filter="data")
+            archive.unlink()
+            (home / ".complete").touch()
+        return home
+
+    def jar_of_tests(self) -> Path:
+        """The jar with the test classes."""
+        return _copy(self.tests, _folder())
+
+
+HIVE_4 = Release(
+    VERSION,
+    f"org.apache.hive:hive-standalone-metastore-server:{VERSION}:tar.gz:bin",
+    f"org.apache.hive:hive-standalone-metastore-server:{VERSION}:jar:tests",
+)
+HIVE_3 = Release(
+    "3.1.3",
+    "org.apache.hive:hive-standalone-metastore:3.1.3:tar.gz:bin",
+    "org.apache.hive:hive-standalone-metastore:3.1.3:jar:tests",
 )
 _FAILURE = re.compile(r"^\d+\) (\w+)(?:\[\w+\])?\(", re.MULTILINE)
 _COUNT = re.compile(r"^(?:OK \((\d+) tests?\)|Tests run: (\d+),)", re.MULTILINE)
@@ -44,11 +85,10 @@ class Outcome:
 class ClientTests:
     """The tests compiled for the metastore at a URI, whose warehouse and database they look into."""
 
-    def __init__(self, directory: Path, uri: str, warehouse: Path, database_url: str) -> None:
+    def __init__(self, directory: Path, uri: str, warehouse: Path, database_url: str, release: Release) -> None:
         self._directory = directory
-        home = fetch()
-        jars = _fetch_libraries()
-        libraries = [f"{home / 'lib'}/*", f"{home.parent / 'jars'}/*"]
+        jars = [release.jar_of_tests(), *(_copy(artifact, _folder()) for artifact in _LIBRARIES)]
+        libraries = [f"{release.home() / 'lib'}/*", f"{fetch().parent / 'jars'}/*"]
         classes = directory / "classes"
         classes.mkdir(parents=True)
         self._class_path = ":".join([str(classes), str(directory), *map(str, jars), *libraries])
@@ -80,28 +120,31 @@ class ClientTests:
         counted = _COUNT.search(finished.stdout)
         assert counted, finished.stdout[-2000:] + finished.stderr[-2000:]
         ran = int(counted.group(1) or counted.group(2))
+        assert ran, finished.stdout[:2000]
         return Outcome(ran, frozenset(_FAILURE.findall(finished.stdout)), finished.stdout)
 
 
-def classes_of_tests() -> list[str]:
+def classes_of_tests(release: Release) -> list[str]:
     """Names of the test classes, without their package."""
     folder = PACKAGE.replace(".", "/")
-    with zipfile.ZipFile(_fetch_libraries()[0]) as archive:
+    with zipfile.ZipFile(release.jar_of_tests()) as archive:
         found = [re.fullmatch(rf"{folder}/(Test\w+)\.class", name) for name in archive.namelist()]
     return sorted(match.group(1) for match in found if match)
 
 
-def _fetch_libraries() -> list[Path]:
-    folder = fetch().parent / "client-tests"
-    found = []
-    for artifact in _LIBRARIES:
-        _, name, version, *rest = artifact.split(":")
-        path = folder / f"{name}-{version}{'-tests' if rest else ''}.jar"
-        if not path.exists():
-            command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
-            subprocess.run(command, check=True, stdin=subprocess.DEVNULL, timeout=600)
-        found.append(path)
-    return found
+def _folder() -> Path:
+    return fetch().parent / "client-tests"
+
+
+def _copy(artifact: str, folder: Path) -> Path:
+    """The file of `group:name:version[:type:classifier]`, copied into the folder unless it is there."""
+    _, name, version, *rest = artifact.split(":")
+    kind, classifier = rest or ("jar", "")
+    path = folder / f"{name}-{version}{f'-{classifier}' if classifier else ''}.{kind}"
+    if not path.exists():
+        command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, timeout=600)
+    return path
 
 
 def _site(uri: str, warehouse: Path, database_url: str) -> str:
@@ -112,6 +155,9 @@ def _site(uri: str, warehouse: Path, database_url: str) -> str:
         "metastore.warehouse.external.dir": f"file:{warehouse}-external",
         "fs.trash.interval": str(TRASH_INTERVAL_MIN),
         "metastore.try.direct.sql": "false",
+        # Some tests open a store in their own process, without Hive's engine and on whichever schema there is.
+        "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
+        "metastore.schema.verification": "false",
         # Some tests write old rows past the metastore.
         "javax.jdo.option.ConnectionURL": f"jdbc:mysql://{database.host}:{database.port or 3306}/{database.database}",
         "javax.jdo.option.ConnectionDriverName": "com.mysql.cj.jdbc.Driver",
