@@ -15,6 +15,7 @@ from hms_cache.cache.entries import Facet
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import SQLPrimaryKey, TableMeta
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from hms_cache.wire.codec import encode_struct
 from tests.admin.running import TOKEN, Running, hms_cache
 from tests.consistency.observers import wait_until
 
@@ -161,7 +162,9 @@ def test_verify_compares_and_finds_what_is_wrong(running: Running) -> None:
     cache = running.sources.cache
     assert cache is not None
     with cache.shared.lock:
-        cache.shared.tables[OTHER].facets[Facet.TABLE].owner = "mallory"
+        entry = cache.shared.tables[OTHER]
+        entry.facets[Facet.TABLE].owner = "mallory"
+        entry.encoded_table = encode_struct(entry.facets[Facet.TABLE])
     result, finished = running.command("verify", "database=shop&table=plain")
     assert not finished["ok"] and result["numbers"]["differences"] == 1
     assert "mallory" in result["details"][0]

@@ -15,6 +15,7 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import TableMeta
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from hms_cache.wire.codec import encode_struct
 from tests.admin.running import Running
 from tests.admin.test_commands import new_partition, new_table
 
@@ -101,7 +102,9 @@ def other_statistics(shared: SharedCache, table: TableName, facet: Facet, aggreg
 
 
 def other_parameter(shared: SharedCache) -> None:
-    shared.tables[PLAIN].facets[Facet.TABLE].parameters["planted"] = "x"
+    entry = shared.tables[PLAIN]
+    entry.facets[Facet.TABLE].parameters["planted"] = "x"
+    entry.encoded_table = encode_struct(entry.facets[Facet.TABLE])
 
 
 def lost_partition(shared: SharedCache) -> None:
@@ -123,7 +126,7 @@ def other_reply(shared: SharedCache, entry: Entry, method: str) -> None:
 def excluded(shared: SharedCache) -> None:
     entry = shared.tables[PLAIN]
     entry.facets, entry.weights = {Facet.EXCLUDED: True}, {Facet.EXCLUDED: entry.weight()}
-    entry.table_id = None
+    entry.table_id = entry.encoded_table = None
     shared.answers.drop(entry)
     shared.with_constraints.clear()
     shared.names_by_id = {number: name for number, name in shared.names_by_id.items() if name != PLAIN}
