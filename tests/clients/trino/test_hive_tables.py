@@ -75,9 +75,12 @@ STORAGE_FORMATS = ("ORC", "PARQUET", "AVRO", "RCBINARY", "RCTEXT", "SEQUENCEFILE
 LEFT_OUT: dict[str, set[str]] = {"AVRO": {"tinyint", "smallint"}, "JSON": {"varbinary"}}
 
 
-def test_values_of_all_types_come_back(trino: Session, schema: str) -> None:
+def test_values_of_all_types_come_back(engine: Engine, trino: Session, schema: str) -> None:
+    # Trino cannot read the statistics of timestamps that Hive 4.0.1 answers.
+    unreadable = {"timestamp(3)"} if engine.metastore is None else set()
     for storage in STORAGE_FORMATS:
-        values = {name: value for name, value in VALUES.items() if name not in LEFT_OUT.get(storage, set())}
+        left_out = unreadable | LEFT_OUT.get(storage, set())
+        values = {name: value for name, value in VALUES.items() if name not in left_out}
         columns = ", ".join(f"c{number} {type_name}" for number, type_name in enumerate(values))
         table = f"hive.{schema}.{storage}"
         trino.execute(f"CREATE TABLE {table} ({columns}) WITH (format = '{storage}')")
