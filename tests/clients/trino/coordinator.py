@@ -193,7 +193,13 @@ class Coordinator:
             with urllib.request.urlopen(f"{self._base}/v1/info", timeout=30) as response:
                 if json.load(response)["starting"]:
                     return False
-            return self.session().rows("SELECT 1") == [[1]]
+            # It begins before it has found itself as a worker of the catalogs; a write into buckets needs one.
+            session = self.session()
+            session.execute(
+                "CREATE TABLE hive.default.ready WITH (bucketed_by = ARRAY['a'], bucket_count = 1) AS SELECT 1 AS a"
+            )
+            session.execute("DROP TABLE hive.default.ready")
+            return True
         except (OSError, urllib.error.URLError, QueryFailed):
             return False
 
