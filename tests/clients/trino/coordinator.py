@@ -195,10 +195,11 @@ class Coordinator:
                     return False
             # It begins before it has found itself as a worker of the catalogs; a write into buckets needs one.
             session = self.session()
+            session.execute("CREATE SCHEMA IF NOT EXISTS hive.ready")
             session.execute(
-                "CREATE TABLE hive.default.ready WITH (bucketed_by = ARRAY['a'], bucket_count = 1) AS SELECT 1 AS a"
+                "CREATE TABLE hive.ready.t WITH (bucketed_by = ARRAY['a'], bucket_count = 1) AS SELECT 1 AS a"
             )
-            session.execute("DROP TABLE hive.default.ready")
+            session.execute("DROP SCHEMA hive.ready CASCADE")
             return True
         except (OSError, urllib.error.URLError, QueryFailed):
             return False
