@@ -112,6 +112,11 @@ class DatabaseServer:
         self._idle: list[str] = []
         self._names: set[str] = set()
 
+    @property
+    def admin_url(self) -> URL:
+        """Of the account that may do everything."""
+        return self._url
+
     def create_database(self) -> str:
         """A new and empty database's URL."""
         name = f"hms_cache_test_{os.getpid()}_{next(self._numbers)}"
@@ -168,8 +173,8 @@ def start_server(kind: str, directory: Path) -> SqliteFiles | DatabaseServer:
     return start_mariadb() if kind == "mariadb" else start_postgresql()
 
 
-def start_mariadb() -> DatabaseServer:
-    """A private MariaDB server on a free port, without durability. Account root, no password."""
+def start_mariadb(*more: str) -> DatabaseServer:
+    """A private MariaDB server on a free port, without durability, with `more` options. Account root, no password."""
     server = shutil.which("mariadbd") or shutil.which("mariadbd", path="/usr/sbin:/usr/libexec")
     install = shutil.which("mariadb-install-db")
     if server is None or install is None:
@@ -184,17 +189,14 @@ def start_mariadb() -> DatabaseServer:
         capture_output=True,
     )
     own = [f"--port={port}", f"--socket={directory / 's'}", f"--pid-file={directory / 'pid'}"]
-    process = _start([server, *shared, *own, *_MARIADB_OPTIONS], directory, None)
+    process = _start([server, *shared, *own, *_MARIADB_OPTIONS, *more], directory, None)
     url = make_url(f"mysql+pymysql://root@127.0.0.1:{port}/")
     return DatabaseServer(url, _ready(url, process, directory))
 
 
 def start_postgresql() -> DatabaseServer:
     """A private PostgreSQL server on a free port, without durability. Account postgres, no password."""
-    folders = os.pathsep.join([os.environ.get("PATH", ""), *sorted(glob.glob("/usr/lib/postgresql/*/bin"))[::-1]])
-    server, initdb = shutil.which("postgres", path=folders), shutil.which("initdb", path=folders)
-    if server is None or initdb is None:
-        raise ServerMissing("install postgresql, or set HMS_CACHE_TEST_POSTGRESQL_URL")
+    server, initdb = _postgresql("postgres"), _postgresql("initdb")
     directory, user = _server_directory("postgres")
     data, port = directory / "data", _free_port()
     subprocess.run(
@@ -208,6 +210,53 @@ def start_postgresql() -> DatabaseServer:
     process = _start([server, *own, *_POSTGRESQL_OPTIONS], directory, user)
     url = make_url(f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres")
     return DatabaseServer(url, _ready(url, process, directory))
+
+
+def start_galera() -> DatabaseServer:
+    """A MariaDB server that is a Galera cluster of one.
+
+    :raises ServerMissing: there is no Galera library.
+    """
+    libraries = [*glob.glob("/usr/lib*/galera*/libgalera_smm.so"), *glob.glob("/usr/lib/*/libgalera_smm.so")]
+    if not libraries:
+        raise ServerMissing("install galera-4")
+    return start_mariadb(
+        "--wsrep-on=ON",
+        f"--wsrep-provider={libraries[0]}",
+        "--wsrep-cluster-address=gcomm://",
+        "--wsrep-new-cluster",
+        f"--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{_free_port()};gcache.size=16M",
+        "--wsrep-node-address=127.0.0.1",
+        "--binlog-format=ROW",
+        "--innodb-autoinc-lock-mode=2",
+    )
+
+
+def start_postgresql_standby(primary: DatabaseServer) -> DatabaseServer:
+    """A hot standby that follows a server of `start_postgresql`. It holds the primary's databases, and makes none."""
+    server, basebackup = _postgresql("postgres"), _postgresql("pg_basebackup")
+    directory, user = _server_directory("postgres")
+    data, port = directory / "data", _free_port()
+    source = primary.admin_url
+    subprocess.run(
+        [basebackup, "-D", str(data), "-h", str(source.host), "-p", str(source.port), "-U", "postgres", "-R"],
+        check=True,
+        capture_output=True,
+        user=user,
+        cwd=directory,
+    )
+    own = ["-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", str(directory)]
+    process = _start([server, *own, *_POSTGRESQL_OPTIONS], directory, user)
+    url = source.set(port=port)
+    return DatabaseServer(url, _ready(url, process, directory))
+
+
+def _postgresql(program: str) -> str:
+    folders = os.pathsep.join([os.environ.get("PATH", ""), *sorted(glob.glob("/usr/lib/postgresql/*/bin"))[::-1]])
+    found = shutil.which(program, path=folders)
+    if found is None:
+        raise ServerMissing("install postgresql, or set HMS_CACHE_TEST_POSTGRESQL_URL")
+    return found
 
 
 @contextmanager
