@@ -166,7 +166,7 @@ def run_job(spark: Any, servers: list[str], database: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "kind",
     [
-        "sqlite",
+        pytest.param("sqlite", marks=[pytest.mark.soak, pytest.mark.short]),
         pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak]),
         pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.soak]),
     ],
