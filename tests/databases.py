@@ -198,7 +198,7 @@ def start_postgresql() -> DatabaseServer:
     """A private PostgreSQL server on a free port, without durability. Account postgres, no password."""
     server, initdb = _postgresql("postgres"), _postgresql("initdb")
     directory, user = _server_directory("postgres")
-    data, port = directory / "data", _free_port()
+    data = directory / "data"
     subprocess.run(
         [initdb, "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"],
         check=True,
@@ -206,10 +206,7 @@ def start_postgresql() -> DatabaseServer:
         user=user,
         cwd=directory,
     )
-    own = ["-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", str(directory)]
-    process = _start([server, *own, *_POSTGRESQL_OPTIONS], directory, user)
-    url = make_url(f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres")
-    return DatabaseServer(url, _ready(url, process, directory))
+    return _serve_postgresql(server, data, directory, user)
 
 
 def start_galera() -> DatabaseServer:
@@ -236,18 +233,35 @@ def start_postgresql_standby(primary: DatabaseServer) -> DatabaseServer:
     """A hot standby that follows a server of `start_postgresql`. It holds the primary's databases, and makes none."""
     server, basebackup = _postgresql("postgres"), _postgresql("pg_basebackup")
     directory, user = _server_directory("postgres")
-    data, port = directory / "data", _free_port()
+    data = directory / "data"
     source = primary.admin_url
     subprocess.run(
-        [basebackup, "-D", str(data), "-h", str(source.host), "-p", str(source.port), "-U", "postgres", "-R"],
+        [
+            basebackup,
+            "-D",
+            str(data),
+            "-h",
+            str(source.host),
+            "-p",
+            str(source.port),
+            "-U",
+            "postgres",
+            "-R",
+            "--checkpoint=fast",
+        ],
         check=True,
         capture_output=True,
         user=user,
         cwd=directory,
     )
+    return _serve_postgresql(server, data, directory, user)
+
+
+def _serve_postgresql(server: str, data: Path, directory: Path, user: str | None) -> DatabaseServer:
+    port = _free_port()
     own = ["-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", str(directory)]
     process = _start([server, *own, *_POSTGRESQL_OPTIONS], directory, user)
-    url = source.set(port=port)
+    url = make_url(f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres")
     return DatabaseServer(url, _ready(url, process, directory))
 
 

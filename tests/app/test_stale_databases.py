@@ -5,6 +5,7 @@ There the cache stays off and the doctor says why (P1): a position that was read
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -39,6 +40,8 @@ def start() -> Iterator[Callable[..., DatabaseServer]]:
             try:
                 server = how(*arguments)
             except ServerMissing as error:
+                if os.environ.get("HMS_CACHE_REQUIRE_DATABASES") == "1":
+                    pytest.fail(str(error))
                 pytest.skip(str(error))
             stack.callback(server.stop)
             return server
