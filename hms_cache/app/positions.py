@@ -60,15 +60,16 @@ def _sqlite_reader(database: Database) -> Callable[[], int]:
 
 def _packet_connection(database: Database) -> PositionConnection | None:
     """A connection of its own for bare packets; None where the driver's is none that packets can be sent on."""
+    driver: Any = None
     try:
         connection: Any = database.check_engine.raw_connection()
         driver = connection.driver_connection
         connection.detach()
+        if PositionConnection.can_take(driver):
+            return PositionConnection(driver)
     except DatabaseUnavailableError as error:
         _log.info("no connection for the position check yet: %s", error)
-        return None
-    if not PositionConnection.can_take(driver):
+    if driver is not None:
         with suppress(Exception):
             driver.close()
-        return None
-    return PositionConnection(driver)
+    return None

@@ -19,12 +19,17 @@ Answered = Callable[[int | None], None]
 ANSWER_TIMEOUT_S = 5.0
 """A position check that takes longer lets its requests take the ordinary way, where the database's time-outs rule."""
 
+GATHER_S = 80e-6
+"""How long a question to a database server is worth holding back: about as long as its answer takes."""
+
 RECONNECT_INTERVAL_S = 1.0
 """Between attempts to open a connection for packets: meanwhile the thread answers, slower."""
 
 
 class InlineSource:
     """Reads on the loop itself: for SQLite, whose reads wait for nobody and take a few microseconds."""
+
+    gather_s = 0.0
 
     def __init__(self, read_position: Callable[[], int], loop: asyncio.AbstractEventLoop) -> None:
         self._read_position = read_position
@@ -48,6 +53,8 @@ class InlineSource:
 
 class ThreadSource:
     """Reads on a thread of its own: for databases without a shorter way."""
+
+    gather_s = GATHER_S
 
     def __init__(self, read_position: Callable[[], int], loop: asyncio.AbstractEventLoop) -> None:
         self._read_position = read_position
@@ -77,6 +84,8 @@ class ThreadSource:
 
 class PacketSource:
     """Bare packets on the loop; while its connection is down, questions go through a thread, which opens a new one."""
+
+    gather_s = GATHER_S
 
     def __init__(
         self,

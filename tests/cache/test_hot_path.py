@@ -23,6 +23,7 @@ class Source:
     """Holds questions until the test answers them with the database's position."""
 
     def __init__(self) -> None:
+        self.gather_s = 0.0
         self.questions: list[Callable[[int | None], None]] = []
 
     def ask(self, answered: Callable[[int | None], None]) -> None:
@@ -187,3 +188,89 @@ def test_a_server_without_a_cache_has_no_hot_path(servers: MakeServer) -> None:
     reading = loop.server.cache.reading
     reading.modes = replace(reading.modes, enabled=False)
     assert loop.path.find(KEY) is None
+
+
+class Turns:
+    """The part of an event loop that the hot path uses: what is to run at the next turn."""
+
+    def __init__(self) -> None:
+        self.ready: list[Callable[[], None]] = []
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        self.ready.append(callback)
+
+    def turn(self) -> None:
+        ready, self.ready = self.ready, []
+        for callback in ready:
+            callback()
+
+
+class GatheringLoop(Loop):
+    """As `Loop`, with a source that is far away and turns that the test makes."""
+
+    def __init__(self, servers: MakeServer) -> None:
+        self.clock = ManualClock()
+        super().__init__(servers(CacheOptions(), self.clock))
+        self.source.gather_s = 0.001
+        self.turns = Turns()
+        self.path._loop = self.turns  # type: ignore[assignment]
+
+    def serve(self, count: int) -> None:
+        """That many requests: the first has a question of its own, the others share one."""
+        for _ in range(count):
+            self.request()
+        self.answer()
+        self.clock.advance(0.0011)
+        self.turns.turn()
+        self.answer()
+        assert not self.source.questions and not self.turns.ready
+
+
+def test_a_question_waits_for_those_who_just_were_answered(servers: MakeServer) -> None:
+    loop = GatheringLoop(servers)
+    loop.serve(9)
+    for _ in range(7):
+        loop.request()
+        loop.clock.advance(0.0009)  # the wait begins anew with each that comes
+        loop.turns.turn()
+        assert not loop.source.questions
+    eighth = loop.request()
+    loop.turns.turn()
+    assert len(loop.source.questions) == 1, "all that were expected are there"
+    loop.answer()
+    assert eighth.outcome == "1 old"
+    assert (loop.path.checks, loop.path.requests) == (3, 17)
+
+
+def test_a_question_waits_no_longer_than_it_is_worth(servers: MakeServer) -> None:
+    loop = GatheringLoop(servers)
+    loop.serve(9)
+    alone = loop.request()
+    for _ in range(3):
+        loop.turns.turn()
+    assert not loop.source.questions
+    loop.clock.advance(0.0011)
+    loop.turns.turn()
+    assert len(loop.source.questions) == 1
+    loop.answer()
+    assert alone.outcome == "1 old"
+    loop.request()
+    assert len(loop.source.questions) == 1, "nobody else is expected now"
+
+
+def test_a_held_question_proves_what_was_written_before_it_was_sent(servers: MakeServer) -> None:
+    loop = GatheringLoop(servers)
+    loop.serve(9)
+    waiting = loop.request()
+    write(servers())
+    loop.clock.advance(0.0011)
+    loop.turns.turn()
+    loop.answer()
+    assert waiting.outcome == "ordinary way"
+
+
+def test_few_requests_never_wait_for_others(servers: MakeServer) -> None:
+    loop = GatheringLoop(servers)
+    loop.serve(3)
+    loop.request()
+    assert len(loop.source.questions) == 1
