@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.loader import Wanted
 from hms_cache.cache.reading import Bypass, Need, Reading, RequestVersion, key_of
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.snapshot_reads import Wanted
 from hms_cache.store.contract.constraints import ConstraintStore
 from hms_cache.store.contract.snapshots import SnapshotStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import SQLAllTableConstraints, SQLForeignKey

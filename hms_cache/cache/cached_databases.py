@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.loader import Wanted
 from hms_cache.cache.reading import Bypass, Need, Reading
 from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.snapshot_reads import Wanted
 from hms_cache.notifications.scope import DatabaseName
 from hms_cache.store.contract.catalogs import CatalogStore
 from hms_cache.store.contract.databases import DatabaseStore

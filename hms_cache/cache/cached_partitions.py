@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from hms_cache.cache.cached_validity import is_no_list, judging_list
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.loader import Wanted
 from hms_cache.cache.partition_selection import Selected, SelectionError, select_partitions
 from hms_cache.cache.partition_set import PartitionSet, Values
 from hms_cache.cache.reading import Bypass, Need, Reading, RequestVersion, frozen_table, key_of
 from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.snapshot_reads import Wanted
 from hms_cache.expressions import PartitionKey
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.partitions import (

@@ -13,10 +13,11 @@ from hms_cache.cache.cached_validity import (
     judged_table_statistics,
 )
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.loader import AGGREGATE, Wanted
+from hms_cache.cache.loaded_parts import AGGREGATE
 from hms_cache.cache.reading import Bypass, Need, Reading, RequestVersion, frozen_table, key_of
 from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.snapshot_reads import Wanted
 from hms_cache.cache.statistics_by_column import (
     ColumnsHeld,
     missing_columns,

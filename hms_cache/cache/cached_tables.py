@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from hms_cache.cache.encoded_lists import EncodedTables
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.loader import Wanted
 from hms_cache.cache.reading import Bypass, Need, Reading, RequestVersion, database_entry, frozen_table, key_of
 from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.snapshot_reads import Wanted
 from hms_cache.notifications.scope import DatabaseName
 from hms_cache.store.contract.snapshots import SnapshotStore
 from hms_cache.store.contract.tables import ExpectedParameter, TableStore

@@ -10,9 +10,9 @@ import copy
 from collections.abc import Sequence
 
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.loader import Wanted
 from hms_cache.cache.partition_set import PartitionSet
 from hms_cache.cache.reading import Need, frozen_table
+from hms_cache.cache.snapshot_reads import Wanted
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.statistics_validity import are_statistics_valid, parse_write_ids
 from hms_cache.store.statistics_writes import normalized_partition_name

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.loader import Loader, Wanted
+from hms_cache.cache.loader import Loader
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.process_memory import give_back_freed_memory
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.snapshot_reads import Reader, Wanted
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.snapshots import SnapshotStore
 from hms_cache.store.errors import DatabaseUnavailable
@@ -61,14 +62,17 @@ class Prewarm:
         *,
         tables: bool,
         most_used: Sequence[TableName] = (),
+        read: Reader | None = None,
     ) -> None:
-        """`tables`: load whole tables after the names. `most_used`: what to begin with, the most used first."""
+        """`tables`: load whole tables after the names. `most_used`: what to begin with, the most used first.
+        `read`: how tables are read; None: by this process."""
         self._cache = cache
         self._loader = loader
         self._store = store
         self._policy = policy
         self._tables = tables
         self._most_used = list(most_used)
+        self._read = read
         self._batches: Iterator[list[Wanted]] | None = None
         self._done = 0
         self._total: int | None = None
@@ -93,7 +97,7 @@ class Prewarm:
             if batch is None or self.ended_early:
                 self._finish()
                 return False
-            self._loader.load(batch)
+            self._loader.load_ahead(batch, self._read)
         except DatabaseUnavailable as error:
             _log.warning("warming up ends early: %s", error)
             self._finished = True

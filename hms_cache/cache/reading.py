@@ -11,11 +11,12 @@ from typing import Any, TypeVar, cast
 from hms_cache.cache.answers import Answer, Provenance, Reply
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.freshness import Freshness
-from hms_cache.cache.loader import Loader, Wanted
+from hms_cache.cache.loader import Loader
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads_of_writes import serves_a_write
 from hms_cache.cache.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.snapshot_reads import Wanted
 from hms_cache.clock import Clock
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.expressions import FilterLimits

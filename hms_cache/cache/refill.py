@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.loader import Loader, Wanted
+from hms_cache.cache.loader import Loader
 from hms_cache.cache.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.snapshot_reads import Wanted
 from hms_cache.clock import Clock
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.errors import DatabaseUnavailable

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hms_cache.cache.entries import Facet, has_commit_parameters, is_transactional
-from hms_cache.cache.loader import MATERIALIZED_VIEW
 from hms_cache.cache.partition_set import PartitionSet
 from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.selected_partitions import SelectedPartitions
+from hms_cache.cache.snapshot_reads import MATERIALIZED_VIEW
 from hms_cache.cache.statistics_by_column import add_columns
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.partitions import AllPartitions

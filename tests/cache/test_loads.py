@@ -11,8 +11,8 @@ from sqlalchemy import text
 
 from hms_cache.cache.assembly import CacheOptions
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.loader import Wanted
 from hms_cache.cache.reasons import Reason
+from hms_cache.cache.snapshot_reads import Wanted
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.contract.raw_store import RawStore

@@ -10,8 +10,8 @@ from typing import Any
 
 from hms_cache.cache import invariants
 from hms_cache.cache.assembly import Cache, CacheOptions, build_cache
-from hms_cache.cache.loader import Wanted
 from hms_cache.cache.reasons import Reason
+from hms_cache.cache.snapshot_reads import Wanted
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
