@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hms_cache.app.background import BackgroundTask
 from hms_cache.app.options import filter_limits
 from hms_cache.app.warming import Warming
+from hms_cache.app.warming_process import WarmingProcess
 from hms_cache.cache.assembly import Cache, CacheOptions, build_cache
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reading import ReadModes
@@ -92,6 +93,7 @@ def build_caching(
     log: NotificationLog,
     metrics: Metrics,
     resolve_commits: CommitResolver,
+    warming_process: WarmingProcess | None = None,
 ) -> Caching:
     """A cache over `store` and its poller, not started yet. Own commits on `database` are made known to it (P4)."""
     pollers: list[Poller] = []
@@ -115,7 +117,7 @@ def build_caching(
     if settings.cache.refill == "recent":
         refill = BackgroundTask("hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S)
     events = BackgroundTask("hms-events", lambda: poller.step().next_step_in_s)
-    warming = Warming(settings, cache, store, poller)
+    warming = Warming(settings, cache, store, poller, warming_process)
     return Caching(cache, poller, events, refill, warming, (settings.cache.include, settings.cache.exclude))
 
 

@@ -17,6 +17,7 @@ from hms_cache.app.options import server_options
 from hms_cache.app.positions import position_source
 from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
+from hms_cache.app.warming_process import WarmingProcess
 from hms_cache.cache.assembly import Cache
 from hms_cache.cache.reasons import Reason
 from hms_cache.config import Configuration
@@ -45,9 +46,14 @@ class Service:
     """
 
     def __init__(
-        self, configuration: Configuration, metrics: Metrics | None = None, siblings: Siblings | None = None
+        self,
+        configuration: Configuration,
+        metrics: Metrics | None = None,
+        siblings: Siblings | None = None,
+        warming: WarmingProcess | None = None,
     ) -> None:
-        """`siblings`: the place among several worker processes of one server."""
+        """`siblings`: the place among several worker processes of one server. `warming`: reads for the prewarm."""
+        self._warming = warming
         self._siblings = siblings or Siblings()
         self._pending_restart: tuple[str, ...] = ()
         self._configuration = configuration
@@ -129,6 +135,7 @@ class Service:
             stores.log,
             self.metrics,
             lambda txn_ids: read_committed_writes(database, txn_ids),
+            self._warming,
         )
         self._caching.start(starting)
         return self._caching.cache.store

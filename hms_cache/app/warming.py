@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from hms_cache.app.background import BackgroundTask
+from hms_cache.app.warming_process import WarmingProcess, WarmingProcessLost
 from hms_cache.cache.assembly import Cache
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.prewarm import Prewarm, most_used, read_most_used, write_most_used
+from hms_cache.cache.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
 from hms_cache.config import Settings
 from hms_cache.notifications.poller import Poller
 from hms_cache.store.contract.snapshots import SnapshotStore
@@ -29,10 +32,20 @@ _STOP_TIMEOUT_S = 5.0
 class Warming:
     """`cache.warm` and `cache.usage_file` of one server."""
 
-    def __init__(self, settings: Settings, cache: Cache, store: SnapshotStore, poller: Poller) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        cache: Cache,
+        store: SnapshotStore,
+        poller: Poller,
+        process: WarmingProcess | None = None,
+    ) -> None:
+        """`process`: reads for the prewarm while it lives; without it this process does."""
         given = settings.cache
         self._cache = cache
         self._poller = poller
+        self._process = process
+        self._read_here: Reader = SnapshotReads(store, cache.shared.budget_bytes).read
         self._file = Path(given.usage_file) if given.usage_file else None
         self.prewarm: Prewarm | None = None
         if given.warm != "off":
@@ -43,6 +56,7 @@ class Warming:
                 CachePolicy(given.include, given.exclude, given.peers),
                 tables=given.warm == "full",
                 most_used=read_most_used(self._file) if self._file is not None else (),
+                read=self._read,
             )
 
     def start(self, stack: ExitStack) -> None:
@@ -51,6 +65,7 @@ class Warming:
             warming = BackgroundTask("hms-warm", self._step)
             warming.start()
             stack.callback(warming.stop, _STOP_TIMEOUT_S)
+            stack.callback(self._end_process)
         if self._file is not None:
             usage = BackgroundTask("hms-usage", self._write_usage)
             usage.start()
@@ -60,7 +75,25 @@ class Warming:
     def _step(self) -> float:
         assert self.prewarm is not None
         self._poller.ensure_applied(0, _FIRST_POSITION_TIMEOUT_S)
-        return 0.0 if self.prewarm.step() else _FINISHED_S
+        if self.prewarm.step():
+            return 0.0
+        self._end_process()
+        return _FINISHED_S
+
+    def _read(self, wanted: Sequence[Wanted]) -> SnapshotRead:
+        process = self._process
+        if process is not None:
+            try:
+                return process.read(wanted)
+            except WarmingProcessLost as error:
+                _log.warning("warming up goes on in the server itself: %s", error)
+                self._end_process()
+        return self._read_here(wanted)
+
+    def _end_process(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
 
     def _write_usage(self) -> float:
         assert self._file is not None

@@ -7,7 +7,6 @@ passes signals on, replaces one that ends, and serves nobody itself.
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import select
@@ -17,12 +16,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
 from hms_cache.admin.siblings import Siblings
+from hms_cache.app.child_processes import end_with_parent
 from hms_cache.app.management import hold_management_port
 from hms_cache.app.process import run
 from hms_cache.config import Configuration
@@ -38,8 +38,6 @@ _RESTART_PAUSE_S = 1.0
 """Between the end of a worker and its successor: a worker that cannot live shall not burn the machine."""
 
 _START_TIMEOUT_S = 120.0
-
-_PR_SET_PDEATHSIG = 1
 
 #: `sun_path` less its zero byte: 107 bytes on Linux, 103 on BSD and macOS.
 _LONGEST_SOCKET_PATH_BYTES = 103
@@ -75,7 +73,7 @@ class _Workers:
         """In the child, for its whole life."""
         status = 1
         try:
-            _end_with_parent()
+            end_with_parent()
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_DFL)
             run(lambda: self._load_again(siblings), announce=lambda uri: _tell(writing, uri), siblings=siblings)
@@ -109,12 +107,6 @@ class _Workers:
             return None
         os.close(found[1])
         return found[0]
-
-
-def _end_with_parent() -> None:
-    """Has the kernel send SIGTERM when the parent is gone, however it went: nobody would watch over this process."""
-    with suppress(OSError, AttributeError):  # not Linux: the parent's own signals have to do
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _tell(writing: int, uri: str) -> None:

@@ -120,6 +120,10 @@ class PartitionBlock:
         self._hashes = parts.hashes.data
         self._hash_rows = parts.hash_rows.data
 
+    def __reduce__(self) -> tuple[type[PartitionBlock], tuple[Any, ...]]:
+        """Blocks travel between processes (pickle); views of arrays do not."""
+        return PartitionBlock, (self.keys, self.columns, self.parts)
+
     def __len__(self) -> int:
         return self.size
 

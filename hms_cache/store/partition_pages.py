@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, bindparam, select
+from sqlalchemy import Connection, Select, bindparam, func, select
 
 from hms_cache.store.context import StoreContext
 from hms_cache.store.partition_reads import PartitionRows, read_partition_page
@@ -29,6 +29,14 @@ def _ids() -> Select[Any]:
     return select(PARTITIONS.c.PART_ID).where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
 
 
+@lru_cache(maxsize=1)
+def _span() -> Select[Any]:
+    part_id = PARTITIONS.c.PART_ID
+    return select(func.count(), func.min(part_id), func.max(part_id)).where(
+        PARTITIONS.c.TBL_ID == bindparam("table_id")
+    )
+
+
 def read_partition_pages(
     context: StoreContext, catalog: str, database: str, table: str, page_partitions: int | None = None
 ) -> Iterator[PartitionRows]:
@@ -37,12 +45,10 @@ def read_partition_pages(
     Within `Database.snapshot`, or each page shows another moment. Raises NoSuchObjectException, DatabaseUnavailable.
     """
     header = run_read(context.database, lambda connection: find_partitioned_table(connection, catalog, database, table))
-    ids = run_read(context.database, lambda connection: _sorted_ids(connection, header))
+    spans = run_read(context.database, lambda connection: _spans(connection, header, page_partitions))
     empty = _EmptyValues(header)
-    size = page_partitions or max(SMALLEST_PAGE, min(LARGEST_PAGE, len(ids) // PAGES))
-    for start in range(0, len(ids), size):
-        lowest, highest = ids[start], ids[min(start + size, len(ids)) - 1]
-        yield run_read(context.database, partial(_read_page, header=header, span=(lowest, highest), empty=empty))
+    for span in spans:
+        yield run_read(context.database, partial(_read_page, header=header, span=span, empty=empty))
 
 
 class _EmptyValues:
@@ -65,5 +71,12 @@ def _read_page(
     return read_partition_page(connection, header, *span, lambda: empty.read(connection))
 
 
-def _sorted_ids(connection: Connection, table: PartitionedTable) -> list[int]:
-    return sorted(connection.execute(_ids(), {"table_id": table.table_id}).scalars())
+def _spans(connection: Connection, table: PartitionedTable, page_partitions: int | None) -> list[tuple[int, int]]:
+    """Lowest and highest id of each page; the ids themselves are read only where there are several pages."""
+    parameters = {"table_id": table.table_id}
+    count, lowest, highest = connection.execute(_span(), parameters).one()
+    size = page_partitions or max(SMALLEST_PAGE, min(LARGEST_PAGE, count // PAGES))
+    if count <= size:
+        return [(lowest, highest)] if count else []
+    ids = sorted(connection.execute(_ids(), parameters).scalars())
+    return [(ids[start], ids[min(start + size, len(ids)) - 1]) for start in range(0, len(ids), size)]

@@ -275,6 +275,13 @@ def read_sketch(data: bytes | None) -> Sketch | None:
         return None
 
 
+def written_count(data: bytes) -> int:
+    """The estimate that a serialized HyperLogLog carries: what its `count` was. Raises SketchError."""
+    if data[:3] != _HLL_MAGIC:
+        raise SketchError("not a HyperLogLog")
+    return _read_number(data, 4)[0]
+
+
 def empty_like(sketch: Sketch) -> Sketch:
     """What sketches of this kind are merged into: Hive's own size for a HyperLogLog."""
     return FmSketch([0] * len(sketch.vectors)) if isinstance(sketch, FmSketch) else HyperLogLog()

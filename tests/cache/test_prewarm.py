@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,13 @@ from hms_cache.cache.assembly import CacheOptions
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.prewarm import Prewarm, most_used, read_most_used, write_most_used
 from hms_cache.cache.reasons import Reason
+from hms_cache.cache.snapshot_reads import SnapshotRead, SnapshotReads, Wanted
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
-from tests.cache.world import CATALOG, Server, partition, table
+from tests.cache.world import CATALOG, Server, changed_table, partition, table
+from tests.databases import count_statements
 
 
 @pytest.fixture
@@ -83,4 +87,53 @@ def test_the_list_of_the_most_used_outlives_a_restart(filled: str, tmp_path: Pat
     assert read_most_used(path) == [TableName(CATALOG, "d1", "t33"), TableName(CATALOG, "d1", "t07")]
     path.write_text("{damaged")
     assert read_most_used(path) == []
+    server.close()
+
+
+def test_a_batch_of_tables_takes_as_many_statements_as_one(filled: str, tmp_path: Path) -> None:
+    server = Server(filled, tmp_path)
+    reads = SnapshotReads(server.objects, 10**9)
+    seen = []
+    reads.read(
+        [Wanted(TableName(CATALOG, "d2", "p"), Facet.TABLE)]
+    )  # it looks what the tables have
+    for count in (2, 50):
+        wanted = [Wanted(TableName(CATALOG, "d1", f"t{number:02d}"), Facet.TABLE) for number in range(count)]
+        with count_statements(server.database) as statements:
+            found = reads.read(wanted)
+        assert [item.value.tableName for item in found.loaded if item.facet is Facet.TABLE] == [
+            one.key.table for one in wanted if isinstance(one.key, TableName)
+        ]
+        seen.append(statements.count)
+    assert seen[0] == seen[1] <= 6
+    server.close()
+
+
+def test_nobody_waits_for_a_batch_that_is_on_its_way(filled: str, tmp_path: Path) -> None:
+    server = Server(filled, tmp_path)
+    key = TableName(CATALOG, "d1", "t07")
+    has_read, go_on = threading.Event(), threading.Event()
+    reads = SnapshotReads(server.objects, 10**9)
+
+    def slowly(wanted: Sequence[Wanted]) -> SnapshotRead:
+        found = reads.read(wanted)
+        has_read.set()
+        assert go_on.wait(60)
+        return found
+
+    kept: list[bool] = []
+    load = server.cache.loader.load_ahead
+    warming = threading.Thread(target=lambda: kept.append(load([Wanted(key, Facet.TABLE)], slowly)))
+    warming.start()
+    assert has_read.wait(60)
+    server.reasons()
+    assert server.store.get_table(CATALOG, "d1", "t07").tableName == "t07", "loaded without the batch"
+    assert server.reasons() == [Reason.MISS]
+    changed = changed_table(server.objects, "d1", "t07", version="new")
+    server.store.alter_table(CATALOG, "d1", "t07", changed)
+    server.poller.step()
+    go_on.set()
+    warming.join(60)
+    assert kept == [False], "what was read before the change is not kept"
+    assert server.store.get_table(CATALOG, "d1", "t07").parameters["version"] == "new"
     server.close()

@@ -37,6 +37,12 @@ class ServerProcess:
         return f"thrift://127.0.0.1:{self.port}"
 
     @property
+    def process_id(self) -> int:
+        """The process. Only after `start`."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def log(self) -> str:
         """What it has logged, over all starts."""
         return (self.directory / "server.log").read_text(errors="replace")

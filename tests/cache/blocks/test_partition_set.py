@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -78,7 +79,11 @@ def check(held: PartitionSet, model: dict[str, Partition]) -> None:
 @given(held=st.lists(partitions(), max_size=12))
 def test_a_block_holds_any_partitions(held: list[Partition]) -> None:
     model = by_name(held)
-    check(PartitionSet(KEYS, held, complete=True), model)
+    whole = PartitionSet(KEYS, held, complete=True)
+    check(whole, model)
+    travelled = pickle.loads(pickle.dumps(whole))  # as from the process that reads for the prewarm
+    check(travelled, model)
+    assert travelled.memory_bytes() == whole.memory_bytes()
 
 
 class Changes(RuleBasedStateMachine):

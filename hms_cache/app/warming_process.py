@@ -1,0 +1,135 @@
+"""A process that reads for the prewarm: rows become partition blocks beside the server, not in its interpreter.
+
+The server's threads share one interpreter, so a prewarm in one of them costs the hot path a turn after each of its
+waits. Here it costs what the machine has to spare: the process has the lowest priority. What it read comes back
+pickled, a block of 10,000 partitions as a handful of arrays; slots, fences and installation stay the server's.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from multiprocessing.connection import Connection
+from typing import NoReturn
+
+from hms_cache.app.child_processes import end_with_parent
+from hms_cache.app.database import open_database
+from hms_cache.app.stores import build_database_stores
+from hms_cache.cache.snapshot_reads import SnapshotRead, SnapshotReads, Wanted
+from hms_cache.config import Settings
+from hms_cache.store.errors import DatabaseUnavailable
+
+_log = logging.getLogger(__name__)
+
+_NICENESS = 19
+"""The lowest priority: on a machine that is busy with clients it gets a hundredth of a core, on an idle one all."""
+
+_LONGEST_READ_S = 1800.0
+"""A table of millions of partitions on a busy machine; each of its statements has the limits of the settings."""
+
+
+class WarmingProcessLost(Exception):
+    """The process is gone, or failed at what it was asked: the server reads for itself."""
+
+
+class WarmingProcess:
+    """The process, from the server's side. `read` is for one thread at a time, `close` for any."""
+
+    def __init__(self, serve: Callable[[Connection], NoReturn]) -> None:
+        """Forks. No other thread may run. Raises OSError."""
+        self._connection, theirs = multiprocessing.Pipe()
+        self._is_closed = False
+        self._process = os.fork()
+        if self._process == 0:
+            self._connection.close()
+            serve(theirs)
+        theirs.close()
+
+    @property
+    def process_id(self) -> int:
+        """The process."""
+        return self._process
+
+    def read(self, wanted: Sequence[Wanted]) -> SnapshotRead:
+        """As `SnapshotReads.read`. Raises DatabaseUnavailable (also once it is closed), WarmingProcessLost."""
+        try:
+            self._connection.send(tuple(wanted))
+            if not self._connection.poll(_LONGEST_READ_S):
+                raise WarmingProcessLost(f"no answer within {_LONGEST_READ_S:g} s")
+            answer = self._connection.recv()
+        except (OSError, EOFError) as error:
+            if self._is_closed:
+                raise DatabaseUnavailable("the server stops") from error
+            raise WarmingProcessLost("the process ended") from error
+        if isinstance(answer, SnapshotRead):
+            return answer
+        kind, text, connection_lost = answer
+        if kind == "unavailable":
+            raise DatabaseUnavailable(text, connection_lost=connection_lost)
+        raise WarmingProcessLost(text)
+
+    def close(self) -> None:
+        """Ends the process; a `read` on its way fails. Again: nothing."""
+        if not self._is_closed:
+            self._is_closed = True
+            with suppress(ProcessLookupError):
+                os.kill(self._process, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(self._process, 0)
+
+
+@contextmanager
+def warming_process(settings: Settings) -> Iterator[WarmingProcess | None]:
+    """The process while it is needed; None where the settings warm no tables, or the system forks no processes."""
+    cache = settings.cache
+    process: WarmingProcess | None = None
+    if cache.enabled and cache.warm == "full" and hasattr(os, "fork"):
+        try:
+            process = WarmingProcess(lambda connection: _serve(connection, settings))
+        except OSError as error:
+            _log.warning("no process for warming up, the server does it itself: %s", error)
+    try:
+        yield process
+    finally:
+        if process is not None:
+            process.close()
+
+
+def _serve(connection: Connection, settings: Settings) -> NoReturn:
+    """In the child, for its whole life, which ends with the parent's."""
+    status = 1
+    try:
+        end_with_parent()
+        for number in (signal.SIGINT, signal.SIGHUP):  # of a terminal: they are the parent's to answer
+            signal.signal(number, signal.SIG_IGN)
+        os.nice(_NICENESS)
+        with closing(open_database(settings)) as database:
+            store = build_database_stores(settings, database).objects
+            _answer_all(connection, SnapshotReads(store, settings.cache.budget_bytes))
+        status = 0
+    except BrokenPipeError:
+        pass  # the parent is gone
+    except Exception:
+        _log.exception("the process for warming up failed")
+    finally:
+        os._exit(status)
+
+
+def _answer_all(connection: Connection, reads: SnapshotReads) -> None:
+    while True:
+        try:
+            wanted = connection.recv()
+        except EOFError:
+            return
+        try:
+            answer: object = reads.read(wanted)
+        except DatabaseUnavailable as error:
+            answer = "unavailable", str(error), error.connection_lost
+        except Exception as error:
+            _log.exception("warming up with %s failed", wanted)
+            answer = "failed", f"{type(error).__name__}: {error}", False
+        connection.send(answer)

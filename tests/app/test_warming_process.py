@@ -1,0 +1,103 @@
+"""The process that reads for the prewarm: real processes, forked by one without other threads."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_cache.store.database import Database
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.cache.world import CATALOG, Server, partition, table
+from tests.consistency.observers import wait_until
+from tests.servers import ServerProcess, metastore_client
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def filled(initialized_database: Database, tmp_path: Path) -> str:
+    """URL of a catalog with 60 tables, one that is transactional, and one of ten partitions."""
+    url = initialized_database.url.render_as_string(hide_password=False)
+    writer = Server(url, tmp_path)
+    writer.objects.create_database(ttypes.Database(name="d", catalogName=CATALOG, parameters={}))
+    for number in range(60):
+        writer.objects.create_table(table("d", f"t{number:02d}"))
+    writer.objects.create_table(table("d", "acid", transactional="true", transactional_properties="insert_only"))
+    partitioned = table("d", "p", keys=(("dt", "string"),))
+    writer.objects.create_table(partitioned)
+    writer.objects.add_partitions(CATALOG, "d", "p", [partition(partitioned, (str(n),)) for n in range(10)])
+    writer.close()
+    return url
+
+
+def run(url: str, what: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.app.warming_program", url, what]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+def seen(url: str, what: str) -> dict[str, Any]:
+    ran = run(url, what)
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+def test_what_it_reads_is_what_the_server_would_read(filled: str) -> None:
+    found = seen(filled, "read")
+    assert found["there"] == found["here"] == found["then"]
+    assert len(found["here"]) > 8
+    assert (found["priority"], found["ended"]) == (19, True)
+
+
+SQLITE = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+
+
+@SQLITE
+@pytest.mark.parametrize(("what", "then"), [("kill", "WarmingProcessLost"), ("close", "DatabaseUnavailable")])
+def test_a_process_that_is_gone_reads_nothing(what: str, then: str, filled: str) -> None:
+    assert seen(filled, what) == {"then": then, "ended": True}
+
+
+@SQLITE
+def test_it_ends_with_its_parent(filled: str) -> None:
+    ran = run(filled, "outlive")
+    assert ran.returncode == -signal.SIGKILL
+    process = int(ran.stdout)
+    wait_until(lambda: not is_running(process), "the process ends")
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def children(process: int) -> list[int]:
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+@SQLITE
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+@pytest.mark.parametrize("ends", ["done", "killed"])
+def test_a_server_is_warm_in_the_end_and_has_no_process_left(
+    ends: str, filled: str, start_server: Callable[..., ServerProcess]
+) -> None:
+    server = start_server(filled, **{"cache.warm": "full"})
+    if ends == "killed":
+        for child in children(server.process_id):
+            os.kill(child, signal.SIGKILL)
+    wait_until(lambda: "warmed up: 62 of 62 tables" in server.log, "all tables are warm")
+    wait_until(lambda: not children(server.process_id), "the process ends")
+    with metastore_client(int(server.uri.rpartition(":")[2])) as client:
+        assert len(client.get_partitions("d", "p", -1)) == 10
+    assert "failed" not in server.log

@@ -1,0 +1,84 @@
+"""A program without other threads, so that it can fork the process of the prewarm; prints what it saw as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from contextlib import closing
+from typing import Any
+
+from hms_cache.app.database import open_database
+from hms_cache.app.stores import build_database_stores
+from hms_cache.app.warming_process import WarmingProcess, WarmingProcessLost, warming_process
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.snapshot_reads import SnapshotRead, SnapshotReads, Wanted
+from hms_cache.config import load
+from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.wire import encode_struct
+
+WANTED = [
+    Wanted("hive", Facet.DATABASE_NAMES),
+    Wanted(DatabaseName("hive", "d"), Facet.TABLE_NAMES),
+    *(Wanted(TableName("hive", "d", name), Facet.TABLE) for name in ("t01", "t02", "acid", "p", "gone")),
+    Wanted(TableName("hive", "d", "p"), Facet.PARTITIONS),
+]
+
+
+def described(read: SnapshotRead) -> list[Any]:
+    found: list[Any] = [read.fence, read.highest_id]
+    for item in read.loaded:
+        if item.facet is Facet.PARTITIONS:
+            value: Any = [encode_struct(one).hex() for one in item.value.all().structs()]
+        else:
+            value = encode_struct(item.value).hex() if item.facet is Facet.TABLE else str(item.value)
+        facts = item.facts
+        beside = [facts.table_id, str(facts.tag), facts.encoded.hex(), facts.is_transactional] if facts else None
+        found.append([str(item.wanted), item.facet.name, item.weight, value, beside])
+    return found
+
+
+def outcome(process: WarmingProcess) -> Any:
+    try:
+        return described(process.read(WANTED))
+    except (DatabaseUnavailable, WarmingProcessLost) as error:
+        return type(error).__name__
+
+
+def has_ended(process: WarmingProcess) -> bool:
+    try:
+        os.kill(process.process_id, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def main(url: str, what: str) -> dict[str, Any]:
+    settings = load(command_line={"database.url": url, "cache.warm": "full"}, environment={}).settings
+    with warming_process(settings) as process:
+        assert process is not None
+        seen: dict[str, Any] = {}
+        if what == "read":
+            seen["there"] = outcome(process)
+            with closing(open_database(settings)) as database:
+                store = build_database_stores(settings, database).objects
+                seen["here"] = described(SnapshotReads(store, settings.cache.budget_bytes).read(WANTED))
+            seen["priority"] = os.getpriority(os.PRIO_PROCESS, process.process_id)
+        elif what == "kill":
+            os.kill(process.process_id, signal.SIGKILL)
+        elif what == "close":
+            process.close()
+            process.close()
+        elif what == "outlive":
+            sys.stdout.write(f"{process.process_id}\n")
+            sys.stdout.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+        seen["then"] = outcome(process)
+    seen["ended"] = has_ended(process)
+    return seen
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(*sys.argv[1:])))
