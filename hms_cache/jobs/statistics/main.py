@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient
@@ -19,9 +21,13 @@ from hms_cache.jobs.statistics.columns import passes
 from hms_cache.jobs.statistics.lacking import PARTITIONS_OF_A_SLICE, SLICES
 from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, tables_in
 from hms_cache.jobs.statistics.reading import partition_numbers, portions, rows_of
+from hms_cache.jobs.statistics.session import many_small_files
 from hms_cache.jobs.statistics.transform import transform
 from hms_cache.jobs.statistics.writing import Target, written
 from hms_cache.notifications.scope import TableName
+
+PARTITIONS_OF_A_TASK = 10_000
+"""Partitions put together in one task, where they are more than for one task of each writer: some ten MB a column."""
 
 _FAILED = 3
 _FAILURES_SHOWN = 20
@@ -58,8 +64,9 @@ def main(run: JobRun) -> JobResult:
     plan = ResultTable("Plan", PLAN_COLUMNS, [one.plan_row() for one in work if one.has_work])
     done = _Done()
     if not run.dry_run:
-        for one in work:
-            _work_on(run, one, done, file, places, here)
+        with many_small_files(run.spark):
+            for one in work:
+                _work_on(run, one, done, file, places, here)
     return _report(run, work, plan, done)
 
 
@@ -79,17 +86,17 @@ def _choose(run: JobRun, work: list[TableWork], changes: dict[TableName, Changes
 
 
 def _slices(run: JobRun, work: Iterable[TableWork]) -> DataFrame:
-    rows: list[tuple[object, ...]] = []
+    rows: list[dict[str, object]] = []
     for one in work:
         columns = [column.name for column in one.columns]
+        some: dict[str, object] = {"database": one.table.dbName, "table": one.table.tableName, "columns": columns}
         if one.names is None:
-            rows.append((one.table.dbName, one.table.tableName, columns, None))
+            rows.append(some | {"partitions": None})
             continue
         for start in range(0, len(one.names), PARTITIONS_OF_A_SLICE):
-            names = one.names[start : start + PARTITIONS_OF_A_SLICE]
-            rows.append((one.table.dbName, one.table.tableName, columns, names))
-    slices = run.spark.createDataFrame(rows, SLICES)
-    return slices.repartition(max(1, min(len(rows), 4 * run.options["writers"])))
+            rows.append(some | {"partitions": one.names[start : start + PARTITIONS_OF_A_SLICE]})
+    slices = run.spark.createDataFrame(pa.Table.from_pylist(rows, to_arrow_schema(SLICES)), SLICES)
+    return slices.repartition(max(1, min(len(rows), run.options["writers"])))
 
 
 def _work_on(
@@ -121,14 +128,11 @@ def _compute(run: JobRun, one: TableWork, done: _Done) -> None:
     label = f"{one.table.dbName}.{one.table.tableName}"
     for portion in portions(None if one.names is None else one.chosen, len(one.names or ())):
         for number, columns in enumerate(passes(one.columns)):
-            numbers = partition_numbers(run.spark, one.table, portion.names).cache()
-            try:
-                rows = rows_of(run.spark, one.table, columns, portion, numbers)
-                statistics = transform(rows, columns, numbers).join(_broadcast(numbers), "partition")
-                outcomes = written(statistics.coalesce(run.options["writers"]), target).collect()
-            finally:
-                numbers.unpersist()
-            for outcome in outcomes:
+            numbers = partition_numbers(run.spark, one.table, portion.names)
+            rows = rows_of(run.spark, one.table, columns, portion, numbers)
+            tasks = max(run.options["writers"], len(portion.names) // PARTITIONS_OF_A_TASK) if portion.names else 1
+            statistics = transform(rows, columns, numbers, tasks).join(_broadcast(numbers), "partition")
+            for outcome in written(statistics.coalesce(run.options["writers"]), target).collect():
                 if outcome["failure"] is not None:
                     done.failures.append((label, outcome["partition"], outcome["failure"]))
                 elif number == 0:

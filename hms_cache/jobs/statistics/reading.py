@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
 from hms_cache.jobs.statistics.columns import StatisticsColumn
 from hms_cache.store.partition_names import DEFAULT_PARTITION_VALUE, values_of_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
@@ -68,7 +72,11 @@ def partition_numbers(spark: SparkSession, table: Table, names: Sequence[str] | 
     rows: list[tuple[object, ...]] = [(0, None)]
     if names is not None:
         rows = [(number, name, *map(_value, values_of_name(name))) for number, name in enumerate(names)]
-    texts = spark.createDataFrame(rows, ", ".join(fields))
+    schema = StructType.fromDDL(", ".join(fields))
+    columns = zip(*rows, strict=True) if rows else [()] * len(fields)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, to_arrow_schema(schema), strict=True)]
+    # Of Arrow's columns Spark makes a relation of the driver's, without tasks of Python.
+    texts = spark.createDataFrame(pa.table(arrays, schema.names), schema)
     typed = [texts[f"k{index}"].try_cast(_key_type(key.type)).alias(f"k{index}") for index, key in enumerate(keys)]
     return texts.select("partition", "name", *typed)
 

@@ -6,7 +6,9 @@ column statistics use: 2^10 registers, sparse up to 153 entries of 25 bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +18,7 @@ from hms_cache.store.statistics_sketch_data import PRECISION
 from hms_cache.store.statistics_sketches import HyperLogLog
 
 _KEY_BITS, _RUN_BITS = 25, 6
+_BYTES_OF_AN_ENTRY = -(-(_KEY_BITS + _RUN_BITS) // 7)
 _MOST_SPARSE = ((1 << PRECISION) * 6 // 8) // 5
 
 
@@ -29,12 +32,46 @@ def sketches_of_groups(groups: npt.NDArray[np.int64], hashes: Hashes, count: int
     # Of one key in one group the longest run counts: the last one in this order.
     last = np.append(places[1:] != places[:-1], True) if len(places) else np.zeros(0, bool)
     entries, places = entries[last], places[last]
-    bounds = np.searchsorted(places >> _KEY_BITS, np.arange(count + 1))
-    keys, runs = places & ((1 << _KEY_BITS) - 1), entries & ((1 << _RUN_BITS) - 1)
-    return [
-        _sketch(keys[start:end], runs[start:end]).serialized()
-        for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
-    ]
+    bounds = np.searchsorted(places >> _KEY_BITS, np.arange(count + 1)).tolist()
+    entries &= (1 << (_KEY_BITS + _RUN_BITS)) - 1
+    deltas, ends = _encoded_deltas(entries, bounds[:-1])
+    found = []
+    for start, end in itertools.pairwise(bounds):
+        if end - start > _MOST_SPARSE:
+            found.append(_dense_sketch(entries[start:end]).serialized())
+        else:
+            head, first = _sparse_head(end - start), ends[start - 1] if start else 0
+            found.append(head + deltas[first : ends[end - 1] if end else 0])
+    return found
+
+
+def _encoded_deltas(entries: npt.NDArray[np.int64], starts: Sequence[int]) -> tuple[bytes, list[int]]:
+    """Each entry less the one before it, from each start on beginning with 0, in seven bits a byte; and where in these
+    bytes each one ends. All at once: a sketch of a few entries is made in less time than Python needs for an entry."""
+    deltas = np.diff(entries, prepend=0)
+    first = np.array([start for start in starts if start < len(entries)], np.int64)
+    deltas[first] = entries[first]
+    lengths = np.ones(len(deltas), np.int64)
+    for more in range(1, _BYTES_OF_AN_ENTRY):
+        lengths += deltas >> (7 * more) > 0
+    ends = np.cumsum(lengths)
+    encoded = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+    for number in range(_BYTES_OF_AN_ENTRY):
+        reaching = lengths > number
+        continued = np.where(lengths[reaching] > number + 1, 0x80, 0)
+        at = ends[reaching] - lengths[reaching] + number
+        encoded[at] = ((deltas[reaching] >> (7 * number)) & 0x7F) | continued
+    return encoded.tobytes(), ends.tolist()
+
+
+@lru_cache(maxsize=_MOST_SPARSE + 1)
+def _sparse_head(entries: int) -> bytes:
+    """What stands before so many entries."""
+    sketch = HyperLogLog()
+    # The entries 0, 64, 128, …: a byte each.
+    sketch.sparse = dict.fromkeys(range(entries), 0)
+    whole = sketch.serialized()
+    return whole[: len(whole) - entries]
 
 
 def _runs_of_zeros(rests: Hashes) -> npt.NDArray[np.int64]:
@@ -44,15 +81,18 @@ def _runs_of_zeros(rests: Hashes) -> npt.NDArray[np.int64]:
     return np.where(rests == 0, (1 << _RUN_BITS) - 1, exponents)
 
 
-def _sketch(keys: npt.NDArray[np.int64], runs: npt.NDArray[np.int64]) -> HyperLogLog:
-    sketch = HyperLogLog()
-    if len(keys) <= _MOST_SPARSE:
-        sketch.sparse = dict(zip(keys.tolist(), runs.tolist(), strict=True))
-        return sketch
+def _dense_sketch(entries: npt.NDArray[np.int64]) -> HyperLogLog:
     registers = np.zeros(1 << PRECISION, np.uint8)
+    keys, runs = entries >> _RUN_BITS, entries & ((1 << _RUN_BITS) - 1)
     np.maximum.at(registers, keys & ((1 << PRECISION) - 1), runs.astype(np.uint8))
+    sketch = HyperLogLog()
     sketch.sparse, sketch.dense = None, registers
     return sketch
+
+
+def merged_data(sketches: Sequence[bytes]) -> bytes:
+    """`merged_sketch`, serialized: a single one as it is."""
+    return sketches[0] if len(sketches) == 1 else merged_sketch(sketches).serialized()
 
 
 def merged_sketch(sketches: Iterable[bytes]) -> HyperLogLog:

@@ -21,7 +21,8 @@ from pyspark.sql.types import (
 
 from hms_cache.jobs.statistics.columns import StatisticsColumn, value_of
 from hms_cache.jobs.statistics.partials import reducer
-from hms_cache.jobs.statistics.sketches import merged_sketch
+from hms_cache.jobs.statistics.sketches import merged_data
+from hms_cache.store.statistics_sketches import written_count
 from hms_cache.store.statistics_values import Bound, ColumnValues, StatisticsKind
 
 if TYPE_CHECKING:
@@ -67,13 +68,15 @@ STATISTICS = StructType(
 """What `transform` answers: one row for each partition."""
 
 
-def transform(rows: DataFrame, columns: Sequence[StatisticsColumn], partitions: DataFrame | None = None) -> DataFrame:
+def transform(
+    rows: DataFrame, columns: Sequence[StatisticsColumn], partitions: DataFrame | None = None, tasks: int = 1
+) -> DataFrame:
     """Column statistics by partition (`STATISTICS`).
 
     `rows`: ``partition`` (int), then ``c0``, ``c1``, … in the order of `columns`, of whatever type Spark reads them as.
     Figures are those of Hive: lengths of texts in characters, of binaries in bytes, their average over all rows with 0
     for a null; bounds without NaN, and none where they would be infinite. `partitions`: a ``partition`` each, which get
-    statistics although they may have no rows.
+    statistics although they may have no rows. `tasks`: how many put partial rows together, and answer.
     """
     values = rows.select(_values(rows, columns))
     partial_schema = _partial_schema(values, columns)
@@ -81,7 +84,8 @@ def transform(rows: DataFrame, columns: Sequence[StatisticsColumn], partitions: 
     if partitions is not None:
         no_rows = partitions.select("partition", f.lit(0).cast("bigint").alias("rows"))
         partials = partials.unionByName(no_rows, allowMissingColumns=True)
-    merged = partials.groupBy("partition").agg(*_aggregates(columns))
+    # As many as said: Spark by itself takes one, since partial rows are small, or 200.
+    merged = partials.repartition(tasks, "partition").groupBy("partition").agg(*_aggregates(columns))
     return merged.mapInArrow(_finisher(columns), STATISTICS)
 
 
@@ -174,10 +178,10 @@ def _column_row(row: dict[str, Any], index: int, column: StatisticsColumn) -> di
             is_kept = kind is not StatisticsKind.DOUBLE or bound is None or abs(bound) < LARGEST_BOUND
             figures[f"{name}_{end}"] = bound if is_kept else None
     if kind.has_distinct_values:
-        sketch = merged_sketch(row[f"sketch{index}"])
+        data = merged_data(row[f"sketch{index}"])
         # An empty sketch counts one value.
-        figures["distinct"] = sketch.count() if nulls < count else 0
-        figures["bit_vector"] = sketch.serialized()
+        figures["distinct"] = written_count(data) if nulls < count else 0
+        figures["bit_vector"] = data
     return figures
 
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hms_cache.jobs.statistics.hashes import Hashes, hash_bytes, hash_doubles, hash_longs
-from hms_cache.jobs.statistics.sketches import merged_sketch, sketches_of_groups
-from hms_cache.store.statistics_sketches import HyperLogLog
+from hms_cache.jobs.statistics.sketches import merged_data, merged_sketch, sketches_of_groups
+from hms_cache.store.statistics_sketches import HyperLogLog, SketchError, written_count
 from tests.jobs.hive_sketches import hive_sketches
 
 SIZES = (0, 1, 2, 7, 100, 152, 153, 154, 155, 300, 1_000, 5_000, 30_000)
@@ -83,6 +83,21 @@ def test_groups_are_sketched_as_if_each_were_alone(rows: list[tuple[int, int]]) 
     hashes = hash_longs(np.array([value for _, value in rows], np.int64))
     together = sketches_of_groups(groups, hashes, 5)
     assert together == [sketch_of(hashes[groups == group]) for group in range(5)]
+
+
+@given(st.sets(_LONG, max_size=400))
+def test_sketches_are_written_as_one_by_one(values: set[int]) -> None:
+    """The bytes of many sketches, made at once, are those that a sketch writes of itself, with its estimate in them."""
+    ours = sketch_of(hash_longs(np.array(sorted(values), np.int64)))
+    read = HyperLogLog.read(ours)
+    assert ours == read.serialized()
+    assert written_count(ours) == read.count()
+    assert merged_data([ours]) == merged_sketch([ours]).serialized() == ours
+
+
+def test_what_is_no_sketch_has_no_estimate() -> None:
+    with pytest.raises(SketchError):
+        written_count(b"FM\x01\x00")
 
 
 @given(st.lists(st.binary(max_size=70), min_size=1, max_size=50))
