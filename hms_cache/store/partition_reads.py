@@ -18,7 +18,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, literal, literal_column, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
-from sqlalchemy.types import Integer
+from sqlalchemy.types import Integer, Text
 
 from hms_cache.store.bulk_writes import in_ids
 from hms_cache.store.database import features_of
@@ -94,6 +94,32 @@ def _character_count_of_sqlite(element: _CharacterCount, compiler: Any, **keywor
     return f"length({compiler.process(element.clauses, **keywords)})"
 
 
+class _NumberedText(FunctionElement[str]):
+    """Two numbers and a text as one text, with `_PAIR_END` after each number; of no text, the first number alone.
+
+    MySQL joins numbers and texts of any character set; a cast would give the numbers one that may not fit the text's.
+    """
+
+    name = "numbered_text"
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(_NumberedText)
+def _numbered_text(element: _NumberedText, compiler: Any, **keywords: Any) -> str:
+    first, second, text = (compiler.process(one, **keywords) for one in element.clauses)
+    first, second = f"CAST({first} AS VARCHAR(20))", f"CAST({second} AS VARCHAR(20))"
+    end = f"'{_PAIR_END}'"
+    return f"coalesce({first} || {end} || {second} || {end} || {text}, {first} || {end})"
+
+
+@compiles(_NumberedText, "mysql", "mariadb")
+def _numbered_text_of_mysql(element: _NumberedText, compiler: Any, **keywords: Any) -> str:
+    first, second, text = (compiler.process(one, **keywords) for one in element.clauses)
+    end = f"'{_PAIR_END}'"
+    return f"coalesce(concat({first}, {end}, {second}, {end}, {text}), concat({first}, {end}))"
+
+
 _Reach = Literal["table", "range", "ids"]
 
 _CONDITIONS: dict[_Reach, ColumnElement[bool]] = {
@@ -114,14 +140,14 @@ _NARROW_COLUMNS = (
     PARTITIONS.c.SD_ID,
     SDS.c.LOCATION,
 )
-_WIDTH = len(_NARROW_COLUMNS)
+_WIDTH = len(_NARROW_COLUMNS) + 1
+"""With the text of all parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
     narrow: Select[Any]
     wide: Select[Any]
-    grouped_parameters: Select[Any]
     plain_parameters: Select[Any]
     scope: DescriptorScope
 
@@ -130,13 +156,20 @@ class _Statements:
 def _statements(reach: _Reach, has_write_ids: bool) -> _Statements:
     """Databases of before Hive 4 keep no write ids with partitions."""
     condition = _CONDITIONS[reach]
-    columns = [
+    columns: list[ColumnElement[Any]] = [
         column if has_write_ids or column is not PARTITIONS.c.WRITE_ID else literal_column("0").label("WRITE_ID")
         for column in _NARROW_COLUMNS
     ]
     with_descriptors = PARTITIONS.outerjoin(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID)
     parameters = PARTITION_PARAMS.c
-    text = parameters.PARAM_KEY + literal(_KEY_END) + parameters.PARAM_VALUE
+    pair = parameters.PARAM_KEY + literal(_KEY_END) + parameters.PARAM_VALUE
+    characters = func.sum(_CharacterCount(parameters.PARAM_KEY) + _CharacterCount(parameters.PARAM_VALUE))
+    columns.append(
+        select(_NumberedText(func.count(), characters, func.aggregate_strings(pair, _PAIR_END)))
+        .where(parameters.PART_ID == PARTITIONS.c.PART_ID, parameters.PARAM_VALUE.is_not(None))
+        .correlate(PARTITIONS)
+        .scalar_subquery()
+    )
     with_parameters = PARTITIONS.join(PARTITION_PARAMS, parameters.PART_ID == PARTITIONS.c.PART_ID)
     present = and_(condition, parameters.PARAM_VALUE.is_not(None))
     return _Statements(
@@ -144,15 +177,6 @@ def _statements(reach: _Reach, has_write_ids: bool) -> _Statements:
         wide=select(*columns, *DESCRIPTOR_COLUMNS)
         .select_from(with_descriptors.outerjoin(SERDES, SERDES.c.SERDE_ID == SDS.c.SERDE_ID))
         .where(condition),
-        grouped_parameters=select(
-            parameters.PART_ID,
-            func.aggregate_strings(text, _PAIR_END),
-            func.count(),
-            func.sum(_CharacterCount(parameters.PARAM_KEY) + _CharacterCount(parameters.PARAM_VALUE)),
-        )
-        .select_from(with_parameters)
-        .where(present)
-        .group_by(parameters.PART_ID),
         plain_parameters=select(parameters.PART_ID, parameters.PARAM_KEY, parameters.PARAM_VALUE)
         .select_from(with_parameters)
         .where(present),
@@ -182,8 +206,8 @@ def _plan(connection: Connection, table: PartitionedTable, part_ids: Sequence[in
 def read_partition_rows(connection: Connection, table: PartitionedTable, selected: SelectedPartitions) -> PartitionRows:
     """The selected partitions as rows, by name.
 
-    At most six statements whatever their number: partitions, templates, details of templates, skew if there is any,
-    parameters, empty values if there may be any.
+    At most six statements whatever their number: partitions with their parameters, templates, details of templates,
+    skew if there is any, parameters that the server could not join, empty values if there may be any.
     """
     part_ids = selected.part_ids
     if part_ids is not None and not part_ids:
@@ -222,10 +246,12 @@ def _read_rows(
         rows = [row for row in rows if row[0] in reading.wanted]
     rows = sorted(rows, key=itemgetter(1))
     columns = list(zip(*rows, strict=True)) if rows else [()] * _WIDTH
-    ids, names, create_times, access_times, write_ids, sd_ids, locations = (list(c) for c in columns[:_WIDTH])
+    ids, names, create_times, access_times, write_ids, sd_ids, locations, texts = (list(c) for c in columns[:_WIDTH])
     templates = _templates(connection, reading, rows if few else None)
     number_of = templates.number_of
-    parameters = _read_parameters(connection, reading)
+    parameters = _parameters_of_texts(texts)
+    if parameters is None:
+        parameters = _read_plain_parameters(connection, reading, ids)
     found = PartitionRows(
         table,
         part_ids=ids,
@@ -239,7 +265,7 @@ def _read_rows(
         template_numbers=[None if sd_id is None else number_of.get(sd_id) for sd_id in sd_ids],
         templates=templates.structs,
         column_descriptor_ids=templates.column_descriptor_ids,
-        parameters=[parameters.get(part_id) or {} for part_id in ids],
+        parameters=parameters,
     )
     if has_default_value(names):
         values = empty()
@@ -257,25 +283,32 @@ def _templates(connection: Connection, reading: _Reading, wide_rows: Sequence[Ro
     return build_templates(connection, groups.items(), reading.statements.scope, reading.parameters)
 
 
-def _read_parameters(connection: Connection, reading: _Reading) -> dict[int, dict[str, str]]:
-    """Parameters by partition. The server joins those of a partition into one text; where a text does not add up (it
-    was cut short, or holds the separators itself) all are read one by one."""
-    found: dict[int, dict[str, str]] = {}
-    statements = reading.statements
-    for part_id, text, count, characters in connection.execute(statements.grouped_parameters, reading.parameters):
-        pairs = text.split(_PAIR_END)
-        if len(pairs) != count or len(text) != int(characters) + 2 * count - 1 or text.count(_KEY_END) != count:
-            return _read_plain_parameters(connection, reading)
+def _parameters_of_texts(texts: Sequence[str]) -> list[dict[str, str]] | None:
+    """Parameters of partitions that the server joined into one text each. None: a text does not add up (it was cut
+    short, is too long for the server's packets, or holds the separators itself)."""
+    found: list[dict[str, str]] = []
+    for text in texts:
+        number, *rest = text.split(_PAIR_END)
+        count = int(number)
+        if not count:
+            found.append({})
+            continue
+        characters, *pairs = rest
+        if len(pairs) != count or text.count(_KEY_END) != count:
+            return None
+        if len(text) != len(number) + len(characters) + int(characters) + 2 * count + 1:
+            return None
         pairs.sort()
-        found[part_id] = dict([pair.split(_KEY_END) for pair in pairs])
+        found.append(dict([pair.split(_KEY_END) for pair in pairs]))
     return found
 
 
-def _read_plain_parameters(connection: Connection, reading: _Reading) -> dict[int, dict[str, str]]:
+def _read_plain_parameters(connection: Connection, reading: _Reading, part_ids: Sequence[int]) -> list[dict[str, str]]:
+    """The same, one parameter by one."""
     found: dict[int, dict[str, str]] = {}
     for part_id, key, value in connection.execute(reading.statements.plain_parameters, reading.parameters):
         found.setdefault(part_id, {})[key] = value
-    return {part_id: dict(sorted(parameters.items())) for part_id, parameters in found.items()}
+    return [dict(sorted(found.get(part_id, {}).items())) for part_id in part_ids]
 
 
 def partitions_of_rows(rows: PartitionRows) -> list[Partition]:

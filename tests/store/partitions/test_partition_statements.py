@@ -171,3 +171,14 @@ def test_a_server_that_cuts_lists_short(unmanaged: PartitionCatalog) -> None:
             )
             connection.exec_driver_sql("SET SESSION group_concat_max_len=16777216")
         assert partition_reads.partitions_of_rows(rows) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["4\x02", "1\x023\x02a\x01b", "2\x024\x02a\x01b", "1\x023\x02a\x01\x01b", "1\x023\x02a\x01\x02b"],
+    ids=["longer than the server's packets", "cut within", "cut after one", "key end within", "pair end within"],
+)
+def test_a_text_of_parameters_that_does_not_add_up_is_not_believed(text: str) -> None:
+    good = "2\x026\x02key\x011\x02b\x01c"
+    assert partition_reads._parameters_of_texts([good, "0\x02"]) == [{"b": "c", "key": "1"}, {}]
+    assert partition_reads._parameters_of_texts([good, text]) is None
