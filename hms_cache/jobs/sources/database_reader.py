@@ -11,6 +11,7 @@ from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.database import Database as MetastoreDatabase
 from hms_cache.store.database import DatabaseOptions
+from hms_cache.store.notification_log import NotificationLog
 from hms_cache.store.partition_reads import partitions_of_rows
 from hms_cache.store.partition_spans import partition_counts, partition_id_spans, read_partition_span
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -48,6 +49,7 @@ class DatabaseReader:
         self._database = open_metastore_database(url)
         self.store = build_database_stores(_WITH_SKETCHES, self._database).objects
         """The store itself, for reads that a `CatalogReader` has not."""
+        self._log = NotificationLog(self._database)
 
     def catalog_names(self) -> list[str]:
         return self.store.get_catalog_names()
@@ -136,6 +138,10 @@ class DatabaseReader:
             except NoSuchObjectException:
                 break  # the table was dropped
         return answers
+
+    def last_event_id(self) -> int:
+        """The newest event of the notification log, 0 for none. What is read from now on is at least as new."""
+        return self._log.head().last_event_id
 
     def close(self) -> None:
         self._database.close()

@@ -2,7 +2,8 @@
 
 A server's answer shows some moment between its request and its reply. So it is wrong only if it equals neither what the
 database held just before nor just after, and those two are the same; and only if that is so again each time it is
-looked at anew, later than the server may lag by its settings.
+looked at anew, later than the server may lag by its settings. Each look begins with the newest event id: whatever the
+database and a server without a permitted lag then answer is at least as new as that event.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from hms_cache.jobs.sources.catalog_reader import CatalogReader
 from hms_cache.jobs.verify.objects import (
@@ -35,7 +37,8 @@ class Finding:
     """What a comparison came to: ``different``, or ``undecided`` for what changed at every look.
 
     ``field`` is the path inside the object; ``held`` is the server's value as a text, ``stored`` the database's, None
-    for an object that is not there.
+    for an object that is not there. ``event_id`` is the newest event of the log before the last look: neither side was
+    older.
     """
 
     outcome: str
@@ -43,6 +46,7 @@ class Finding:
     field: str
     held: str | None
     stored: str | None
+    event_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,21 @@ class Recheck:
     wait: Callable[[float], None] = time.sleep
 
 
+class StoredCatalog(CatalogReader, Protocol):
+    """The catalog in the database, and its log."""
+
+    def last_event_id(self) -> int:
+        """The newest event of the log, 0 for none."""
+
+
 def compare_unit(
-    server: CatalogReader, database: CatalogReader, unit: Unit, recheck: Recheck
+    server: CatalogReader, database: StoredCatalog, unit: Unit, recheck: Recheck
 ) -> tuple[int, list[Finding]]:
     """Objects compared, and findings in no order.
 
     Raises MetastoreUnavailableError, DatabaseUnavailable.
     """
+    event_id = database.last_event_id()
     before = objects_of(database, unit, None)
     held = objects_of(server, unit, partition_names_of(before, unit.catalog))
     compared = len(before.keys() | held.keys())
@@ -80,6 +92,7 @@ def compare_unit(
         if not open_keys or looks > recheck.times + MOVING_LOOKS:
             break
         recheck.wait(recheck.wait_s)
+        event_id = database.last_event_id()
         before = objects_of(database, unit, None)
         last_held = held
         held = objects_of(server, unit, partition_names_of(before, unit.catalog))
@@ -91,7 +104,7 @@ def compare_unit(
     return compared, [
         finding
         for key, times in suspects.items()
-        for finding in _findings(key, held, stored, decided=times > recheck.times)
+        for finding in _findings(key, held, stored, event_id, decided=times > recheck.times)
     ]
 
 
@@ -105,22 +118,22 @@ def _differs(key: ObjectKey, one: Objects, other: Objects) -> bool:
     return key in one and not equal(one[key], other[key])
 
 
-def _findings(key: ObjectKey, held: Objects, stored: Objects, *, decided: bool) -> Iterator[Finding]:
+def _findings(key: ObjectKey, held: Objects, stored: Objects, event_id: int, *, decided: bool) -> Iterator[Finding]:
     outcome = "different" if decided else "undecided"
     if key not in held or key not in stored:
-        yield Finding(outcome, key, "", _present(key, held), _present(key, stored))
+        yield Finding(outcome, key, "", _present(key, held), _present(key, stored), event_id)
         return
     if key.kind in ("tables", "partitions"):
         ours, theirs = set(held[key]), set(stored[key])
         if ours == theirs:
-            yield Finding(outcome, key, "order", _text(held[key]), _text(stored[key]))
+            yield Finding(outcome, key, "order", _text(held[key]), _text(stored[key]), event_id)
         for name in sorted(ours - theirs):
-            yield Finding(outcome, key, name, "present", None)
+            yield Finding(outcome, key, name, "present", None, event_id)
         for name in sorted(theirs - ours):
-            yield Finding(outcome, key, name, None, "present")
+            yield Finding(outcome, key, name, None, "present", event_id)
         return
     for path, one, other in changed_fields(comparable(held[key]), comparable(stored[key])):
-        yield Finding(outcome, key, path, _text(one), _text(other))
+        yield Finding(outcome, key, path, _text(one), _text(other), event_id)
 
 
 def _present(key: ObjectKey, objects: Objects) -> str | None:

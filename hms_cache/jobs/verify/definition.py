@@ -8,7 +8,8 @@ JOB = Job(
     name="verify",
     summary="Compare what servers answer with what the metastore database holds, for all tables.",
     description=(
-        "Runs under live writes: what differs is read again, from both, at later events before it counts. Databases, "
+        "Runs under live writes: what differs is read again, from both, at later events before it counts, and is "
+        "reported with the event that neither side was older than. Databases, "
         "tables, partitions, column statistics and all names are compared; nothing is changed. "
         "Exit status 3 if a difference remains."
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql import functions as F
 
 from hms_cache.errors import ConfigurationError
@@ -42,7 +44,7 @@ def main(run: JobRun) -> JobResult:
         )
     ]
     if shown:
-        columns = ("outcome", "server", "kind", "object", "field", "held", "stored")
+        columns = ("outcome", "server", "kind", "object", "field", "held", "stored", "at event")
         tables.append(ResultTable("Differences", columns, [_shown(row.asDict()) for row in shown]))
     summary = {
         "objects compared": sum(row["compared"] for row in by_server),
@@ -52,7 +54,7 @@ def main(run: JobRun) -> JobResult:
     return JobResult(summary, tables, FOUND_DIFFERENCES if different else 0)
 
 
-def _shown(row: dict[str, str | None]) -> tuple[str | None, ...]:
+def _shown(row: dict[str, Any]) -> tuple[object, ...]:
     parts = [row["catalog"], row["database"], row["table"], row["partition"]]
     name = ".".join(part for part in parts if part)
-    return row["outcome"], row["server"], row["kind"], name, row["field"], row["held"], row["stored"]
+    return row["outcome"], row["server"], row["kind"], name, row["field"], row["held"], row["stored"], row["event_id"]

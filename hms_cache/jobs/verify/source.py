@@ -41,6 +41,8 @@ SCHEMA = StructType(
         StructField("held", StringType()),
         StructField("stored", StringType()),
         StructField("compared", LongType()),
+        # Of a finding: the newest event when it was looked at last.
+        StructField("event_id", LongType()),
     ]
 )
 
@@ -123,7 +125,7 @@ class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
         with closing(DatabaseReader(self._database)) as database, closing(MetastoreReader(unit.server)) as server:
             compared, findings = compare_unit(server, database, unit, self._recheck)
         place = (unit.server, unit.catalog, unit.database)
-        yield (*place, None, None, None, "compared", None, None, None, compared)
+        yield (*place, None, None, None, "compared", None, None, None, compared, None)
         for finding in findings:
             key = finding.key
             yield (
@@ -136,4 +138,5 @@ class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
                 finding.held,
                 finding.stored,
                 None,
+                finding.event_id,
             )

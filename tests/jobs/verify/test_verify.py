@@ -184,6 +184,32 @@ def test_all_planted_differences_and_nothing_else_under_live_writes(start_server
 
 
 @pytest.mark.soak
+@pytest.mark.short
+def test_a_difference_is_told_with_the_newest_event_that_it_outlived(start_server: ServerStarter) -> None:
+    server = start_server("sqlite")
+    fill(server.uri)
+    compare([server.uri], server.database_url)
+    plant(server.database_url)
+    events: list[int] = []
+    with closing(Catalog(server.uri)) as catalog:
+
+        def write(_: float) -> None:
+            catalog.set_parameter("busy", "t1", "round", str(len(events)))
+            events.append(catalog.client.call("get_current_notificationEventId").eventId)
+
+        scope = TableScope.of_text("sales.plain")
+        reader = HmsDifferencesReader([server.uri], server.database_url, scope, Recheck(2, 0.0, write))
+        rows = [dict(zip(SCHEMA.names, row, strict=True)) for part in reader.partitions() for row in reader.read(part)]
+    found = {row["field"]: row["event_id"] for row in rows if row["outcome"] == "different"}
+    assert found.keys() == {
+        field for kind, database, table, _, field in PLANTED if (database, table) == ("sales", "plain")
+    }
+    # Written between the looks: the report names the event of the last one.
+    assert len(events) == 2 and set(found.values()) == {events[-1]}
+    assert {row["event_id"] for row in rows if row["outcome"] == "compared"} == {None}
+
+
+@pytest.mark.soak
 def test_the_job_tells_servers_apart(start_server: ServerStarter, job_spark: SparkProcess) -> None:
     cached = start_server("sqlite", "cached")
     plain = start_server(cached.database_url, "plain", **{"cache.enabled": "false"})
@@ -197,5 +223,6 @@ def test_the_job_tells_servers_apart(start_server: ServerStarter, job_spark: Spa
     assert counts[cached.uri][0] == len({key[:4] for key in PLANTED})
     assert answer["status"] == 3 and answer["summary"]["different"] == counts[cached.uri][0]
     shown = {tuple(row[2:5]) for row in answer["tables"]["Differences"] if row[0] == "different"}
+    assert all(row[-1] > 0 for row in answer["tables"]["Differences"])
     assert ("table", "hive.sales.plain", "owner") in shown
     assert ("partitions", "hive.sales.parts", "day=3") in shown
