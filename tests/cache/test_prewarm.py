@@ -94,9 +94,7 @@ def test_a_batch_of_tables_takes_as_many_statements_as_one(filled: str, tmp_path
     server = Server(filled, tmp_path)
     reads = SnapshotReads(server.objects, 10**9)
     seen = []
-    reads.read(
-        [Wanted(TableName(CATALOG, "d2", "p"), Facet.TABLE)]
-    )  # it looks what the tables have
+    reads.read([Wanted(TableName(CATALOG, "d2", "p"), Facet.TABLE)])  # it looks what the tables have
     for count in (2, 50):
         wanted = [Wanted(TableName(CATALOG, "d1", f"t{number:02d}"), Facet.TABLE) for number in range(count)]
         with count_statements(server.database) as statements:
