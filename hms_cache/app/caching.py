@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
@@ -93,7 +94,7 @@ def build_caching(
     log: NotificationLog,
     metrics: Metrics,
     resolve_commits: CommitResolver,
-    warming_process: WarmingProcess | None = None,
+    warming_processes: Sequence[WarmingProcess] = (),
 ) -> Caching:
     """A cache over `store` and its poller, not started yet. Own commits on `database` are made known to it (P4)."""
     pollers: list[Poller] = []
@@ -117,7 +118,7 @@ def build_caching(
     if settings.cache.refill == "recent":
         refill = BackgroundTask("hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S)
     events = BackgroundTask("hms-events", lambda: poller.step().next_step_in_s)
-    warming = Warming(settings, cache, store, poller, warming_process)
+    warming = Warming(settings, cache, store, poller, warming_processes)
     return Caching(cache, poller, events, refill, warming, (settings.cache.include, settings.cache.exclude))
 
 

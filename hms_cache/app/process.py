@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from hms_cache.admin.siblings import Siblings
 from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.service import Service
-from hms_cache.app.warming_process import warming_process
+from hms_cache.app.warming_process import warming_processes
 from hms_cache.config import Configuration
 from hms_cache.errors import ConfigurationError
 
@@ -52,8 +52,8 @@ def run(
     configuration = load()
     set_up_logging(configuration.settings.log)
     tune_interpreter()
-    # Before the first thread starts: it is forked.
-    with warming_process(configuration.settings) as warming, closing(_Signals()) as signals:
+    # Before the first thread starts: they are forked.
+    with warming_processes(configuration.settings) as warming, closing(_Signals()) as signals:
         # Before the start, so that a signal that arrives meanwhile ends the process in order, too.
         signals.take()
         service = Service(configuration, siblings=siblings, warming=warming)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
 
@@ -50,9 +51,9 @@ class Service:
         configuration: Configuration,
         metrics: Metrics | None = None,
         siblings: Siblings | None = None,
-        warming: WarmingProcess | None = None,
+        warming: Sequence[WarmingProcess] = (),
     ) -> None:
-        """`siblings`: the place among several worker processes of one server. `warming`: reads for the prewarm."""
+        """`siblings`: the place among several worker processes of one server. `warming`: read for the prewarm."""
         self._warming = warming
         self._siblings = siblings or Siblings()
         self._pending_restart: tuple[str, ...] = ()

@@ -6,14 +6,15 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from hms_cache.app.background import BackgroundTask
-from hms_cache.app.warming_process import WarmingProcess, WarmingProcessLost
+from hms_cache.app.warming_process import WarmingProcess, WarmingReads
 from hms_cache.cache.assembly import Cache
 from hms_cache.cache.policy import CachePolicy
-from hms_cache.cache.prewarm import Prewarm, most_used, read_most_used, write_most_used
-from hms_cache.cache.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
+from hms_cache.cache.prewarm import Lane, Prewarm, most_used, read_most_used, write_most_used
+from hms_cache.cache.snapshot_reads import SnapshotReads
 from hms_cache.config import Settings
 from hms_cache.notifications.poller import Poller
 from hms_cache.store.contract.snapshots import SnapshotStore
@@ -31,6 +32,9 @@ _FIRST_POSITION_TIMEOUT_S = 30.0
 #: priority of all others, and on few processors calls would wait for them all the time.
 _REST_SHARE = 4.0
 
+#: Between looks whether the names are loaded that tables are chosen from.
+_WAITING_PAUSE_S = 0.02
+
 _FINISHED_S = 3600.0
 _STOP_TIMEOUT_S = 5.0
 
@@ -44,14 +48,14 @@ class Warming:
         cache: Cache,
         store: SnapshotStore,
         poller: Poller,
-        process: WarmingProcess | None = None,
+        processes: Sequence[WarmingProcess] = (),
     ) -> None:
-        """`process`: reads for the prewarm while it lives; without it this process does."""
+        """`processes`: read for the prewarm side by side while they live; without them this process does."""
         given = settings.cache
         self._cache = cache
         self._poller = poller
-        self._process = process
-        self._read_here: Reader = SnapshotReads(store, cache.shared.budget_bytes).read
+        here = SnapshotReads(store, cache.shared.budget_bytes).read
+        self._reads = [WarmingReads(process, here) for process in processes]
         self._file = Path(given.usage_file) if given.usage_file else None
         self.prewarm: Prewarm | None = None
         if given.warm != "off":
@@ -62,45 +66,37 @@ class Warming:
                 CachePolicy(given.include, given.exclude, given.peers),
                 tables=given.warm == "full",
                 most_used=read_most_used(self._file) if self._file is not None else (),
-                read=self._read,
+                reads=self._reads or (None,),
             )
 
     def start(self, stack: ExitStack) -> None:
         """Begin; what has to be stopped again goes onto the stack."""
         if self.prewarm is not None:
-            warming = BackgroundTask("hms-warm", self._step)
-            warming.start()
-            stack.callback(warming.stop, _STOP_TIMEOUT_S)
-            stack.callback(self._end_process)
+            for number, lane in enumerate(self.prewarm.lanes):
+                warming = BackgroundTask(f"hms-warm-{number}", partial(self._step, lane))
+                warming.start()
+                stack.callback(warming.stop, _STOP_TIMEOUT_S)
+            stack.callback(self._end_processes)
         if self._file is not None:
             usage = BackgroundTask("hms-usage", self._write_usage)
             usage.start()
             stack.callback(self._write_usage)
             stack.callback(usage.stop, _STOP_TIMEOUT_S)
 
-    def _step(self) -> float:
-        assert self.prewarm is not None
+    def _step(self, lane: Lane) -> float:
         self._poller.ensure_applied(0, _FIRST_POSITION_TIMEOUT_S)
         before_s = _processor_time_of_others_s()
-        if self.prewarm.step():
-            return (_processor_time_of_others_s() - before_s) * _REST_SHARE
-        self._end_process()
+        if lane.step():
+            rest_s = (_processor_time_of_others_s() - before_s) * _REST_SHARE
+            return max(rest_s, _WAITING_PAUSE_S) if lane.is_waiting else rest_s
+        assert self.prewarm is not None
+        if self.prewarm.progress().finished:
+            self._end_processes()
         return _FINISHED_S
 
-    def _read(self, wanted: Sequence[Wanted]) -> SnapshotRead:
-        process = self._process
-        if process is not None:
-            try:
-                return process.read(wanted)
-            except WarmingProcessLost as error:
-                _log.warning("warming up goes on in the server itself: %s", error)
-                self._end_process()
-        return self._read_here(wanted)
-
-    def _end_process(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.close()
+    def _end_processes(self) -> None:
+        for reads in self._reads:
+            reads.close()
 
     def _write_usage(self) -> float:
         assert self._file is not None

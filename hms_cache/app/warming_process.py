@@ -1,7 +1,7 @@
-"""A process that reads for the prewarm: rows become partition blocks beside the server, not in its interpreter.
+"""Processes that read for the prewarm: rows become partition blocks beside the server, not in its interpreter.
 
 The server's threads share one interpreter, so a prewarm in one of them costs the hot path a turn after each of its
-waits. Here it costs what the machine has to spare: the process has the lowest priority. What it read comes back
+waits. Here it costs what the machine has to spare: the processes have the lowest priority. What they read comes back
 pickled, a block of 10,000 partitions as a handful of arrays; slots, fences and installation stay the server's.
 """
 
@@ -19,7 +19,7 @@ from typing import NoReturn
 from hms_cache.app.child_processes import end_with_parent
 from hms_cache.app.database import open_database
 from hms_cache.app.stores import build_database_stores
-from hms_cache.cache.snapshot_reads import SnapshotRead, SnapshotReads, Wanted
+from hms_cache.cache.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
 from hms_cache.config import Settings
 from hms_cache.store.errors import DatabaseUnavailable
 
@@ -27,6 +27,9 @@ _log = logging.getLogger(__name__)
 
 _NICENESS = 19
 """The lowest priority: on a machine that is busy with clients it gets a hundredth of a core, on an idle one all."""
+
+MOST_PROCESSES = 2
+"""While one computes, the database works for the other. More would take turns with the database on common machines."""
 
 _LONGEST_READ_S = 1800.0
 """A table of millions of partitions on a busy machine; each of its statements has the limits of the settings."""
@@ -82,20 +85,44 @@ class WarmingProcess:
                 os.waitpid(self._process, 0)
 
 
+class WarmingReads:
+    """A `Reader` that has the process read, and reads here once that is lost. `read` for one thread at a time."""
+
+    def __init__(self, process: WarmingProcess, here: Reader) -> None:
+        self._process = process
+        self._here = here
+        self._is_lost = False
+
+    def __call__(self, wanted: Sequence[Wanted]) -> SnapshotRead:
+        if not self._is_lost:
+            try:
+                return self._process.read(wanted)
+            except WarmingProcessLost as error:
+                _log.warning("warming up goes on in the server itself: %s", error)
+                self._is_lost = True
+                self.close()
+        return self._here(wanted)
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._process.close()
+
+
 @contextmanager
-def warming_process(settings: Settings) -> Iterator[WarmingProcess | None]:
-    """The process while it is needed; None where the settings warm no tables, or the system forks no processes."""
+def warming_processes(settings: Settings) -> Iterator[list[WarmingProcess]]:
+    """The processes while they are needed; none where the settings warm no tables, or the system forks none."""
     cache = settings.cache
-    process: WarmingProcess | None = None
+    processes: list[WarmingProcess] = []
     if cache.enabled and cache.warm == "full" and hasattr(os, "fork"):
         try:
-            process = WarmingProcess(lambda connection: _serve(connection, settings))
+            for _ in range(min(MOST_PROCESSES, os.cpu_count() or 1)):
+                processes.append(WarmingProcess(lambda connection: _serve(connection, settings)))
         except OSError as error:
-            _log.warning("no process for warming up, the server does it itself: %s", error)
+            _log.warning("fewer processes for warming up: %s", error)
     try:
-        yield process
+        yield processes
     finally:
-        if process is not None:
+        for process in processes:
             process.close()
 
 

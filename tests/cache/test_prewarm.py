@@ -10,12 +10,13 @@ import pytest
 
 from hms_cache.cache.assembly import CacheOptions
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.prewarm import Prewarm, most_used, read_most_used, write_most_used
+from hms_cache.cache.prewarm import Prewarm, Progress, most_used, read_most_used, write_most_used
 from hms_cache.cache.reasons import Reason
-from hms_cache.cache.snapshot_reads import SnapshotRead, SnapshotReads, Wanted
+from hms_cache.cache.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.database import Database
+from hms_cache.store.errors import DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, changed_table, partition, table
 from tests.databases import count_statements
@@ -87,6 +88,48 @@ def test_the_list_of_the_most_used_outlives_a_restart(filled: str, tmp_path: Pat
     assert read_most_used(path) == [TableName(CATALOG, "d1", "t33"), TableName(CATALOG, "d1", "t07")]
     path.write_text("{damaged")
     assert read_most_used(path) == []
+    server.close()
+
+
+def test_lanes_share_the_tables_out(filled: str, tmp_path: Path) -> None:
+    server = Server(filled, tmp_path)
+    asked: list[list[Wanted]] = [[], []]
+    reads = SnapshotReads(server.objects, 10**9)
+
+    def noting(lane: int) -> Reader:
+        return lambda wanted: (asked[lane].extend(wanted), reads.read(wanted))[1]
+
+    cache = server.cache
+    prewarm = Prewarm(
+        cache.shared, cache.loader, server.objects, cache.reading.policy, tables=True, reads=[noting(0), noting(1)]
+    )
+    assert prewarm.lanes[1].step() and prewarm.lanes[1].is_waiting, "which tables there are is not known yet"
+    while prewarm.step():
+        assert not prewarm.progress().finished
+    assert (prewarm.progress(), prewarm.ended_early) == (Progress(61, 61, True), "")
+    assert all(asked) and len(asked[0]) + len(asked[1]) == len({*asked[0], *asked[1]}) == 62
+    server.reasons()
+    assert len(server.store.get_partitions(CATALOG, "d2", "p", AllPartitions()).partitions) == 10
+    for number in range(60):
+        server.store.get_table(CATALOG, "d1", f"t{number:02d}")
+    assert set(server.reasons()) == {Reason.HIT}
+    server.close()
+
+
+def test_an_outage_in_one_lane_ends_all(filled: str, tmp_path: Path) -> None:
+    server = Server(filled, tmp_path)
+
+    def fails(wanted: Sequence[Wanted]) -> SnapshotRead:
+        raise DatabaseUnavailable("gone")
+
+    cache = server.cache
+    prewarm = Prewarm(
+        cache.shared, cache.loader, server.objects, cache.reading.policy, tables=True, reads=[None, fails]
+    )
+    while prewarm.step():
+        pass
+    assert prewarm.progress().finished and prewarm.ended_early == "gone"
+    assert not any(lane.step() for lane in prewarm.lanes)
     server.close()
 
 
