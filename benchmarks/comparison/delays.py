@@ -47,5 +47,6 @@ def measure_delays(comparison: Comparison) -> None:
                 proxy.delay(0)
     finally:
         proxy.close()
+        rows.sort(key=lambda row: (row[0], row[1], float(row[2])))
         titles = ["operation", "server", "delay ms", "calls/s", "p50 ms", "p99 ms"]
-        comparison.results.sections.append((f"The database further away, {CLIENTS} clients", titles, sorted(rows)))
+        comparison.results.sections.append((f"The database further away, {CLIENTS} clients", titles, rows))
