@@ -9,7 +9,8 @@ import select
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
+from types import FrameType
 
 from hms_cache.admin.siblings import Siblings
 from hms_cache.app.log_output import set_up_logging
@@ -30,7 +31,7 @@ _SWITCH_INTERVAL_S = 0.0005
 #: 50,000 objects are some 10 MB that may wait.
 _GARBAGE_THRESHOLDS = (50_000, 20, 10)
 
-_STOP, _RELOAD = b"s", b"r"
+_STOP, _RELOAD = (signal.SIGTERM, signal.SIGINT), signal.SIGHUP
 
 
 def print_ready(uri: str) -> None:
@@ -81,8 +82,9 @@ def tune_interpreter() -> None:
 class _Signals:
     """The signals of this process, waited for by its main thread.
 
-    The handlers write into a pipe. An event or a queue would not do: a handler runs in the main thread, between any two
-    instructions of its wait, and would wait for ever for the lock that the interrupted wait holds.
+    Each is noted in a pipe by the handler in C (`set_wakeup_fd`), on whatever thread the kernel interrupts: when one
+    signal is on its way to the main thread, the next goes to another one, and does not end the main thread's wait.
+    Handlers in Python would run in the main thread only, between any two instructions of a wait that may hold a lock.
     """
 
     def __init__(self) -> None:
@@ -90,23 +92,23 @@ class _Signals:
         os.set_blocking(self._writing, False)
 
     def take(self) -> None:
-        """From now on SIGTERM and SIGINT mean stop, SIGHUP reload."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._tell(_STOP))
-        signal.signal(signal.SIGHUP, lambda *_: self._tell(_RELOAD))
+        """From now on SIGTERM and SIGINT mean stop, SIGHUP reload. Only by the main thread."""
+        # A full pipe: thousands of signals wait to be heard already.
+        signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
+        for number in (*_STOP, _RELOAD):
+            signal.signal(number, _note_only)
 
-    def _tell(self, what: bytes) -> None:
-        # Closed: the process is ending. Full: thousands of signals wait to be heard already.
-        with suppress(OSError):
-            os.write(self._writing, what)
-
-    def wait(self) -> bytes:
+    def wait(self) -> signal.Signals:
         """Waits for one; several reloads are one, and a stop comes before all."""
-        told = os.read(self._reading, select.PIPE_BUF)
-        return _STOP if _STOP in told else _RELOAD
+        while True:
+            told = os.read(self._reading, select.PIPE_BUF)
+            for number in (*_STOP, _RELOAD):
+                if number in told:
+                    return number
 
     def close(self) -> None:
-        """The handlers stay, and do nothing any more: the process is stopping already."""
+        """The handlers stay, and nothing is noted any more: the process is stopping already."""
+        signal.set_wakeup_fd(-1)
         reading, writing, self._reading, self._writing = self._reading, self._writing, -1, -1
         os.close(reading)
         os.close(writing)
@@ -125,3 +127,7 @@ def _reload(service: Service, load: Callable[[], Configuration]) -> None:
     _log.info("reloaded: %s", ", ".join(taken) or "nothing that a running server can take has changed")
     if refused:
         _log.warning("these need a restart: %s", ", ".join(refused))
+
+
+def _note_only(_number: int, _frame: FrameType | None) -> None:
+    """Signals without a handler in Python are not noted."""

@@ -18,7 +18,13 @@ from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.contract.snapshots import SnapshotStore
-from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, NoSuchObjectException, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Database,
+    MetaException,
+    NoSuchObjectException,
+    Table,
+    UnknownDBException,
+)
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from hms_cache.wire.codec import encode_struct
 
@@ -106,14 +112,14 @@ class SnapshotReads:
         """A `Reader`."""
         with self._store.snapshot() as snapshot:
             fence = snapshot.event_id
-            moment = _Moment(self._store, self._budget_bytes, lambda key: self._held_database(key, fence))
+            moment = Moment(self._store, self._budget_bytes, lambda key: self._held_database(key, fence))
             loaded = moment.read(wanted)
             return SnapshotRead(
                 fence, loaded, self._store.get_highest_table_id() if self._wants_highest_id(fence) else None
             )
 
 
-class _Moment:
+class Moment:
     """One snapshot: what is read twice in it is read once."""
 
     def __init__(
@@ -126,17 +132,22 @@ class _Moment:
         self._databases: dict[DatabaseName, Database | None] = {}
 
     def read(self, wanted: Sequence[Wanted]) -> list[Loaded]:
-        """All of them; tables of one database together."""
+        """Everything wanted; tables of one database together."""
         together: dict[DatabaseName, list[TableName]] = defaultdict(list)
         for one in wanted:
             if one.facet is Facet.TABLE and isinstance(one.key, TableName):
                 together[one.key.in_database].append(one.key)
         for database, keys in together.items():
             if len(keys) > 1:
-                found = self._store.get_tables(*database, [key.table for key in keys])
-                by_name = {table.tableName: table for table in found}
+                by_name = {table.tableName: table for table in self._read_tables(database, keys)}
                 self._tables.update({key: by_name.get(key.table) for key in keys})
         return [item for one in wanted for item in self._read(one)]
+
+    def _read_tables(self, database: DatabaseName, keys: Sequence[TableName]) -> list[Table]:
+        try:
+            return self._store.get_tables(*database, [key.table for key in keys])
+        except UnknownDBException:
+            return []
 
     def _read(self, one: Wanted) -> list[Loaded]:
         match one.facet:
@@ -188,7 +199,7 @@ class _Moment:
             return [*loaded, Loaded(one, Facet.EXCLUDED, True, OVERHEAD_BYTES)]
         encoded = encode_struct(table)
         transactional = is_transactional(table)
-        tag = self._tag(key) if transactional else None
+        tag = self.read_tag(key) if transactional else None
         facts = TableFacts(table.id, tag, encoded, transactional, has_commit_parameters(table))
         return [*loaded, Loaded(one, Facet.TABLE, table, weight_of_table(encoded), facts)]
 
@@ -201,7 +212,8 @@ class _Moment:
         self._databases[key] = loaded[0].value if loaded else held
         return loaded, self._databases[key]
 
-    def _tag(self, key: TableName) -> ValidWriteIdList | None:
+    def read_tag(self, key: TableName) -> ValidWriteIdList | None:
+        """The write ids of a transactional table at this moment (P2); None: they cannot be known."""
         text = self._store.get_write_id_tag(*key)
         return ValidWriteIdList.parse(text) if text is not None else None
 

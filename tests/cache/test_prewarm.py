@@ -178,3 +178,13 @@ def test_nobody_waits_for_a_batch_that_is_on_its_way(filled: str, tmp_path: Path
     assert kept == [False], "what was read before the change is not kept"
     assert server.store.get_table(CATALOG, "d1", "t07").parameters["version"] == "new"
     server.close()
+
+
+def test_tables_of_a_database_that_is_gone_are_no_error(filled: str, tmp_path: Path) -> None:
+    server = Server(filled, tmp_path)
+    wanted = [Wanted(TableName(CATALOG, "gone", name), Facet.TABLE) for name in ("t1", "t2")]
+    assert [item for item in SnapshotReads(server.objects, 10**9).read(wanted).loaded if item.value] == []
+    assert server.cache.loader.load(wanted)
+    with pytest.raises(ttypes.NoSuchObjectException):
+        server.store.get_table(CATALOG, "gone", "t1")
+    server.close()

@@ -17,6 +17,7 @@ from hms_cache.cache.loader import Loader
 from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.reading import Reading
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.snapshot_reads import Moment
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import scope_of_row
 from hms_cache.server.hot_path import HotPath
@@ -144,18 +145,18 @@ def table_id_ignored(patch: Patch) -> None:
 def tag_taken_from_the_request(patch: Patch) -> None:
     """A load is tagged with the list of the request that caused it."""
     asked: list[str] = []
-    table_entry, tag = Reading.table_entry, Loader._tag
+    table_entry, tag = Reading.table_entry, Moment.read_tag
 
     def remember(self: Reading, cache: Any, table: Any, version: Any) -> Any:
         if version.valid_write_ids is not None:
             asked[:] = [version.valid_write_ids]
         return table_entry(self, cache, table, version)
 
-    def of_request(self: Loader, key: Any, table: Any) -> ValidWriteIdList | None:
-        return ValidWriteIdList.parse(asked[0]) if asked else tag(self, key, table)
+    def of_request(self: Moment, key: Any) -> ValidWriteIdList | None:
+        return ValidWriteIdList.parse(asked[0]) if asked else tag(self, key)
 
     patch(Reading, "table_entry", remember)
-    patch(Loader, "_tag", of_request)
+    patch(Moment, "read_tag", of_request)
 
 
 def age_counted_from_receipt(patch: Patch) -> None:
