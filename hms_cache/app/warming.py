@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
@@ -59,6 +60,8 @@ class Warming:
         self._poller = poller
         here = SnapshotReads(store, cache.shared.budget_bytes).read
         self._reads = [WarmingReads(process, here) for process in processes]
+        self._clocks: dict[Lane, int | None] = {}
+        """Of the lanes' threads, each of which sets its own; they live as long as the server runs."""
         self._file = Path(given.usage_file) if given.usage_file else None
         self.prewarm: Prewarm | None = None
         if given.warm != "off":
@@ -88,15 +91,25 @@ class Warming:
 
     def _step(self, lane: Lane) -> float:
         self._poller.ensure_applied(0, _FIRST_POSITION_TIMEOUT_S)
-        started_s, before_s = time.monotonic(), _processor_time_of_others_s()
+        self._clocks.setdefault(lane, _clock_of_this_thread())
+        started_s, before_s = time.monotonic(), self._processor_time_of_calls_s()
         if lane.step():
             if lane.is_waiting:
                 return _WAITING_PAUSE_S
-            return rest_s(time.monotonic() - started_s, _processor_time_of_others_s() - before_s)
+            return rest_s(time.monotonic() - started_s, self._processor_time_of_calls_s() - before_s)
         assert self.prewarm is not None
         if self.prewarm.progress().finished:
             self._end_processes()
         return _FINISHED_S
+
+    def _processor_time_of_calls_s(self) -> float:
+        """Of all threads of this process but the lanes'."""
+        of_lanes_s = 0.0
+        for clock in tuple(self._clocks.values()):
+            if clock is not None:
+                with suppress(OSError):  # the server stops, and the thread has ended
+                    of_lanes_s += time.clock_gettime(clock)
+        return time.process_time() - of_lanes_s
 
     def _end_processes(self) -> None:
         for reads in self._reads:
@@ -118,6 +131,6 @@ def rest_s(took_s: float, busy_s: float) -> float:
     return took_s * min(1.0, busy_s / took_s) ** 2 * _REST_SHARE if took_s else 0.0
 
 
-def _processor_time_of_others_s() -> float:
-    """Of all threads of this process but the one that asks."""
-    return time.process_time() - time.thread_time()
+def _clock_of_this_thread() -> int | None:
+    """The clock of its processor time, which other threads can read; None where the system has none (Windows)."""
+    return time.pthread_getcpuclockid(threading.get_ident()) if hasattr(time, "pthread_getcpuclockid") else None
