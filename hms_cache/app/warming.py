@@ -31,9 +31,9 @@ _FIRST_POSITION_TIMEOUT_S = 30.0
 #: After a batch a lane rests so many times as long as it took, where calls kept one processor busy meanwhile; where
 #: they took a part of it, by the square of that part: a tenth as long as this at a third. The queries run in the
 #: database at the priority of all others: on processors that are saturated calls would wait for them all the time, on
-#: others not. With 100,000 partitions on two processors the prewarm takes 3 s without calls and 90 s beside four
-#: clients that never pause, whose p99 stays below twice a warm server's; without rests it would take 5 s, and their
-#: p99 be 10 ms.
+#: others not. With 100,000 partitions on two processors the prewarm takes 3 to 5 s without calls and 90 to 130 s
+#: beside four clients that never pause, whose p99 stays below twice a warm server's; without rests it would take 5 s,
+#: and their p99 be 10 ms.
 _REST_SHARE = 100.0
 
 #: Between looks whether the names are loaded that tables are chosen from.
