@@ -31,14 +31,16 @@ OVERHEAD_BYTES = 300
 class Answer:
     """One encoded reply, ready but for the sequence id."""
 
-    __slots__ = ("current", "kind", "method", "render", "seen_uses", "size_bytes", "uses")
+    __slots__ = ("current", "entry", "kind", "method", "render", "seen_uses", "size_bytes", "uses")
 
-    def __init__(self, method: str, kind: str, render: Callable[[bytes], Reply], size_bytes: int) -> None:
+    def __init__(self, method: str, kind: str, render: Callable[[bytes], Reply], size_bytes: int, entry: Entry) -> None:
         self.method = method
         self.kind = kind
         self.render = render
         """From the 4 bytes of a sequence id to the whole reply. All share the pieces of a large one."""
         self.size_bytes = size_bytes
+        self.entry = entry
+        """What it was made from."""
         self.current = True
         self.uses = 0
         """How often it was sent. Only the event loop counts, without a lock; readers may miss the last ones."""
@@ -81,16 +83,13 @@ class Answers:
         self.always_kept_bytes = always_kept_bytes
         self.largest_bytes = max(always_kept_bytes, budget_bytes // LARGEST_SHARE)
         self.size_bytes = 0
-        self._by_key: OrderedDict[bytes, tuple[Answer, Entry]] = OrderedDict()
+        self._by_key: OrderedDict[bytes, Answer] = OrderedDict()
+        self.find: Callable[[bytes], Answer | None] = self._by_key.get
+        """The answer to a request, if it is held. One dictionary look-up: needs no lock."""
         self._asked: OrderedDict[int, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._by_key)
-
-    def find(self, key: bytes) -> Answer | None:
-        """The answer to a request, if it is held. One dictionary look-up: needs no lock."""
-        found = self._by_key.get(key)
-        return found[0] if found is not None else None
 
     def wants_large(self, key: bytes) -> bool:
         """Whether the large answer to a request is worth keeping: it was made before, not long ago."""
@@ -103,13 +102,13 @@ class Answers:
             self._asked.popitem(last=False)
         return False
 
-    def add(self, key: bytes, answer: Answer, entry: Entry) -> None:
+    def add(self, key: bytes, answer: Answer) -> None:
         """Keeps an answer with its entry; too large ones are not kept, old ones make room."""
         if answer.size_bytes + len(key) > self.largest_bytes:
             return
         self._remove(key)
-        entry.answers.add(key)
-        self._by_key[key] = (answer, entry)
+        answer.entry.answers.add(key)
+        self._by_key[key] = answer
         self.size_bytes += self._cost(key, answer)
         while self.size_bytes > self.budget_bytes:
             self._remove(next(iter(self._by_key)))
@@ -124,8 +123,8 @@ class Answers:
         used = False
         for key in entry.answers:
             held = self._by_key.get(key)
-            if held is not None and held[0].uses != held[0].seen_uses:
-                held[0].seen_uses = held[0].uses
+            if held is not None and held.uses != held.seen_uses:
+                held.seen_uses = held.uses
                 used = True
         return used
 
@@ -135,24 +134,24 @@ class Answers:
         Without the lock, so by a copy that is made in one step.
         """
         found = (self._by_key.get(key) for key in tuple(entry.answers))
-        return sum(held[0].uses for held in found if held is not None)
+        return sum(held.uses for held in found if held is not None)
 
     def clear(self) -> None:
         """Everything changed."""
-        for answer, entry in self._by_key.values():
+        for answer in self._by_key.values():
             answer.current = False
-            entry.reads += answer.uses
-            entry.answers.clear()
+            answer.entry.reads += answer.uses
+            answer.entry.answers.clear()
         self._by_key.clear()
         self.size_bytes = 0
 
     def _remove(self, key: bytes) -> None:
         held = self._by_key.pop(key, None)
         if held is not None:
-            held[0].current = False
-            held[1].answers.discard(key)
-            held[1].reads += held[0].uses
-            self.size_bytes -= self._cost(key, held[0])
+            held.current = False
+            held.entry.answers.discard(key)
+            held.entry.reads += held.uses
+            self.size_bytes -= self._cost(key, held)
 
     @staticmethod
     def _cost(key: bytes, answer: Answer) -> int:

@@ -158,10 +158,15 @@ class Freshness:
 
         For the event loop. False: behind, in trouble, or something has to be applied first.
         """
-        generation = self._cache.generation
-        if not self.may_serve() or result.position != self._cache.position or self._cache.position < self.floor:
-            return False
-        self.found_current(result.sent_s, generation)
+        cache = self._cache
+        with self._lock:
+            self._follow_reset()
+            position = cache.position
+            if result.position != position or position < self._floor or not self.may_serve():
+                return False
+            if cache.generation != self._generation:
+                return False
+            self._current_at_s = max(self._current_at_s, result.sent_s)
         return True
 
     def is_recent(self) -> bool:

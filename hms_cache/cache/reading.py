@@ -194,7 +194,7 @@ class Reading:
         try:
             with self.cache.lock:
                 if entry.version == source.version and self.cache.entry(entry.key) is entry:
-                    self.cache.answers.add(key, Answer(method, source.kind, render, size_bytes), entry)
+                    self.cache.answers.add(key, Answer(method, source.kind, render, size_bytes, entry))
         except Exception:
             _log.exception("a reply could not be kept")  # P9: it is right all the same
 

@@ -19,6 +19,7 @@ from hms_cache.server.session import Session
 from hms_cache.wire import Message, MessageReader, WireError, encode_exception
 
 if TYPE_CHECKING:
+    from hms_cache.server.hot_path import HotPath
     from hms_cache.server.listener import Listener
 
 _log = logging.getLogger(__name__)
@@ -41,11 +42,16 @@ class Connection(asyncio.Protocol):
         self._session: Session | None = None
         self._running: object | None = None
         """The message whose call is running, or `_HOT` while a request waits for a position check."""
+        self._held = b""
+        """The bytes of the request that waits for a position check; the reader has them when it is to be decoded."""
+        self._behind = False
+        """Whether bytes came while a call was running."""
         self._deadline: asyncio.TimerHandle | None = None
         self._arrival: asyncio.TimerHandle | None = None
         self._paused = False
         self._writable = True
         self._refusal: str | None = None
+        self._hot: HotPath | None = None
 
     # Socket events
 
@@ -59,14 +65,34 @@ class Connection(asyncio.Protocol):
         self._refusal = self._listener.admit(self)
         if self._refusal is not None:
             self._start_arrival_timer()
+        else:
+            self._hot = self._listener.hot_path
 
     def data_received(self, data: bytes) -> None:
-        """Takes bytes; starts the next call when none is running."""
+        """Takes bytes; answers a request that is known by its bytes, or starts the next call when none is running.
+
+        Every call of a hot read comes through here: what this costs is part of each (DESIGN 8).
+        """
+        if self._running is None:
+            hot = self._hot
+            if (
+                hot is not None
+                and self._writable
+                and (peeked := self._reader.peek(data)) is not None
+                and (reply := hot.answer(self, peeked[0], peeked[1])) is not None
+            ):
+                if reply:
+                    self._write(reply)
+                else:
+                    self._running = _HOT
+                    self._held = data
+                return
+        else:
+            self._behind = True
         try:
             self._reader.feed(data)
             if self._running is None:
-                if not self._try_hot():
-                    self._start_next()
+                self._start_next()
             elif not self._paused and self._reader.buffered_bytes > PIPELINE_BYTES:
                 self._pause_reading()
         except WireError as error:
@@ -108,40 +134,29 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _try_hot(self) -> bool:
-        """Whether the request's bytes were answered, or wait for a position check, without being decoded."""
-        hot = self._listener.hot_path
-        if hot is None or self._refusal is not None or not self._writable:
-            return False
-        peeked = self._reader.peek()
-        if peeked is None:
-            return False
-        found = hot.find(peeked[0])
-        if found is None:
-            return False
-        reply = hot.answer(self, found, peeked[1])
-        if reply is None:
-            self._running = _HOT
-            return True
-        self._reader.drop_peeked()
-        self._write(reply)
-        return True
-
     def send_hot(self, reply: Reply) -> None:
         """The position check found memory current: sends the reply of the request that waits."""
         self._running = None
-        if self._transport is None:
+        transport = self._transport
+        if transport is None:
             return
-        self._reader.drop_peeked()
-        self._write(reply)
+        if isinstance(reply, bytes):
+            transport.write(reply)
+        else:
+            transport.writelines(reply)
+        if self._behind or self._listener.draining:
+            self._after_hot()
+
+    def _after_hot(self) -> None:
         if self._listener.draining:
             self.close()
-        elif self._paused or self._reader.buffered_bytes:
+        else:
             self._continue()
 
     def take_ordinary_way(self) -> None:
         """Memory cannot answer the request that waits: it is decoded and dispatched."""
         self._running = None
+        self._reader.put_back(self._held)
         if self._transport is not None:
             self._continue()
 
@@ -201,6 +216,7 @@ class Connection(asyncio.Protocol):
         self._continue()
 
     def _continue(self) -> None:
+        self._behind = False
         if self._paused and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()
@@ -223,11 +239,12 @@ class Connection(asyncio.Protocol):
     # Bytes out, trouble, timers
 
     def _write(self, reply: Reply | None) -> None:
-        if reply is not None and self._transport is not None:
-            if type(reply) is tuple:
-                self._transport.writelines(reply)
+        transport = self._transport
+        if reply is not None and transport is not None:
+            if isinstance(reply, bytes):
+                transport.write(reply)
             else:
-                self._transport.write(cast(bytes, reply))
+                transport.writelines(reply)
 
     def _refuse_bytes(self, error: WireError) -> None:
         """Bad bytes cost their sender only: a fault where one can be told, then the end. Logged once, counted."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Protocol
 
@@ -68,6 +69,10 @@ GATHER_FROM_REQUESTS = 4
 and in the database, as some seven answers from memory; fewer requests are better asked for at once."""
 
 
+WAITS: Reply = b""
+"""In the place of a reply: the request waits for a position check."""
+
+
 class Waiting(Protocol):
     """A connection whose request waits for a position check."""
 
@@ -97,7 +102,7 @@ class HotPath:
     def __init__(self, reading: Reading, source: PositionSource, loop: asyncio.AbstractEventLoop) -> None:
         self._reading = reading
         self._freshness: Freshness = reading.freshness
-        self._answers = reading.cache.answers
+        self._find = reading.cache.answers.find
         self._source = source
         self._loop = loop
         self._waiting: list[tuple[Waiting, Answer, bytes]] = []
@@ -112,31 +117,29 @@ class HotPath:
         self._held_until_s = 0.0
         self.checks = 0
         self.requests = 0
-        self.hits: dict[str, int] = {}
+        self.hits: defaultdict[str, int] = defaultdict(int)
         """Requests answered here, by method."""
 
-    def find(self, key: bytes) -> Answer | None:
-        """The answer to these request bytes, if one is held and this server answers from memory."""
-        return self._answers.find(key) if self._reading.modes.enabled else None
+    def answer(self, connection: Waiting, key: bytes, sequence: bytes) -> Reply | None:
+        """The reply to a request (`MessageReader.peek`), if it can be sent at once.
 
-    def answer(self, connection: Waiting, found: Answer, sequence: bytes) -> Reply | None:
-        """The reply, when it can be sent at once; None: the connection will be told (`Waiting`)."""
+        WAITS: the connection will be told. None: no answer is held, or this server does not answer from memory.
+        """
+        found = self._find(key)
+        if found is None or not self._reading.modes.enabled:
+            return None
         # In this order: an event that is applied meanwhile clears `current` before the position moves.
-        if self._freshness.is_recent() and found.current:
-            self._count(found)
+        freshness = self._freshness
+        if freshness.max_staleness_s > 0 and freshness.is_recent() and found.current:
+            found.uses += 1
+            self.hits[found.method] += 1
             return found.render(sequence)
         self.requests += 1
         self._waiting.append((connection, found, sequence))
         if not self._is_asking:
             self._is_asking = True
             self._start_gathering()
-        return None
-
-    def _count(self, found: Answer) -> None:
-        found.uses += 1
-        hits = self.hits
-        method = found.method
-        hits[method] = hits.get(method, 0) + 1
+        return WAITS
 
     def _start_gathering(self) -> None:
         self._gathered = 0
@@ -174,9 +177,11 @@ class HotPath:
         else:
             self._is_asking = False
         is_current = position is not None and self._freshness.accept(CheckResult(position, sent_s))
+        hits = self.hits
         for connection, found, sequence in served:
             if is_current and found.current:
-                self._count(found)
+                found.uses += 1
+                hits[found.method] += 1
                 connection.send_hot(found.render(sequence))
             else:
                 connection.take_ordinary_way()

@@ -97,6 +97,7 @@ class PacketSource:
         self._loop = loop
         self._connection: PositionConnection | None = None
         self._answered: Answered | None = None
+        self._asked_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._offered: PositionConnection | None = None
         self._next_connect_s = 0.0
@@ -112,12 +113,17 @@ class PacketSource:
                 self._lose(error)
             else:
                 self._answered = answered
-                self._timer = self._loop.call_later(ANSWER_TIMEOUT_S, self._overdue)
+                self._asked_s = self._loop.time()
+                if self._timer is None:
+                    self._timer = self._loop.call_later(ANSWER_TIMEOUT_S, self._look)
                 return
         self._fallback.ask(answered)
 
     def close(self) -> None:
         self._drop()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         self._fallback.close()
 
     def _read_and_connect(self) -> int:
@@ -145,8 +151,16 @@ class PacketSource:
         if position is not None:
             self._finish(position)
 
-    def _overdue(self) -> None:
-        self._lose(DatabaseUnavailable(f"no answer to the position check within {ANSWER_TIMEOUT_S:g} s"))
+    def _look(self) -> None:
+        """Whether the question that is open now is overdue. One timer at a time, not one for each question."""
+        self._timer = None
+        if self._answered is None:
+            return
+        rest_s = self._asked_s + ANSWER_TIMEOUT_S - self._loop.time()
+        if rest_s > 0:
+            self._timer = self._loop.call_later(rest_s, self._look)
+        else:
+            self._lose(DatabaseUnavailable(f"no answer to the position check within {ANSWER_TIMEOUT_S:g} s"))
 
     def _lose(self, error: Exception) -> None:
         _log.warning("%s", error)
@@ -160,9 +174,6 @@ class PacketSource:
             connection.close()
 
     def _finish(self, position: int | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         answered, self._answered = self._answered, None
         if answered is not None:
             answered(position)

@@ -56,6 +56,8 @@ class PositionConnection:
         self._connection = connection
         self._socket = sock
         self._received = b""
+        self._last_answer = b""
+        self._last_position = 0
         statement = self._prepare()
         self._request = _TEXT_REQUEST if statement is None else _packet(_EXECUTE, statement + _NO_CURSOR_ONCE)
         sock.setblocking(False)
@@ -97,7 +99,12 @@ class PositionConnection:
         if not data:
             raise DatabaseUnavailable("the database closed the connection of the position check")
         self._received = received = self._received + data if self._received else data
-        return parse_answer(received)
+        if received == self._last_answer:  # nothing was written since: no need to read the packets
+            return self._last_position
+        position = parse_answer(received)
+        if position is not None:
+            self._last_answer, self._last_position = received, position
+        return position
 
     def close(self) -> None:
         """Gives the connection up."""

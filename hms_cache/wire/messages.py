@@ -178,26 +178,27 @@ class MessageReader:
             data = bytes(data)
         if self._stream is not None:
             self._push(data)
-        elif self._position >= len(self._data) and not self._more:
+        elif not self._data:
             self._data = data
-            self._position = 0
         else:
             self._more.append(data)
             self._more_bytes += len(data)
 
-    def peek(self) -> tuple[bytes, bytes] | None:
+    def peek(self, data: bytes) -> tuple[bytes, bytes] | None:
         """The key and the sequence id of what might be one whole request: (`Message.key_bytes`, 4 bytes).
 
-        For answering a request that was seen before without decoding it. The key of a whole request is never the
-        beginning of another, so a key that is known from `Message.key_bytes` proves that the request is whole: answer
-        it (`ReplyTemplate.render`) and call `drop_peeked`. Otherwise go on with `next_message`.
+        For answering a request that was seen before without decoding it, and before its bytes are fed. The key of a
+        whole request is never the beginning of another, so a key that is known from `Message.key_bytes` proves that
+        the request is whole: answer it (`ReplyTemplate.render`) and do not feed it, or do so later (`put_back`).
+        Otherwise `feed` it and go on with `next_message`.
 
-        None if it cannot be: the connection is not in (framed or unframed) binary, what was fed last is not the start
-        of a message, or this is the first message of a framed connection.
+        None if it cannot be: the connection is not in (framed or unframed) binary, bytes that came before are not used
+        up, or this is the first message of a framed connection.
         """
-        data = self._data
+        if self._data or self._stream is not None:
+            return None
         size = len(data)
-        if self._position or self._more or self._stream is not None or not 16 <= size <= WHOLE_BYTES:
+        if not 16 <= size <= WHOLE_BYTES:
             return None
         encoding = self._encoding
         if encoding is BINARY or (encoding is None and data[:4] == _STRICT_CALL):
@@ -211,9 +212,12 @@ class MessageReader:
             return None
         return data[:sequence_start] + data[sequence_end:], data[sequence_start:sequence_end]
 
-    def drop_peeked(self) -> None:
-        """Take the request that `peek` showed as read."""
-        self._data = b""
+    def put_back(self, data: bytes) -> None:
+        """Feed a request that `peek` showed, before everything that was fed since."""
+        if self._data:
+            self._more.insert(0, self._data)
+            self._more_bytes += len(self._data)
+        self._data = data
 
     def next_message(self) -> Message | None:
         """The next whole message, or None if more bytes are needed. Raises WireError."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from hms_cache.cache.answers import Answer
 from hms_cache.cache.assembly import CacheOptions
 from hms_cache.server.hot_path import HotPath
 from tests.cache.conftest import MakeServer
@@ -65,15 +64,11 @@ class Loop:
         version = self.server.store.get_table(CATALOG, "d", "t").parameters["version"]
         reading.keep_answer(KEY, "get_table", lambda sequence: sequence + version.encode(), 100)
 
-    def found(self) -> Answer:
-        found = self.path.find(KEY)
-        assert found is not None
-        return found
-
     def request(self) -> Connection:
         connection = Connection()
-        reply = self.path.answer(connection, self.found(), b"1 ")
-        if reply is not None:
+        reply = self.path.answer(connection, KEY, b"1 ")
+        assert reply is not None
+        if reply:
             connection.send_hot(reply)
         return connection
 
@@ -162,13 +157,20 @@ def test_within_max_staleness_replies_are_sent_at_once(servers: MakeServer) -> N
     assert loop.request().outcome == "waits"
 
 
-def test_an_event_applied_between_the_look_up_and_the_reply_is_noticed(servers: MakeServer) -> None:
+def test_an_event_applied_between_the_look_up_and_the_reply_is_noticed(
+    servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loop = Loop(servers(CacheOptions(max_staleness_s=INF)))
-    found = loop.found()
-    write(loop.server)
-    loop.server.poller.step()
-    connection = Connection()
-    assert loop.path.answer(connection, found, b"1 ") is None
+    is_recent = loop.path._freshness.is_recent
+
+    def is_recent_after_an_event() -> bool:
+        write(loop.server)
+        loop.server.poller.step()
+        return is_recent()
+
+    monkeypatch.setattr(loop.path._freshness, "is_recent", is_recent_after_an_event)
+    connection = loop.request()
+    assert connection.outcome == "waits"
     loop.answer()
     assert connection.outcome == "ordinary way"
 
@@ -187,7 +189,7 @@ def test_a_server_without_a_cache_has_no_hot_path(servers: MakeServer) -> None:
     loop = Loop(servers())
     reading = loop.server.cache.reading
     reading.modes = replace(reading.modes, enabled=False)
-    assert loop.path.find(KEY) is None
+    assert loop.path.answer(Connection(), KEY, b"1 ") is None
 
 
 class Turns:

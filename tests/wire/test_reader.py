@@ -388,44 +388,57 @@ def test_two_long_messages_at_once() -> None:
 def test_peeking() -> None:
     for encoding in (BINARY, FRAMED_BINARY):
         reader = MessageReader()
+        first = reader.peek(get_table(encoding, 1))
         reader.feed(get_table(encoding, 1))
-        first = reader.peek()
         message = reader.next_message()
         assert message is not None
         key = message.key_bytes
         # The first bytes of a frame do not tell yet what the connection speaks.
         assert first == ((key, (1).to_bytes(4, "big")) if encoding is BINARY else None)
-        reader.feed(get_table(encoding, 99))
-        assert reader.peek() == (key, (99).to_bytes(4, "big"))
-        reader.drop_peeked()
+        assert reader.peek(get_table(encoding, 99)) == (key, (99).to_bytes(4, "big"))
         assert reader.buffered_bytes == 0
         assert reader.next_message() is None
+        # Another request, part of one, and one with more behind it have other keys.
         other = request(encoding, "get_table", GET_TABLE.args_class(dbname="default", tbl_name="other"))
-        reader.feed(other)
-        peeked = reader.peek()
-        assert peeked is not None
-        assert peeked[0] != key
-        assert reader.next_message() is not None
-        # Part of a request, and a request with more behind it, have other keys.
+        for data in (other, get_table(encoding)[:-1], get_table(encoding) * 2):
+            peeked = reader.peek(data)
+            assert peeked is not None
+            assert peeked[0] != key
+        # What is not at the beginning of a message is none.
         reader.feed(get_table(encoding)[:-1])
-        peeked = reader.peek()
-        assert peeked is not None
-        assert peeked[0] != key
+        assert reader.peek(get_table(encoding)) is None
         reader.feed(get_table(encoding)[-1:])
-        assert reader.peek() is None
         assert reader.next_message() is not None
-        reader.feed(get_table(encoding) * 2)
-        peeked = reader.peek()
-        assert peeked is not None
-        assert peeked[0] != key
+        assert reader.peek(get_table(encoding)) is not None
+
+
+@pytest.mark.parametrize("pieces", [[], [7], [500], [500, 3]])
+def test_a_request_that_is_put_back_is_read_first(pieces: list[int]) -> None:
+    """What came meanwhile, in any pieces, follows it."""
+    for encoding in (BINARY, FRAMED_BINARY):
+        reader = MessageReader()
+        reader.feed(get_table(encoding, 1))
+        assert reader.next_message() is not None
+        assert reader.peek(get_table(encoding, 2)) is not None
+        meanwhile = b"".join(get_table(encoding, number) for number in range(3, 20))
+        for size in pieces:
+            reader.feed(meanwhile[:size])
+            meanwhile = meanwhile[size:]
+        reader.put_back(get_table(encoding, 2))
+        reader.feed(meanwhile)
+        sequence_ids = []
+        while (message := reader.next_message()) is not None:
+            sequence_ids.append(message.sequence_id)
+        assert sequence_ids == list(range(2, 20))
+        assert reader.buffered_bytes == 0
 
 
 @pytest.mark.parametrize("encoding", [BINARY_OLD, COMPACT, FRAMED_COMPACT], ids=lambda encoding: encoding.name)
 def test_no_peeking_where_the_sequence_id_moves(encoding: Encoding) -> None:
     reader = MessageReader()
     for _ in range(2):
+        assert reader.peek(get_table(encoding)) is None
         reader.feed(get_table(encoding))
-        assert reader.peek() is None
         assert reader.next_message() is not None
 
 

@@ -151,11 +151,9 @@ def test_templates(encoding: Encoding) -> None:
     reader.feed(request(encoding, "getName", METHODS["getName"].args_class()))
     assert reader.next_message() is not None
     for sequence_id in (2, -3):
-        reader.feed(request(encoding, "get_table", method.args_class(), sequence_id))
-        peeked = reader.peek()
+        peeked = reader.peek(request(encoding, "get_table", method.args_class(), sequence_id))
         assert peeked is not None
         key, sequence = peeked
-        reader.drop_peeked()
         reply = known[key].render(sequence)
         assert reply == encode_reply(asked(encoding, "get_table", sequence_id), method.result(TABLE))
         assert template.size_bytes == len(reply)

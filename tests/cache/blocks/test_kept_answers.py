@@ -10,8 +10,8 @@ from hms_cache.wire.replies import ReplyTemplate
 BUDGET = 80_000
 
 
-def answer(size_bytes: int) -> Answer:
-    return Answer("get_partitions", "partitions", ReplyTemplate(b"", b"").render, size_bytes)
+def answer(size_bytes: int, entry: Entry) -> Answer:
+    return Answer("get_partitions", "partitions", ReplyTemplate(b"", b"").render, size_bytes, entry)
 
 
 def test_a_large_answer_is_wanted_when_it_was_made_before() -> None:
@@ -27,8 +27,8 @@ def test_a_large_answer_is_wanted_when_it_was_made_before() -> None:
 def test_no_answer_takes_more_than_its_share() -> None:
     answers = Answers(BUDGET, 1_000)
     entry = Entry(TableName("hive", "d", "t"))
-    answers.add(b"largest", answer(BUDGET // LARGEST_SHARE - 7), entry)
-    answers.add(b"larger", answer(BUDGET // LARGEST_SHARE - 5), entry)
+    answers.add(b"largest", answer(BUDGET // LARGEST_SHARE - 7, entry))
+    answers.add(b"larger", answer(BUDGET // LARGEST_SHARE - 5, entry))
     assert answers.find(b"largest") is not None
     assert answers.find(b"larger") is None
     assert entry.answers == {b"largest"}
