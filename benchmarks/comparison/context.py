@@ -96,17 +96,18 @@ class Comparison:
             try:
                 self.generator.run(address, operation, 4, warm_s)
                 for count in clients(operation):
-                    rows.append(self._cell(server, address, pid, operation, name, count))
+                    rows.append(self.add(self.cell(server, address, pid, operation, name, count)))
             except RuntimeError as error:
                 self.results.failures.append(f"{server}: {error}")
                 self.report(f"{server}: {error}")
         return rows
 
-    def _cell(self, server: str, address: str, pid: int, operation: Operation, name: str, clients: int) -> Row:
+    def cell(self, server: str, address: str, pid: int, operation: Operation, name: str, clients: int) -> Row:
+        """One measurement. Raises RuntimeError when calls fail."""
         before = (cpu_seconds(pid), cpu_seconds(self.database_pid), statements(self.counter))
         load = self.generator.run(address, operation, clients, self.sizes.seconds)
         after = (cpu_seconds(pid), cpu_seconds(self.database_pid), statements(self.counter))
-        row: Row = {
+        return {
             "server": server,
             "operation": name,
             "clients": clients,
@@ -119,9 +120,13 @@ class Comparison:
             "database_cpu_us": (after[1] - before[1]) / load.calls * 1e6,
             "statements": max(0, after[2] - before[2] - 1) / load.calls,
         }
+
+    def add(self, row: Row) -> Row:
+        """Takes a cell into the results and tells it."""
         self.results.rows.append(row)
         self.report(
-            f"{self.elapsed_s():5.0f} s  {server:22s} {name:32s} {clients:3d}  {row['calls_per_second']:9.0f}/s  "
+            f"{self.elapsed_s():5.0f} s  {row['server']:22s} {row['operation']:32s} "
+            f"{row['clients']:3d}  {row['calls_per_second']:9.0f}/s  "
             f"p99 {row['p99_us']:9.0f} us  cpu {row['server_cpu_us']:9.1f} + {row['database_cpu_us']:8.1f} us  "
             f"{row['statements']:.2f} statements"
         )

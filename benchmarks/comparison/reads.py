@@ -17,6 +17,8 @@ LARGE = ("get_partitions 1", "get_table_objects", "get_partitions_by_names 1,000
 UNCACHED = ("get_table", "get_partitions 10", "get_table_statistics", "get_partitions_by_names 100")
 INF = ("get_table", "get_database", "get_partition", "get_partition_names", "get_table_statistics")
 LARGEST_CLIENTS = 16
+#: Measured in turn: see `hot_reads`.
+HOT_OPERATIONS = ("get_table", "get_partition", "get_database")
 #: From how many clients on the bars of hot reads hold.
 HOT = ((OURS_500, 4), (OURS_0, 16))
 
@@ -27,8 +29,9 @@ def operations(comparison: Comparison, address: str) -> list[Operation]:
 
 
 def measure_all(comparison: Comparison, server: str, address: str, pid: int, warm_s: float = 0.3) -> None:
-    """Every read with every number of clients."""
-    comparison.measure(server, address, pid, operations(comparison, address), _clients(comparison), warm_s=warm_s)
+    """Every read but the hot ones with every number of clients."""
+    chosen = [one for one in operations(comparison, address) if one.name not in HOT_OPERATIONS]
+    comparison.measure(server, address, pid, chosen, _clients(comparison), warm_s=warm_s)
 
 
 def _clients(comparison: Comparison) -> Callable[[Operation], Sequence[int]]:
@@ -43,7 +46,7 @@ def _clients(comparison: Comparison) -> Callable[[Operation], Sequence[int]]:
 def warm_the_compiler(comparison: Comparison, address: str, seconds: float) -> None:
     """Hot reads that are not measured: Java compiles what it runs often, and is several times faster afterwards."""
     for operation in operations(comparison, address):
-        if operation.name in ("get_table", "get_database", "get_partition"):
+        if operation.name in HOT_OPERATIONS:
             comparison.generator.run(address, operation, 16, seconds)
 
 

@@ -17,6 +17,7 @@ from benchmarks.comparison import coherence, reads, starting, writes
 from benchmarks.comparison.context import Comparison, Sizes
 from benchmarks.comparison.delays import measure_delays
 from benchmarks.comparison.events import measure_events
+from benchmarks.comparison.hot_reads import measure_hot_reads
 from benchmarks.comparison.large_table import measure_large_table
 from benchmarks.comparison.reads import JAVA, JAVA_UNCACHED, OURS_0, OURS_500, OURS_INF, OURS_UNCACHED
 from benchmarks.comparison.results import Results
@@ -56,6 +57,7 @@ class Run:
         return [
             ("the prewarm", self._prewarm),
             ("memory", self._memory),
+            ("hot reads", lambda: measure_hot_reads(self._c)),
             ("our server at staleness 0", self._ours_0),
             ("Hive with its cache", self._hive),
             ("our server at 500 ms", self._ours_500),

@@ -134,7 +134,6 @@ class HotPath:
             found.uses += 1
             self.hits[found.method] += 1
             return found.render(sequence)
-        self.requests += 1
         self._waiting.append((connection, found, sequence))
         if not self._is_asking:
             self._is_asking = True
@@ -170,6 +169,7 @@ class HotPath:
 
     def _answered(self, position: int | None) -> None:
         served, self._asked = self._asked, []
+        self.requests += len(served)
         sent_s = self._sent_s  # before the next question is sent: it proves what this answer cannot
         self._expected = len(served) + len(self._waiting)
         if self._waiting:

@@ -195,16 +195,15 @@ class MessageReader:
         None if it cannot be: the connection is not in (framed or unframed) binary, bytes that came before are not used
         up, or this is the first message of a framed connection.
         """
-        if self._data or self._stream is not None:
-            return None
         size = len(data)
-        if not 16 <= size <= WHOLE_BYTES:
+        if self._data or self._stream is not None or not 16 <= size <= WHOLE_BYTES:
             return None
         encoding = self._encoding
+        # One byte of the name's length will do: no method has a name of 256 bytes, so such a key is none that is known.
         if encoding is BINARY or (encoding is None and data[:4] == _STRICT_CALL):
-            sequence_start = 8 + int.from_bytes(data[4:8], "big")
+            sequence_start = 8 + data[7]
         elif encoding is FRAMED_BINARY:
-            sequence_start = 12 + int.from_bytes(data[8:12], "big")
+            sequence_start = 12 + data[11]
         else:
             return None
         sequence_end = sequence_start + 4
