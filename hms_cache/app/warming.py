@@ -36,6 +36,9 @@ _FIRST_POSITION_TIMEOUT_S = 30.0
 #: and their p99 be 10 ms.
 _REST_SHARE = 100.0
 
+#: Work of a lane between rests, at least: of a batch of a millisecond it cannot be told what calls took.
+_WORK_BEFORE_REST_S = 0.05
+
 #: Between looks whether the names are loaded that tables are chosen from.
 _WAITING_PAUSE_S = 0.02
 
@@ -62,6 +65,8 @@ class Warming:
         self._reads = [WarmingReads(process, here) for process in processes]
         self._clocks: dict[Lane, int | None] = {}
         """Of the lanes' threads, each of which sets its own; they live as long as the server runs."""
+        self._rests: dict[Lane, Rests] = {}
+        """Likewise."""
         self._file = Path(given.usage_file) if given.usage_file else None
         self.prewarm: Prewarm | None = None
         if given.warm != "off":
@@ -96,7 +101,8 @@ class Warming:
         if lane.step():
             if lane.is_waiting:
                 return _WAITING_PAUSE_S
-            return rest_s(time.monotonic() - started_s, self._processor_time_of_calls_s() - before_s)
+            rests = self._rests.setdefault(lane, Rests())
+            return rests.after(time.monotonic() - started_s, self._processor_time_of_calls_s() - before_s)
         assert self.prewarm is not None
         if self.prewarm.progress().finished:
             self._end_processes()
@@ -126,9 +132,22 @@ class Warming:
         return _USAGE_INTERVAL_S
 
 
-def rest_s(took_s: float, busy_s: float) -> float:
-    """How long to rest after a batch that took so long, while calls took `busy_s` of processor time."""
-    return took_s * min(1.0, busy_s / took_s) ** 2 * _REST_SHARE if took_s else 0.0
+class Rests:
+    """How long one lane rests, batch by batch."""
+
+    def __init__(self) -> None:
+        self._took_s = 0.0
+        self._busy_s = 0.0
+
+    def after(self, took_s: float, busy_s: float) -> float:
+        """After a batch that took so long, while calls took `busy_s` of processor time."""
+        self._took_s += took_s
+        self._busy_s += busy_s
+        if self._took_s < _WORK_BEFORE_REST_S:
+            return 0.0
+        took_s, busy_s = self._took_s, self._busy_s
+        self._took_s = self._busy_s = 0.0
+        return took_s * min(1.0, busy_s / took_s) ** 2 * _REST_SHARE
 
 
 def _clock_of_this_thread() -> int | None:
