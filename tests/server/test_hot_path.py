@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import struct
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from hms_cache.cache.reasons import Reason
-from tests.server.conftest import Link, Running, Serve, database, request_bytes, table
+from hms_cache.server.position_sources import InlineSource
+from hms_cache.wire import MessageReader
+from tests.server.conftest import PATIENCE_S, Link, Running, Serve, database, request_bytes, table
 
 
 def hits(server: Running) -> int:
@@ -80,3 +85,80 @@ def test_answers_that_depend_on_the_connection_are_not_shared(serve: Serve) -> N
     for _ in range(4):
         msck.call("get_partition_names", db_name="d", tbl_name="t", max_parts=-1)
     assert hits(server) == before
+
+
+class HeldQuestions:
+    """The position checks of all servers wait until the test lets them go; what is fed meanwhile is counted."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.asked = threading.Event()
+        self.fed = threading.Semaphore(0)
+        self._question: Callable[[bool], None]
+        read = InlineSource._read
+        feed = MessageReader.feed
+
+        def hold(source: InlineSource, answered: Callable[[int | None], None]) -> None:
+            def let_go(found: bool) -> None:
+                if found:
+                    source._loop.call_soon_threadsafe(read, source, answered)
+                else:
+                    source._loop.call_soon_threadsafe(answered, None)
+
+            self._question = let_go
+            self.asked.set()
+
+        def count(reader: MessageReader, data: bytes) -> None:
+            feed(reader, data)
+            self.fed.release()
+
+        patch.setattr(InlineSource, "ask", hold)
+        patch.setattr(MessageReader, "feed", count)
+
+    def answer(self, *, found: bool) -> None:
+        """Lets the question go; not `found`: as if the database did not answer."""
+        self.asked.clear()
+        self._question(found)
+
+
+@pytest.mark.parametrize("found", [True, False], ids=["from memory", "the ordinary way"])
+@pytest.mark.parametrize("cut", [5, 40], ids=["within a header", "within arguments"])
+def test_what_comes_while_a_request_waits_is_answered_after_it(
+    found: bool, cut: int, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = serve().link()
+    link.call("create_database", database=database("d"))
+    for name in ("d", "default"):
+        for _ in range(2):
+            link.call("get_database", name=name)
+    questions = HeldQuestions(monkeypatch)
+    link.sock.sendall(request_bytes("get_database", 1, name="d"))
+    assert questions.asked.wait(PATIENCE_S)
+    later = request_bytes("get_database", 2, name="default") + request_bytes("get_database", 3, name="d")
+    for piece in (later[:cut], later[cut:]):
+        link.sock.sendall(piece)
+        assert questions.fed.acquire(timeout=PATIENCE_S)
+    questions.answer(found=found)
+    for number, name in ((1, "d"), (2, "default"), (3, "d")):
+        link.sequence = number
+        assert link.reply("get_database").name == name
+
+
+def test_a_client_that_leaves_while_its_request_waits_costs_nobody_anything(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve()
+    leaving, staying = server.link(), server.link()
+    for link in (leaving, leaving, staying):
+        link.call("get_database", name="default")
+    questions = HeldQuestions(monkeypatch)
+    leaving.sock.sendall(request_bytes("get_database", 1, name="default"))
+    assert questions.asked.wait(PATIENCE_S)
+    # The staying client's request waits for the next question: it came after this one was sent.
+    staying.sock.sendall(request_bytes("get_database", 2, name="default"))
+    leaving.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    leaving.sock.close()
+    questions.answer(found=True)
+    assert questions.asked.wait(PATIENCE_S)
+    questions.answer(found=True)
+    staying.sequence = 2
+    assert staying.reply("get_database").name == "default"
