@@ -105,7 +105,7 @@ def measure(
 
 
 @main.command()
-@click.option("--quick", is_flag=True, help="fewer numbers of clients, shorter: some 4 minutes instead of 12")
+@click.option("--quick", is_flag=True, help="fewer numbers of clients, shorter: some 5 minutes instead of 13")
 @click.option("--small", is_flag=True, help="a catalog of a tenth, to try the program out")
 @click.option("--part", "parts", multiple=True, help="only parts whose names hold this word")
 @click.option("--out", type=click.Path(path_type=Path), default=REPORT, show_default=True, help="Markdown file")

@@ -14,9 +14,6 @@ from benchmarks.comparison.context import Comparison
 from benchmarks.comparison.results import Row
 from benchmarks.operations import Operation
 
-OPERATIONS = reads.HOT_OPERATIONS
-ROUNDS = 4
-
 #: Hive's cache reads its whole catalog anew every minute: here never, as our poller does not ask either.
 AT_REST = {"metastore.cached.rawstore.cache.update.frequency": "3600s"}
 
@@ -45,7 +42,7 @@ def measure_hot_reads(comparison: Comparison) -> None:
             _Server(reads.JAVA, java.address, java.pid),
         ]
         spelled = {one.label: {op.name: op for op in reads.operations(c, one.address)} for one in servers}
-        for name in OPERATIONS:
+        for name in reads.HOT_OPERATIONS:
             operations = {one.label: spelled[one.label][name] for one in servers}
             for server in servers:
                 c.generator.run(server.address, operations[server.label], 4, 0.3)
@@ -55,7 +52,7 @@ def measure_hot_reads(comparison: Comparison) -> None:
 
 def _in_turn(comparison: Comparison, servers: list[_Server], operations: dict[str, Operation], clients: int) -> None:
     rounds: dict[str, list[Row]] = {server.label: [] for server in servers}
-    for _ in range(ROUNDS):
+    for _ in range(reads.ROUNDS):
         for server in servers:
             operation = operations[server.label]
             cell = comparison.cell(server.label, server.address, server.pid, operation, operation.name, clients)

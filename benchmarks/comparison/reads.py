@@ -19,6 +19,7 @@ INF = ("get_table", "get_database", "get_partition", "get_partition_names", "get
 LARGEST_CLIENTS = 16
 #: Measured in turn: see `hot_reads`.
 HOT_OPERATIONS = ("get_table", "get_partition", "get_database")
+ROUNDS = 4
 #: From how many clients on the bars of hot reads hold.
 HOT = ((OURS_500, 4), (OURS_0, 16))
 

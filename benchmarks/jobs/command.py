@@ -71,7 +71,9 @@ def _catalog(directory: Path, sizes: Sequence[int], *, with_files: bool) -> Iter
     try:
         url = server.create_database()
         with closing(Database(url)) as database:
-            with database.load_engine.connect() as connection:  # the test servers' is small: reads would wait for the disk
+            with (
+                database.load_engine.connect() as connection
+            ):  # the test servers' is small: reads would wait for the disk
                 connection.execute(text(f"SET GLOBAL innodb_buffer_pool_size = {BUFFER_POOL_BYTES}"))
             init_schema(database)
         with _serving(url, directory / "loading") as loading:
