@@ -44,13 +44,18 @@ class StatisticsWrite:
 
 def prepared(statistics: ColumnStatistics, table: Table, now_s: int) -> ColumnStatistics:
     """A copy with names as stored, and made now."""
-    own = copy.deepcopy(statistics)
+    description = copy.copy(statistics.statsDesc)
+    description.catName, description.dbName = table.catName, table.dbName
+    description.tableName = table.tableName
+    description.lastAnalyzed = now_s
+    own = copy.copy(statistics)
     own.engine = own.engine or "hive"
-    own.statsDesc.catName, own.statsDesc.dbName = table.catName, table.dbName
-    own.statsDesc.tableName = table.tableName
-    own.statsDesc.lastAnalyzed = now_s
-    for one in own.statsObj or ():
-        one.colName, one.colType = one.colName.lower(), one.colType.lower()
+    own.statsDesc = description
+    # The figures themselves are not changed, and are most of it.
+    own.statsObj = [
+        ColumnStatisticsObj(one.colName.lower(), one.colType.lower(), one.statsData)
+        for one in statistics.statsObj or ()
+    ]
     return own
 
 
