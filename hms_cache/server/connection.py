@@ -58,6 +58,9 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Counts the connection in; above the limit it is told so on its first message, then closed."""
         self._transport = cast(asyncio.Transport, transport)
+        # What is written goes out at once, not at the end of the loop's turn: of those who wait for one position check
+        # the first has its answer while the others' are made. What the client does not take yet stops its next call.
+        self._transport.set_write_buffer_limits(high=0)
         raw = transport.get_extra_info("socket")
         if raw is not None and raw.family != socket.AF_UNIX:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
