@@ -9,11 +9,14 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
+LOOP_THREAD = "hms-loop"
+"""The thread's name."""
+
 
 class EventLoopThread:
     """An event loop (uvloop's where it is installed) that runs until :meth:`stop`."""
 
-    def __init__(self, name: str = "hms-loop") -> None:
+    def __init__(self, name: str = LOOP_THREAD) -> None:
         self._loop = _new_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from hms_cache.app.background import BackgroundTask
+from hms_cache.app.event_loop import LOOP_THREAD
 from hms_cache.app.warming_process import WarmingProcess, WarmingReads
 from hms_cache.cache.assembly import Cache
 from hms_cache.cache.policy import CachePolicy
@@ -18,6 +19,7 @@ from hms_cache.cache.prewarm import Lane, Prewarm, most_used, read_most_used, wr
 from hms_cache.cache.snapshot_reads import SnapshotReads
 from hms_cache.config import Settings
 from hms_cache.notifications.poller import Poller
+from hms_cache.server.workers import CALL_THREADS
 from hms_cache.store.contract.snapshots import SnapshotStore
 
 _log = logging.getLogger(__name__)
@@ -35,9 +37,6 @@ _FIRST_POSITION_TIMEOUT_S = 30.0
 #: beside four clients that never pause, whose p99 stays below twice a warm server's; without rests it would take 5 s,
 #: and their p99 be 10 ms.
 _REST_SHARE = 100.0
-
-#: Work of a lane between rests, at least: of a batch of a millisecond it cannot be told what calls took.
-_WORK_BEFORE_REST_S = 0.05
 
 #: Between looks whether the names are loaded that tables are chosen from.
 _WAITING_PAUSE_S = 0.02
@@ -63,10 +62,6 @@ class Warming:
         self._poller = poller
         here = SnapshotReads(store, cache.shared.budget_bytes).read
         self._reads = [WarmingReads(process, here) for process in processes]
-        self._clocks: dict[Lane, int | None] = {}
-        """Of the lanes' threads, each of which sets its own; they live as long as the server runs."""
-        self._rests: dict[Lane, Rests] = {}
-        """Likewise."""
         self._file = Path(given.usage_file) if given.usage_file else None
         self.prewarm: Prewarm | None = None
         if given.warm != "off":
@@ -96,26 +91,15 @@ class Warming:
 
     def _step(self, lane: Lane) -> float:
         self._poller.ensure_applied(0, _FIRST_POSITION_TIMEOUT_S)
-        self._clocks.setdefault(lane, _clock_of_this_thread())
-        started_s, before_s = time.monotonic(), self._processor_time_of_calls_s()
+        started_s, before_s = time.monotonic(), _processor_time_of_calls_s()
         if lane.step():
             if lane.is_waiting:
                 return _WAITING_PAUSE_S
-            rests = self._rests.setdefault(lane, Rests())
-            return rests.after(time.monotonic() - started_s, self._processor_time_of_calls_s() - before_s)
+            return rest_s(time.monotonic() - started_s, _processor_time_of_calls_s() - before_s)
         assert self.prewarm is not None
         if self.prewarm.progress().finished:
             self._end_processes()
         return _FINISHED_S
-
-    def _processor_time_of_calls_s(self) -> float:
-        """Of all threads of this process but the lanes'."""
-        of_lanes_s = 0.0
-        for clock in tuple(self._clocks.values()):
-            if clock is not None:
-                with suppress(OSError):  # the server stops, and the thread has ended
-                    of_lanes_s += time.clock_gettime(clock)
-        return time.process_time() - of_lanes_s
 
     def _end_processes(self) -> None:
         for reads in self._reads:
@@ -132,24 +116,20 @@ class Warming:
         return _USAGE_INTERVAL_S
 
 
-class Rests:
-    """How long one lane rests, batch by batch."""
-
-    def __init__(self) -> None:
-        self._took_s = 0.0
-        self._busy_s = 0.0
-
-    def after(self, took_s: float, busy_s: float) -> float:
-        """After a batch that took so long, while calls took `busy_s` of processor time."""
-        self._took_s += took_s
-        self._busy_s += busy_s
-        if self._took_s < _WORK_BEFORE_REST_S:
-            return 0.0
-        took_s, busy_s = self._took_s, self._busy_s
-        self._took_s = self._busy_s = 0.0
-        return took_s * min(1.0, busy_s / took_s) ** 2 * _REST_SHARE
+def rest_s(took_s: float, busy_s: float) -> float:
+    """How long to rest after a batch that took so long, while calls took `busy_s` of processor time."""
+    share = min(1.0, max(0.0, busy_s / took_s)) if took_s else 0.0
+    return took_s * share**2 * _REST_SHARE
 
 
-def _clock_of_this_thread() -> int | None:
-    """The clock of its processor time, which other threads can read; None where the system has none (Windows)."""
-    return time.pthread_getcpuclockid(threading.get_ident()) if hasattr(time, "pthread_getcpuclockid") else None
+def _processor_time_of_calls_s() -> float:
+    """Of the threads that answer. What others do beside the first batches is the start of the server: taken for calls
+    it made the prewarm rest for seconds. 0 where the system has no clocks of threads (Windows)."""
+    if not hasattr(time, "pthread_getcpuclockid"):
+        return 0.0
+    spent_s = 0.0
+    for thread in threading.enumerate():
+        if thread.ident is not None and thread.name.startswith((LOOP_THREAD, CALL_THREADS)):
+            with suppress(OSError):  # the server stops, and the thread has ended
+                spent_s += time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
+    return spent_s

@@ -13,13 +13,17 @@ from collections.abc import Callable
 _log = logging.getLogger(__name__)
 
 
+CALL_THREADS = "hms-call"
+"""How names of their threads begin."""
+
+
 class WorkerPool:
     """`threads` daemon threads that run submitted work in order of arrival.
 
     The queue has no limit of its own: the server's `max_in_flight` bounds what is submitted (P11).
     """
 
-    def __init__(self, threads: int, name: str = "hms-call") -> None:
+    def __init__(self, threads: int, name: str = CALL_THREADS) -> None:
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._run, name=f"{name}-{i}", daemon=True) for i in range(threads)]
 

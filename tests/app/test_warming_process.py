@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hms_cache.app.warming import Rests
+from hms_cache.app.warming import rest_s
 from hms_cache.store.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, partition, table
@@ -53,12 +53,9 @@ def seen(url: str, what: str) -> dict[str, Any]:
 
 
 def test_a_prewarm_rests_while_calls_need_the_processors() -> None:
-    rests = Rests()
-    assert rests.after(0.2, 0.0) == 0
-    assert rests.after(0.2, 0.02) == pytest.approx(0.2), "calls that take a tenth of a processor halve its pace"
-    assert rests.after(0.2, 0.2) == rests.after(0.2, 5.0) == pytest.approx(20.0)
-    assert rests.after(0.02, 0.02) == rests.after(0.02, 0.0) == 0, "too short to tell what calls take"
-    assert rests.after(0.06, 0.0) == pytest.approx(0.1 * 0.2**2 * 100), "of all three"
+    assert rest_s(0.2, 0.0) == rest_s(0.0, 0.0) == 0
+    assert rest_s(0.2, 0.02) == pytest.approx(0.2), "calls that take a tenth of a processor halve its pace"
+    assert rest_s(0.2, 0.2) == rest_s(0.2, 5.0) == pytest.approx(20.0)
 
 
 def test_what_it_reads_is_what_the_server_would_read(filled: str) -> None:
