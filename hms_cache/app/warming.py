@@ -33,7 +33,7 @@ _FIRST_POSITION_TIMEOUT_S = 30.0
 #: After a batch a lane rests so many times as long as it took, where calls kept one processor busy meanwhile; where
 #: they took a part of it, by the square of that part: a tenth as long as this at a third. The queries run in the
 #: database at the priority of all others: on processors that are saturated calls would wait for them all the time, on
-#: others not. With 100,000 partitions on two processors the prewarm takes 3 to 5 s without calls and 90 to 130 s
+#: others not. With 100,000 partitions on two processors the prewarm takes 3 to 5 s without calls and 90 to 150 s
 #: beside four clients that never pause, whose p99 stays below twice a warm server's; without rests it would take 5 s,
 #: and their p99 be 10 ms.
 _REST_SHARE = 100.0
@@ -124,7 +124,7 @@ def rest_s(took_s: float, busy_s: float) -> float:
 
 def _processor_time_of_calls_s() -> float:
     """Of the threads that answer. What others do beside the first batches is the start of the server: taken for calls
-    it made the prewarm rest for seconds. 0 where the system has no clocks of threads (Windows)."""
+    it made the prewarm rest for seconds. 0 where the system has no clocks of threads (Windows, macOS)."""
     if not hasattr(time, "pthread_getcpuclockid"):
         return 0.0
     spent_s = 0.0

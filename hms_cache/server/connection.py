@@ -140,6 +140,7 @@ class Connection(asyncio.Protocol):
     def send_hot(self, reply: Reply) -> None:
         """The position check found memory current: sends the reply of the request that waits."""
         self._running = None
+        self._held = b""
         transport = self._transport
         if transport is None:
             return
@@ -160,6 +161,7 @@ class Connection(asyncio.Protocol):
         """Memory cannot answer the request that waits: it is decoded and dispatched."""
         self._running = None
         self._reader.put_back(self._held)
+        self._held = b""
         if self._transport is not None:
             self._continue()
 
