@@ -38,6 +38,7 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.metrics import TallyFamily
 from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.registry import DatabaseMetrics
+from hms_cache.store import mysql_driver
 from hms_cache.store.dialects import DialectName, dialect_name, translate_error
 from hms_cache.store.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.store.events import CommitListener
@@ -282,6 +283,8 @@ class Database:
             skip_autocommit_rollback=kind == "check",
             **isolation,
         )
+        if self.dialect == "mysql":
+            event.listen(engine, "do_connect", mysql_driver.connect)
         event.listen(engine, "connect", self._on_connect(kind))
         event.listen(engine, "handle_error", translate_error)
         event.listen(engine, "before_cursor_execute", self._count)

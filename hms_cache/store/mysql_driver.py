@@ -1,0 +1,51 @@
+"""PyMySQL's connection with a quicker way to write long texts into statements.
+
+The driver sends statements whole, with every text escaped in them: character by character, by a table, once one
+character becomes two. Event messages are some thousand characters with a quotation mark every ten, so escaping them was
+a fifth of what writing statistics or partitions cost. The result here is the driver's own, character by character.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymysql.connections import Connection
+from pymysql.constants import SERVER_STATUS
+from pymysql.converters import escape_string
+
+LONG_TEXT_CHARACTERS = 64
+"""From here on seven searches of the whole text cost less than looking up each character."""
+
+_ESCAPES = (
+    ("\\", "\\\\"),  # first: the others bring backslashes of their own
+    ('"', '\\"'),
+    ("'", "\\'"),
+    ("\n", "\\n"),
+    ("\r", "\\r"),
+    ("\0", "\\0"),
+    ("\032", "\\Z"),
+)
+
+
+def escaped(text: str) -> str:
+    """The text as it stands between quotation marks, where the server takes backslashes as escapes (its default)."""
+    if len(text) < LONG_TEXT_CHARACTERS:
+        return str(escape_string(text))
+    for character, escape in _ESCAPES:
+        text = text.replace(character, escape)
+    return text
+
+
+class MySqlConnection(Connection):
+    """As the driver's, in all but the time it takes."""
+
+    def escape(self, obj: Any, mapping: Any = None) -> str:
+        """A value as it stands in a statement."""
+        if type(obj) is str and not self.server_status & SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES:
+            return f"'{escaped(obj)}'"
+        return str(super().escape(obj, mapping))
+
+
+def connect(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> MySqlConnection:
+    """SQLAlchemy's `do_connect` listener: what the pool's connections are."""
+    return MySqlConnection(*arguments, **options)
