@@ -36,7 +36,7 @@ def escaped(text: str) -> str:
     return text
 
 
-class MySqlConnection(Connection):
+class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no types
     """As the driver's, in all but the time it takes."""
 
     def escape(self, obj: Any, mapping: Any = None) -> str:

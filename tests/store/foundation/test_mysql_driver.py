@@ -31,9 +31,9 @@ def test_every_special_character_in_short_and_long_texts(character: str, length:
 
 @ON_MARIADB
 @pytest.mark.parametrize("mode", ["", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"])
-def test_read_back_as_written(database: Database, mode: str) -> None:
+def test_read_back_as_written(initialized_database: Database, mode: str) -> None:
     values = [SPECIAL, 50 * SPECIAL, 100 * "\\", 100 * "\\'", 100 * '"', "\\" + 100 * "x", "' OR '1'='1' -- " * 10]
-    with database.check_engine.connect() as connection:
+    with initialized_database.check_engine.connect() as connection:
         driver = connection.connection.driver_connection
         assert isinstance(driver, MySqlConnection)
         connection.execute(text("SET SESSION sql_mode = :mode"), {"mode": mode})
