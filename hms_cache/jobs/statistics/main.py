@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from hms_cache.jobs.statistics.session import many_small_files
 from hms_cache.jobs.statistics.transform import transform
 from hms_cache.jobs.statistics.writing import Target, written
 from hms_cache.notifications.scope import TableName
+from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats
 
 PARTITIONS_OF_A_TASK = 10_000
 """Partitions put together in one task, where they are more than for one task of each writer: some ten MB a column."""
@@ -109,9 +110,9 @@ def _work_on(
     if one.has_work:
         try:
             with run.progress.step(f"Statistics of {label}"):
-                _compute(run, one, done)
+                together = _compute(run, one, done)
                 if one.names and not run.options["partitions_only"]:
-                    _merge(run, one, done)
+                    _merge(run, one, done, together)
         except (PySparkException, TException) as error:
             text = str(getattr(error, "message", None) or error)
             done.failures.append((label, None, text.strip().splitlines()[0] if text.strip() else type(error).__name__))
@@ -120,24 +121,30 @@ def _work_on(
         file.write(places)
 
 
-def _compute(run: JobRun, one: TableWork, done: _Done) -> None:
+def _compute(run: JobRun, one: TableWork, done: _Done) -> list[AggrStats]:
+    """Statistics of all that was written together, for each pass over the columns."""
     if not one.chosen and not one.is_chosen:
-        return
+        return []
     done.tables += 1
     target = _target(run, one)
     label = f"{one.table.dbName}.{one.table.tableName}"
+    names = [[column.name for column in columns] for columns in passes(one.columns)]
+    together: list[list[bytes]] = [[] for _ in names]
     for portion in portions(None if one.names is None else one.chosen, len(one.names or ())):
         for number, columns in enumerate(passes(one.columns)):
             numbers = partition_numbers(run.spark, one.table, portion.names)
             rows = rows_of(run.spark, one.table, columns, portion, numbers)
             tasks = max(run.options["writers"], len(portion.names) // PARTITIONS_OF_A_TASK) if portion.names else 1
             statistics = transform(rows, columns, numbers, tasks).join(_broadcast(numbers), "partition")
-            for outcome in written(statistics.coalesce(run.options["writers"]), target).collect():
-                if outcome["failure"] is not None:
+            for outcome in written(statistics.coalesce(run.options["writers"]), target, names[number]).collect():
+                if outcome["together"] is not None:
+                    together[number].append(bytes(outcome["together"]))
+                elif outcome["failure"] is not None:
                     done.failures.append((label, outcome["partition"], outcome["failure"]))
                 elif number == 0:
                     done.partitions += outcome["written"] if one.names is not None else 0
                     done.rows += outcome["rows"]
+    return [table_level.merged(*each) for each in zip(together, names, strict=True)]
 
 
 def _broadcast(numbers: DataFrame) -> DataFrame:
@@ -146,17 +153,19 @@ def _broadcast(numbers: DataFrame) -> DataFrame:
     return f.broadcast(numbers.select("partition", "name"))
 
 
-def _merge(run: JobRun, one: TableWork, done: _Done) -> None:
-    """Statistics of the table as a whole, if all partitions have theirs."""
-    columns = [column.name for column in one.columns]
-    database = run.options["database"]
-    origin = Origin(database=database) if database else Origin(metastore=run.options["metastore"])
-    partials = table_level.transform(_slices(run, [one]), origin, run.options["engine"]).collect()
-    found, statistics = table_level.merged([(row["found"], bytes(row["statistics"])) for row in partials], columns)
+def _merge(run: JobRun, one: TableWork, done: _Done, written_now: Sequence[AggrStats]) -> None:
+    """Statistics of the table as a whole, if all partitions have theirs. What this run wrote is not read again."""
     label = f"{one.table.dbName}.{one.table.tableName}"
-    if found < len(one.names or ()):
-        done.notes.append((label, f"none of the table as a whole: only {found} partitions have statistics"))
-        return
+    count = len(one.names or ())
+    if written_now and all(each.partsFound == count for each in written_now):
+        statistics = [column for each in written_now for column in each.colStats]
+    else:
+        stored = _stored(run, one)
+        if stored.partsFound < count:
+            found = stored.partsFound
+            done.notes.append((label, f"none of the table as a whole: only {found} partitions have statistics"))
+            return
+        statistics = list(stored.colStats)
     bounds = table_level.without_sketch(statistics)
     if bounds:
         done.notes.append(
@@ -166,6 +175,15 @@ def _merge(run: JobRun, one: TableWork, done: _Done) -> None:
     with MetastoreClient(target.metastore) as client:
         target.write(client, [target.statistics(None, statistics)])
     done.merged += 1
+
+
+def _stored(run: JobRun, one: TableWork) -> AggrStats:
+    """Statistics of all partitions together, as they are stored."""
+    database = run.options["database"]
+    origin = Origin(database=database) if database else Origin(metastore=run.options["metastore"])
+    partials = table_level.transform(_slices(run, [one]), origin, run.options["engine"]).collect()
+    columns = [column.name for column in one.columns]
+    return table_level.merged((bytes(row["statistics"]) for row in partials), columns)
 
 
 def _target(run: JobRun, one: TableWork) -> Target:

@@ -6,10 +6,10 @@ partitions for its planner (`AggregationRules`), here for those readers that loo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, StructField, StructType
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
 from thrift.TSerialization import deserialize, serialize
 
@@ -23,11 +23,42 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-PARTIAL = StructType([StructField("found", LongType(), False), StructField("statistics", BinaryType(), False)])
-"""Statistics of the partitions of a slice, an encoded `AggrStats`, and how many of them have statistics."""
+PARTIAL = StructType([StructField("statistics", BinaryType(), False)])
+"""Statistics of the partitions of a slice, an encoded `AggrStats`."""
+
+PARTITIONS_PUT_TOGETHER = 500
+"""Partitions whose statistics are held until they are put together: a column takes up to 1 KB."""
 
 _RULES = AggregationRules(sketches=True)
 _PROTOCOL = TBinaryProtocolAcceleratedFactory()
+
+
+class Together:
+    """Statistics of partitions put together as they come; holds those of `PARTITIONS_PUT_TOGETHER` at most."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._columns = columns
+        self._names: list[str] = []
+        self._pending: list[tuple[str, ColumnStatisticsObj]] = []
+        self._total = AggrStats([], 0)
+
+    def add(self, name: str, statistics: Iterable[ColumnStatisticsObj]) -> None:
+        """One partition more."""
+        self._names.append(name)
+        self._pending += ((name, one) for one in statistics)
+        if len(self._names) >= PARTITIONS_PUT_TOGETHER:
+            self._put_together()
+
+    def encoded(self) -> bytes:
+        """All of them, an encoded `AggrStats`, as in `PARTIAL`."""
+        self._put_together()
+        return bytes(serialize(self._total, _PROTOCOL))
+
+    def _put_together(self) -> None:
+        if self._names:
+            some = aggregate(self._names, self._pending, self._columns, _RULES)
+            self._total = _merged([self._total, some], self._columns)
+            self._names, self._pending = [], []
 
 
 def transform(slices: DataFrame, origin: Origin, engine: str) -> DataFrame:
@@ -50,18 +81,22 @@ def _merger(origin: Origin, engine: str) -> Callable[[Iterator[pa.RecordBatch]],
                     found = reader.partition_statistics(tables[0], names, engine) if tables else []
                     pairs = ((one.statsDesc.partName, column) for one in found for column in one.statsObj)
                     together = aggregate(names, pairs, row["columns"], _RULES)
-                    partial = {"found": together.partsFound, "statistics": serialize(together, _PROTOCOL)}
+                    partial = {"statistics": serialize(together, _PROTOCOL)}
                     yield pyarrow.RecordBatch.from_pylist([partial], schema)
 
     return merge
 
 
-def merged(partials: Sequence[tuple[int, bytes]], columns: Sequence[str]) -> tuple[int, list[ColumnStatisticsObj]]:
-    """How many partitions have statistics, and the statistics of all together."""
-    parts = [deserialize(AggrStats(), data, _PROTOCOL) for _, data in partials]
-    names = [str(number) for number in range(len(parts))]
-    pairs = ((name, column) for name, part in zip(names, parts, strict=True) for column in part.colStats)
-    return sum(found for found, _ in partials), list(aggregate(names, pairs, columns, _RULES).colStats)
+def merged(partials: Iterable[bytes], columns: Sequence[str]) -> AggrStats:
+    """The statistics of encoded `AggrStats` together; `partsFound`: how many partitions have statistics."""
+    return _merged([deserialize(AggrStats(), data, _PROTOCOL) for data in partials], columns)
+
+
+def _merged(partials: Sequence[AggrStats], columns: Sequence[str]) -> AggrStats:
+    having = [one for one in partials if one.colStats]
+    names = [str(number) for number in range(len(having))]
+    pairs = ((name, column) for name, part in zip(names, having, strict=True) for column in part.colStats)
+    return AggrStats(aggregate(names, pairs, columns, _RULES).colStats, sum(part.partsFound for part in partials))
 
 
 def without_sketch(statistics: Sequence[ColumnStatisticsObj]) -> list[str]:

@@ -87,10 +87,13 @@ def assert_statistics(found: ColumnStatistics, *parts: Sequence[tuple[Any, ...]]
 def start(
     spark: SparkProcess, start_server: ServerStarter, tmp_path: Path, database: str
 ) -> tuple[Any, dict[str, Any]]:
-    server = start_server(database, **{"catalog.statistics_sketches": "true"})
+    """On SQLite bit vectors that are stored come from the database, else from the server."""
+    from_database = database == "sqlite"
+    server = start_server(database, **{"catalog.statistics_sketches": "false" if from_database else "true"})
     conf = remote(tmp_path, server.uri) | {"spark.hadoop.hive.exec.max.dynamic.partitions": "10000"}
     spark.session(conf)
-    return server, {"metastore": server.uri, "state": str(tmp_path / "state" / "places.json")}
+    options = {"metastore": server.uri, "state": str(tmp_path / "state" / "places.json")}
+    return server, options | ({"database": server.database_url} if from_database else {})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,65 @@
+"""Statistics put together as they come are those of all partitions at once."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from hms_cache.jobs.statistics.hashes import hash_longs
+from hms_cache.jobs.statistics.sketches import sketches_of_groups
+from hms_cache.jobs.statistics.table_level import PARTITIONS_PUT_TOGETHER, Together, merged
+from hms_cache.store.statistics_sketches import HyperLogLog, written_count
+from hms_cache.store.statistics_values import ColumnValues, StatisticsKind, statistics_of, values_of
+from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
+
+COLUMNS = ["number", "flag"]
+
+
+def sketch(values: list[int]) -> bytes:
+    [found] = sketches_of_groups(np.zeros(len(values), np.int64), hash_longs(np.array(values, np.int64)), 1)
+    return found
+
+
+def of_partition(values: list[int], nulls: int, trues: int) -> list[ColumnStatisticsObj]:
+    data = sketch(values)
+    number = ColumnValues(StatisticsKind.LONG, nulls, written_count(data), min(values), max(values), bit_vector=data)
+    flag = ColumnValues(StatisticsKind.BOOLEAN, nulls, trues=trues, falses=len(values) - trues)
+    return [statistics_of("number", "bigint", number), statistics_of("flag", "boolean", flag)]
+
+
+@pytest.mark.parametrize("partitions", [1, PARTITIONS_PUT_TOGETHER, 2 * PARTITIONS_PUT_TOGETHER + 7])
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_partitions_that_come_in_several_tasks(partitions: int, tasks: int) -> None:
+    chance = random.Random(partitions)
+    content = [[chance.randrange(-5_000, 5_000) for _ in range(20)] for _ in range(partitions)]
+    togethers = [Together(COLUMNS) for _ in range(tasks)]
+    for number, values in enumerate(content):
+        togethers[number % tasks].add(f"p={number}", of_partition(values, number % 3, number % 20))
+    found = merged((one.encoded() for one in togethers), COLUMNS)
+    assert found.partsFound == partitions
+    flag, number_column = (values_of(one) for one in found.colStats)
+    everything = [value for values in content for value in values]
+    assert (number_column.low, number_column.high) == (min(everything), max(everything))
+    nulls = sum(number % 3 for number in range(partitions))
+    trues = sum(number % 20 for number in range(partitions))
+    assert (flag.nulls, number_column.nulls) == (nulls, nulls)
+    assert (flag.trues, flag.falses) == (trues, 20 * partitions - trues)
+    assert number_column.bit_vector is not None
+    at_once = HyperLogLog.read(sketch(everything))
+    assert HyperLogLog.read(number_column.bit_vector).count() == at_once.count() == number_column.distinct
+
+
+def test_a_task_that_wrote_nothing() -> None:
+    wrote, idle = Together(COLUMNS), Together(COLUMNS)
+    wrote.add("p=1", of_partition([1, 2, 3], 0, 1))
+    assert merged([wrote.encoded(), idle.encoded()], COLUMNS) == merged([wrote.encoded()], COLUMNS)
+    assert merged([idle.encoded()], COLUMNS).partsFound == 0
+
+
+def test_a_partition_without_a_column_is_not_found() -> None:
+    together = Together(COLUMNS)
+    together.add("p=1", of_partition([1], 0, 1))
+    together.add("p=2", of_partition([1], 0, 1)[:1])
+    assert merged([together.encoded()], COLUMNS).partsFound == 1
