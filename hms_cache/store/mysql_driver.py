@@ -2,7 +2,7 @@
 
 The driver sends statements whole, with every text escaped in them: character by character, by a table, once one
 character becomes two. Event messages are some thousand characters with a quotation mark every ten, so escaping them was
-a fifth of what writing statistics or partitions cost. The result here is the driver's own, character by character.
+a fifth of what writing statistics of partitions cost. The result here is the driver's own, character by character.
 """
 
 from __future__ import annotations

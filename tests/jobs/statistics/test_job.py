@@ -120,7 +120,8 @@ def test_statistics_of_all_types(
         assert stored.of_table("plain").statsObj == []
         assert not Path(options["state"]).exists()
 
-        first = spark.call(run_statistics, **options)
+        # Without the database; the server on SQLite answers no bit vectors: the table's come from what is written.
+        first = spark.call(run_statistics, **{name: value for name, value in options.items() if name != "database"})
         assert (first["exit_status"], first["summary"]["failures"]) == (0, 0), first
         assert (first["summary"]["partitions written"], first["summary"]["rows read"]) == (9, 9 * 40 + 300)
         assert "Notes" not in first["tables"]
