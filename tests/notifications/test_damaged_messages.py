@@ -62,7 +62,8 @@ def test_random_bytes_in_a_gzip(event_type: str, database: str | None, table: st
 def test_truncated_gzip(sample: Sample, data: st.DataObject) -> None:
     row = sample.build(MessageBuilder())
     packed = base64.b64decode(row.message)
-    cut = base64.b64encode(packed[: data.draw(st.integers(0, len(packed) - 1))]).decode()
+    # The message holds the time, so its length is not always the same; what is drawn must not depend on it.
+    cut = base64.b64encode(packed[: data.draw(st.integers(0, 1 << 16)) % len(packed)]).decode()
     event = read_event(NotificationRow(1, 1, *row._replace(message=cut)))
     assert isinstance(event, ev.UndecodedEvent)
     assert names_enough(event)
