@@ -11,53 +11,35 @@ does, can get too much and never too little.
 
 Hive's serialized expressions mean SQL patterns (`sql_pattern`), filters of tables DataNucleus's (`expression_pattern`).
 
-Matching takes time proportional to text times pattern, whatever the pattern.
+Matching takes time linear in the text (`WildcardPattern`), whatever the pattern.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
+
+from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
 
 _ANY_CASE = "(?i)"
 
 
-class _Wildcard(Enum):
-    ONE = "_"
-    MANY = "%"
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LikePattern:
     """A compiled pattern; `prefix` is a literal text that every match begins with."""
 
     text: str
     prefix: str
-    _segments: tuple[tuple[re.Pattern[str], int], ...] = field(repr=False, compare=False)
+    _pattern: WildcardPattern = field(repr=False, compare=False)
 
     def matches(self, text: str) -> bool:
         """Whether the pattern covers the whole text."""
-        first, first_length = self._segments[0]
-        if len(self._segments) == 1:
-            return len(text) == first_length and first.match(text) is not None
-        last, last_length = self._segments[-1]
-        end = len(text) - last_length
-        if end < first_length or not first.match(text):
-            return False
-        position = first_length
-        for segment, length in self._segments[1:-1]:
-            found = segment.search(text, position, end)
-            if not found:
-                return False
-            position = found.start() + length
-        return position <= end and last.match(text, end) is not None
+        return self._pattern.matches(text)
 
 
 def sql_pattern(text: str) -> LikePattern:
     r"""A pattern of SQL: `%` any text, `_` any character, `\` before one of them (or itself) takes its meaning away."""
-    return _compile(text, _tokens(text, expression=False, sql=True))
+    return _compiled(text, WildcardPattern(_tokens(text, expression=False, sql=True)))
 
 
 def filter_pattern(text: str) -> LikePattern:
@@ -73,10 +55,14 @@ def expression_pattern(text: str) -> LikePattern:
 def _compile_expression(text: str, sql: bool) -> LikePattern:
     pattern = text.removeprefix(_ANY_CASE)
     tokens = _tokens(pattern, expression=True, sql=sql)
-    return _compile(text, tokens, re.IGNORECASE if pattern != text else re.NOFLAG)
+    return _compiled(text, WildcardPattern(tokens, any_case=pattern != text))
 
 
-def _tokens(text: str, expression: bool, sql: bool) -> Iterator[str | _Wildcard]:
+def _compiled(text: str, pattern: WildcardPattern) -> LikePattern:
+    return LikePattern(text, pattern.prefix, pattern)
+
+
+def _tokens(text: str, expression: bool, sql: bool) -> Iterator[str | Wildcard]:
     escapable = ("%_" if sql else "") + "\\" + (".*" if expression else "")
     position = 0
     while position < len(text):
@@ -87,33 +73,14 @@ def _tokens(text: str, expression: bool, sql: bool) -> Iterator[str | _Wildcard]
             position += 1
             yield following
         elif sql and character == "%":
-            yield _Wildcard.MANY
+            yield Wildcard.MANY
         elif sql and character == "_":
-            yield _Wildcard.ONE
+            yield Wildcard.ONE
         elif expression and character == ".":
             if following == "*":
                 position += 1
-                yield _Wildcard.MANY
+                yield Wildcard.MANY
             else:
-                yield _Wildcard.ONE
+                yield Wildcard.ONE
         else:
             yield character
-
-
-def _compile(text: str, tokens: Iterator[str | _Wildcard], flags: re.RegexFlag = re.NOFLAG) -> LikePattern:
-    segments: list[list[str | _Wildcard]] = [[]]
-    for token in tokens:
-        if token is _Wildcard.MANY:
-            segments.append([])
-        else:
-            segments[-1].append(token)
-    prefix = ""
-    for token in segments[0]:
-        if not isinstance(token, str) or flags:
-            break
-        prefix += token
-    return LikePattern(text, prefix, tuple((_segment(segment, flags), len(segment)) for segment in segments))
-
-
-def _segment(tokens: list[str | _Wildcard], flags: re.RegexFlag) -> re.Pattern[str]:
-    return re.compile("".join(re.escape(t) if isinstance(t, str) else "." for t in tokens), re.DOTALL | flags)

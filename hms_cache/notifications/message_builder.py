@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from hms_cache.notifications.events import EventRow, PartitionFiles, Transaction
 from hms_cache.notifications.messages import MessageFormat, encode_message
 from hms_cache.notifications.scope import DEFAULT_CATALOG
 from hms_cache.notifications.tjson import write_struct
+from hms_cache.patterns.java_regex import JavaRegex
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
 DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024
@@ -63,7 +63,7 @@ class MessageBuilder:
         self._service_principal = service_principal
         self._clock: Clock = clock or SystemClock()
         self._max_message_bytes = max_message_bytes
-        self._excluded_parameters = [re.compile(pattern) for pattern in excluded_parameters]
+        self._excluded_parameters = [JavaRegex(pattern, anywhere=True) for pattern in excluded_parameters]
 
     # ---- databases and catalogs ----
 
@@ -434,7 +434,7 @@ class MessageBuilder:
             owner.parameters = {
                 name: value
                 for name, value in owner.parameters.items()
-                if not any(pattern.search(name) for pattern in patterns)
+                if not any(pattern.matches(name) for pattern in patterns)
             }
         return write_struct(owner)
 

@@ -161,7 +161,7 @@ def read_functions(
         statement = statement.where(DBS.c.NAME == database)
     found = _functions(connection.execute(statement, {"catalog": catalog}).all())
     if pattern is not None:
-        match = name_pattern(pattern).fullmatch
+        match = name_pattern(pattern).matches
         found = [(function_id, function) for function_id, function in found if match(function.functionName)]
     return sorted(found, key=lambda pair: (pair[1].dbName, pair[1].functionName))
 

@@ -10,6 +10,9 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+
 DEFAULT_CATALOG = "hive"
 """The catalog of every call that names none."""
 
@@ -19,7 +22,7 @@ DEFAULT_DATABASE = "default"
 DATABASE_DIRECTORY_SUFFIX = ".db"
 
 LIKE_ESCAPE = "\\"
-"""The escape character of the patterns that `like_patterns` makes; give it to `ColumnElement.like(escape=…)`."""
+"""The escape character of `NamePattern.like_patterns`; give it to `ColumnElement.like(escape=…)`."""
 
 _SPECIAL_CHARACTERS = " \"%&'()*+,-./:;<=>?[]_|{}$^!~#@`"
 _PLAIN_NAME = re.compile(r"\A[A-Za-z0-9_]+\Z")
@@ -57,49 +60,80 @@ def qualified(*parts: str | None) -> str:
     return ".".join(part for part in parts if part is not None)
 
 
+MAX_ALTERNATIVES = 100
+"""Alternatives with wildcards in one pattern of names. Each is tried on each name: 100 on 100,000 names take some five
+seconds of CPU. Programs send one or a few; alternatives without wildcards are not counted."""
+
+
+class NamePattern:
+    """A compiled pattern of names: `*` any text, `.` any one character (so `.*` a text that is not empty), `|` between
+    alternatives, case ignored. Immutable."""
+
+    def __init__(self, pattern: str) -> None:
+        """Raises MetaException beyond `MAX_ALTERNATIVES`."""
+        exact: set[str] = set()
+        wild: dict[str, None] = {}
+        for alternative in _alternatives(pattern):
+            text = alternative.lower()
+            if "*" in text or "." in text:
+                wild[text] = None
+            else:
+                exact.add(text)
+        if len(wild) > MAX_ALTERNATIVES:
+            raise MetaException(
+                f"A pattern of names may have {MAX_ALTERNATIVES} alternatives with wildcards, this one has "
+                f"{len(wild)}: ask in several calls, or for all names"
+            )
+        self._exact = frozenset(exact)
+        self._patterns = tuple(WildcardPattern(map(_name_token, text), any_case=True) for text in wild)
+        self.like_patterns: tuple[str, ...] | None = None
+        """The same as lower-cased SQL LIKE patterns, escaped with `LIKE_ESCAPE`, which let at least every matching
+        name through; None: too many, ask for all names. Databases match LIKE by backtracking, in time that grows by the
+        text's length with each `%`, so only the two first of a pattern are kept."""
+        if len(exact) + len(wild) <= MAX_ALTERNATIVES:
+            self.like_patterns = tuple(map(_like_pattern, (*sorted(exact), *wild)))
+
+    def matches(self, name: str) -> bool:
+        """Whether an alternative covers the whole name."""
+        return name.lower() in self._exact or any(pattern.matches(name) for pattern in self._patterns)
+
+
 def _alternatives(pattern: str) -> list[str]:
     # Java's String.split drops trailing empty texts; an empty alternative matches nothing.
     return [part for part in (alternative.strip() for alternative in pattern.split("|")) if part]
 
 
-@lru_cache(maxsize=512)
-def name_pattern(pattern: str) -> re.Pattern[str]:
-    """A Hive name pattern as a regular expression for whole names.
+def _name_token(character: str) -> str | Wildcard:
+    return {"*": Wildcard.MANY, ".": Wildcard.ONE}.get(character, character)
 
-    `*` stands for any text, `.` for any one character (so `.*` for a text that is not empty), `|` separates
-    alternatives, case is ignored.
-    """
-    texts = []
-    for alternative in _alternatives(pattern):
-        expression: list[str] = []
-        for character in alternative:
-            if character == "*":
-                expression.append(".*")
-            elif character == ".":
-                expression.append(".")
-            else:
-                expression.append(re.escape(character))
-        texts.append("".join(expression))
-    return re.compile("|".join(f"(?:{text})" for text in texts) if texts else r"(?!)", re.IGNORECASE | re.DOTALL)
+
+def _like_pattern(alternative: str) -> str:
+    text = alternative.replace(LIKE_ESCAPE, LIKE_ESCAPE * 2).replace("%", "\\%").replace("_", "\\_").replace(".", "_")
+    while "**" in text:
+        text = text.replace("**", "*")
+    pieces = text.split("*")
+    return "%".join(pieces[:2]) + "%" if len(pieces) > 3 else "%".join(pieces)
+
+
+@lru_cache(maxsize=64)
+def _kept_pattern(pattern: str) -> NamePattern:
+    return NamePattern(pattern)
+
+
+def name_pattern(pattern: str) -> NamePattern:
+    """The compiled pattern; recent short ones are kept. Raises MetaException beyond `MAX_ALTERNATIVES`."""
+    return _kept_pattern(pattern) if len(pattern) <= _LONGEST_KEPT_PATTERN else NamePattern(pattern)
+
+
+_LONGEST_KEPT_PATTERN = 1_024
 
 
 def matching_names(names: Iterable[str], pattern: str | None) -> list[str]:
-    """The names that match, ascending by code point; None (and `*`) matches all."""
+    """The names that match, ascending by code point; None (and `*`) matches all.
+
+    Raises MetaException beyond `MAX_ALTERNATIVES`.
+    """
     if pattern is None or pattern == "*":
         return sorted(names)
-    match = name_pattern(pattern).fullmatch
-    return sorted(name for name in names if match(name))
-
-
-@lru_cache(maxsize=512)
-def like_patterns(pattern: str) -> tuple[str, ...]:
-    """The same pattern as SQL LIKE patterns, one per alternative, lower-cased, escaped with `LIKE_ESCAPE`.
-
-    They let at least every matching name through; `matching_names` decides.
-    """
-    patterns = []
-    for alternative in _alternatives(pattern):
-        text = alternative.lower().replace(LIKE_ESCAPE, LIKE_ESCAPE * 2).replace("%", "\\%").replace("_", "\\_")
-        text = text.replace(".", "_").replace("*", "%")
-        patterns.append(text)
-    return tuple(patterns)
+    matches = name_pattern(pattern).matches
+    return sorted(filter(matches, names))

@@ -6,13 +6,13 @@ Facts: `HMSHandler.add_partitions_core`, `MetaStoreServerUtils.updatePartitionSt
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.patterns.java_regex import JavaRegexError, java_regex
 from hms_cache.store.bulk_writes import insert_rows
 from hms_cache.store.context import StoreContext
 from hms_cache.store.database import features_of
@@ -160,12 +160,16 @@ def check_values_allowed(values: Iterable[str], pattern: str) -> None:
     """Raises MetaException for a value that `metastore.partition.name.whitelist.pattern` does not match."""
     if not pattern:
         return
-    for value in values:
-        if re.fullmatch(pattern, value) is None:
-            raise MetaException(
-                f"Partition value '{value}' contains a character not matched by whitelist pattern '{pattern}'.  "
-                "(configure with metastore.partition.name.whitelist.pattern)"
-            )
+    try:
+        matches = java_regex(pattern).matches
+        refused = next((value for value in values if not matches(value)), None)
+    except JavaRegexError as error:
+        raise MetaException(f"metastore.partition.name.whitelist.pattern: {error}") from error
+    if refused is not None:
+        raise MetaException(
+            f"Partition value '{refused}' contains a character not matched by whitelist pattern '{pattern}'.  "
+            "(configure with metastore.partition.name.whitelist.pattern)"
+        )
 
 
 def _own_copy(table: Table, partition: Partition, write_id: int | None) -> Partition:

@@ -7,9 +7,9 @@ what is stored in PARTITIONS.PART_NAME, so they must agree character by characte
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
+from hms_cache.notifications.partition_names import components_of, unescape_path_name, values_of_partition_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidObjectException, MetaException
 
 DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -18,11 +18,6 @@ DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED = "".join(chr(code) for code in range(0x20)) + "\"#%'*/:=?[\\]^{\x7f"
 _NEEDS_ESCAPE = re.compile("[" + re.escape(_ESCAPED) + "]")
 _ESCAPES = {ord(character): f"%{ord(character):02X}" for character in _ESCAPED}
-_PLAIN_ESCAPE = re.compile("%([0-9a-fA-F]{2})")
-_ANY_ESCAPE = re.compile("%(..)", re.DOTALL)
-_FULL_WIDTH_LETTERS = {
-    chr(base + offset): 10 + offset for base in (0xFF21, 0xFF41) for offset in range(6)
-}  # Java's Character.digit reads these as hexadecimal digits too
 
 
 def escape_path_name(text: str | None) -> str:
@@ -35,53 +30,6 @@ def escape_path_name(text: str | None) -> str:
     if _NEEDS_ESCAPE.search(text) is None:
         return text
     return text.translate(_ESCAPES)
-
-
-def unescape_path_name(text: str) -> str:
-    """The inverse of `escape_path_name`, lenient as Hive's: a `%` that starts no number stays as it is.
-
-    Source: `FileUtils.unescapePathName`, which reads two characters with Java's `Integer.parseInt(…, 16)`: a leading
-    plus sign and digits of other scripts count.
-    """
-    if "%" not in text:
-        return text
-    if text.count("%") == len(_PLAIN_ESCAPE.findall(text)):
-        return _PLAIN_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text)
-    parts: list[str] = []
-    position = 0
-    while (match := _ANY_ESCAPE.search(text, position)) is not None:
-        code = _java_hexadecimal(match.group(1))
-        if code is None:
-            parts.append(text[position : match.start() + 1])
-            position = match.start() + 1
-        else:
-            parts.append(text[position : match.start()])
-            parts.append(chr(code))
-            position = match.end()
-    parts.append(text[position:])
-    return "".join(parts)
-
-
-def _java_hexadecimal(two: str) -> int | None:
-    """`Integer.parseInt(two, 16)` where it is not negative, else None."""
-    digits = two[1:] if two[0] == "+" else two
-    value = 0
-    for character in digits:
-        digit = _java_digit(character)
-        if digit is None:
-            return None
-        value = value * 16 + digit
-    return value
-
-
-def _java_digit(character: str) -> int | None:
-    if character in "0123456789abcdefABCDEF":
-        return int(character, 16)
-    if character > "\uffff":  # Java sees half of a surrogate pair
-        return None
-    if character in _FULL_WIDTH_LETTERS:
-        return _FULL_WIDTH_LETTERS[character]
-    return unicodedata.decimal(character, None)
 
 
 def make_partition_name(keys: Sequence[str], values: Sequence[str | None]) -> str:
@@ -120,13 +68,11 @@ def values_of_name(name: str) -> list[str]:
 
     Raises MetaException for a component without a key. Source: `Warehouse.makeValsFromName`.
     """
-    values = []
-    for component in name.rstrip("/").split("/"):
-        key, equals, value = component.partition("=")
-        if not equals or not key:
-            raise MetaException(f"Unexpected component {component}")
-        values.append(unescape_path_name(value) if "%" in value else value)
-    return values
+    values = values_of_partition_name(name)
+    if values is None:
+        component = next(one for one in components_of(name) if one.find("=") < 1)
+        raise MetaException(f"Unexpected component {component}")
+    return list(values)
 
 
 _COMPONENT = re.compile("([^/]+)=([^/]+)", re.DOTALL)

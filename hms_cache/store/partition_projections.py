@@ -6,9 +6,9 @@ Facts: `PartitionProjectionEvaluator`, `GetProjectionsSpec` (Hive 4.0.1).
 from __future__ import annotations
 
 import copy
-import re
 from typing import Any
 
+from hms_cache.expressions.like_pattern import LikePattern, sql_pattern
 from hms_cache.store.contract.partitions import PartitionProjection
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition
 
@@ -34,7 +34,7 @@ def project_partitions(partitions: list[Partition], projection: PartitionProject
             kept.parameters = {
                 key: value
                 for key, value in kept.parameters.items()
-                if (include is None or include.fullmatch(key)) and not (exclude is not None and exclude.fullmatch(key))
+                if (include is None or include.matches(key)) and not (exclude is not None and exclude.matches(key))
             }
         answer.append(kept)
     return answer
@@ -57,8 +57,5 @@ def _kept(struct: Any, tree: _Tree, path: str) -> Any:
     return kept
 
 
-def _like(pattern: str | None) -> re.Pattern[str] | None:
-    if not pattern:
-        return None
-    text = "".join(".*" if c == "%" else "." if c == "_" else re.escape(c) for c in pattern)
-    return re.compile(text, re.DOTALL)
+def _like(pattern: str | None) -> LikePattern | None:
+    return sql_pattern(pattern) if pattern else None

@@ -219,7 +219,7 @@ def _in_database(statement: Select[Any], catalog: str, database: str) -> Select[
 
 
 def _matcher(pattern: str | None) -> Callable[[str], object]:
-    return (lambda _: True) if pattern is None or pattern == "*" else name_pattern(pattern).fullmatch
+    return (lambda _: True) if pattern is None or pattern == "*" else name_pattern(pattern).matches
 
 
 def _read_properties(

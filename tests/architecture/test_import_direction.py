@@ -21,10 +21,10 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("store",),
     ("notifications", "expressions", "txn"),
     ("wire",),
-    ("config", "metrics", "clock", "errors"),
+    ("config", "metrics", "clock", "errors", "patterns"),
 )
-#: The innermost four are small and build on each other.
-NEIGHBOURS = frozenset({"config", "metrics", "clock", "errors"})
+#: The innermost ones are small and build on each other.
+NEIGHBOURS = frozenset({"config", "metrics", "clock", "errors", "patterns"})
 RANK_OF = {name: rank for rank, names in enumerate(RANKS) for name in names}
 #: Generated structs: every package may use them, and they use none.
 GENERATED = "thrift_gen"

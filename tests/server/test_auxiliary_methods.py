@@ -179,10 +179,12 @@ def test_file_metadata_is_not_supported(link: Link) -> None:
     assert link.call("get_file_metadata", req=ttypes.GetFileMetadataRequest([1])).metadata == {}
 
 
-def test_partition_values_against_the_whitelist(link: Link) -> None:
+def test_partition_values_against_the_whitelist(link: Link, serve: Serve) -> None:
     values = {"part_vals": ["a b", "c"], "throw_exception": False}
     assert link.call("partition_name_has_valid_characters", **values) is True
-    link.call("setMetaConf", key="metastore.partition.name.whitelist.pattern", value="[a-z]*")
+    with pytest.raises(ttypes.MetaException, match=r"whole server only, by catalog\.partition_name_whitelist_pattern"):
+        link.call("setMetaConf", key="metastore.partition.name.whitelist.pattern", value="(a*)*b")
+    link = serve(**{"catalog.partition_name_whitelist_pattern": r"[\x20-\x7E&&[^ ]]*"}).link()
     assert link.call("partition_name_has_valid_characters", **values) is False
     with pytest.raises(ttypes.MetaException, match="Partition value 'a b' contains a character not matched"):
         link.call("partition_name_has_valid_characters", part_vals=["a b"], throw_exception=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 from pydantic import field_validator
 
 from hms_cache.config.quantities import Words
 from hms_cache.config.setting import Section, setting
+from hms_cache.patterns.java_regex import JavaRegexError, java_regex
 
 
 class CatalogSettings(Section):
@@ -117,7 +117,8 @@ class CatalogSettings(Section):
     )
     partition_name_whitelist_pattern: str = setting(
         "",
-        "Regular expression that each partition value must match in whole. Empty: any value.",
+        "Regular expression of Java that each partition value must match in whole. Empty: any value. Back references, "
+        "lookaround and possessive quantifiers are not supported, and no connection can set another pattern.",
         site_keys=("metastore.partition.name.whitelist.pattern", "hive.metastore.partition.name.whitelist.pattern"),
     )
     users_in_admin_role: Words = setting(
@@ -208,7 +209,7 @@ class CatalogSettings(Section):
     @classmethod
     def _is_a_pattern(cls, pattern: str) -> str:
         try:
-            re.compile(pattern)
-        except re.error as error:
+            java_regex(pattern)
+        except JavaRegexError as error:
             raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
         return pattern

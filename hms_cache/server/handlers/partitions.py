@@ -500,12 +500,12 @@ def get_partition_values(call: Call, arguments: Any) -> PartitionValuesResponse:
 # Names as text and markers
 
 
-@handlers.local("partition_name_to_vals")
+@handlers.read("partition_name_to_vals")
 def partition_name_to_vals(call: Call, arguments: Any) -> list[str]:
     return list(parse_partition_name(arguments.part_name).values()) if arguments.part_name else []
 
 
-@handlers.local("partition_name_to_spec")
+@handlers.read("partition_name_to_spec")
 def partition_name_to_spec(call: Call, arguments: Any) -> dict[str, str]:
     return parse_partition_name(arguments.part_name) if arguments.part_name else {}
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
-from collections.abc import Callable
 from typing import Any
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -43,25 +41,6 @@ def keep(struct: Any, tree: FieldTree) -> Any:
         else:
             setattr(kept, name, keep(getattr(struct, name), tree[name]))
     return kept
-
-
-def parameter_filter(include: str | None, exclude: str | None) -> Callable[[dict[str, str]], dict[str, str]]:
-    """Keeps parameters whose key matches the SQL LIKE pattern `include` and not `exclude`."""
-    included, excluded = (_like(pattern) if pattern else None for pattern in (include, exclude))
-
-    def select(parameters: dict[str, str]) -> dict[str, str]:
-        return {
-            key: value
-            for key, value in parameters.items()
-            if (included is None or included.fullmatch(key)) and not (excluded is not None and excluded.fullmatch(key))
-        }
-
-    return select
-
-
-def _like(pattern: str) -> re.Pattern[str]:
-    text = "".join(".*" if c == "%" else "." if c == "_" else re.escape(c) for c in pattern)
-    return re.compile(text, re.DOTALL)
 
 
 _SINGLE_VALUED = frozenset(

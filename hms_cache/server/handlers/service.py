@@ -29,6 +29,7 @@ SESSION_VARIABLES = {
 last one before it sends filters as text."""
 
 SERVER_WIDE = {
+    "metastore.partition.name.whitelist.pattern": "catalog.partition_name_whitelist_pattern",
     "metastore.client.capability.check": "catalog.client_capability_check",
     "metastore.disallow.incompatible.col.type.changes": "catalog.disallow_incompatible_column_type_changes",
 }
@@ -154,11 +155,11 @@ def set_meta_conf(call: Call, arguments: Any) -> None:
     call.session.variables[key] = arguments.value
 
 
-@handlers.local("partition_name_has_valid_characters")
+@handlers.read("partition_name_has_valid_characters")
 def partition_name_has_valid_characters(call: Call, arguments: Any) -> bool:
     """Whether the values match the whitelist pattern; with `throw_exception` a MetaException says which does not."""
     key = "metastore.partition.name.whitelist.pattern"
-    pattern = call.session.variables.get(key) or call.stores.site.config_value(key) or ""
+    pattern = call.stores.site.config_value(key) or ""
     try:
         check_values_allowed(arguments.part_vals or (), pattern)
     except MetaException:

@@ -14,12 +14,19 @@ from functools import lru_cache
 from typing import Any
 
 from lark import Lark, Token, Transformer, UnexpectedInput, v_args
+from lark.exceptions import VisitError
+
+from hms_cache.patterns.java_regex import JavaRegexError, java_regex
 
 Properties = Mapping[str, str]
 Expression = Callable[[Properties], Any]
 
 _LONGEST_TEXT = 10_000
 """Characters of an expression: people and programs write a few dozen; each costs microseconds for each map."""
+_LONGEST_KEPT_TEXT = 1_000
+_LONGEST_RESULT = 1_000_000
+"""Characters of a text that is put together: an expression can repeat a long property often."""
+_LARGEST_NUMBER_BITS = 4_096
 
 _KEYWORDS = "true|false|null|and|or|not|empty|size|eq|ne|le|ge|lt|gt|div|mod"
 _PART = "[A-Za-z_$@][A-Za-z0-9_$@]*"
@@ -43,12 +50,13 @@ PLUS: "+"
 MINUS: "-"
 FACTOR: "*" | "/" | "%" | /(div|mod)(?![A-Za-z0-9_$])/
 NUMBER: /\d+(\.\d+)?([eE][+-]?\d+)?[lLhHdDfFbB]?/
-STRING: /'(\\.|[^'\\])*'|"(\\.|[^"\\])*"/
-NAME: /(?!(?:{_KEYWORDS})\b){_PART}(\.{_PART})*/
+STRING: /'(?:\\.|[^'\\]++)*+'|"(?:\\.|[^"\\]++)*+"/
+NAME: /(?!(?:{_KEYWORDS})\b){_PART}(?:\.{_PART})*+/
 %import common.WS
 %ignore WS
 """
 
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _WORDS = {"eq": "==", "ne": "!=", "le": "<=", "ge": ">=", "lt": "<", "gt": ">", "div": "/", "mod": "%"}
 
 
@@ -56,7 +64,6 @@ class SelectionError(ValueError):
     """An expression that cannot be read, or not be evaluated."""
 
 
-@lru_cache(maxsize=128)
 def parse_expression(text: str) -> Expression:
     """The expression as a function of a map's properties, which raises SelectionError where types do not fit.
 
@@ -64,18 +71,31 @@ def parse_expression(text: str) -> Expression:
     """
     if len(text) > _LONGEST_TEXT:
         raise SelectionError(f"an expression of {len(text)} characters; at most {_LONGEST_TEXT} are read")
+    return _parsed_and_kept(text) if len(text) <= _LONGEST_KEPT_TEXT else _parsed(text)
+
+
+def _parsed(text: str) -> Expression:
     try:
         parsed: Any = _parser().parse(text)
     except UnexpectedInput as error:
-        raise SelectionError(f"parsing error in '{text}' at column {getattr(error, 'column', 1)}") from error
+        raise SelectionError(f"parsing error in '{text[:200]}' at column {getattr(error, 'column', 1)}") from error
+    except VisitError as error:
+        raise SelectionError(f"'{text[:200]}': {error.orig_exc}") from error
 
     def evaluate(has: Properties) -> Any:
         try:
             return parsed(has)
         except RecursionError as error:
             raise SelectionError("an expression with too many parentheses") from error
+        except SelectionError:
+            raise
+        except (ArithmeticError, TypeError, ValueError) as error:
+            raise SelectionError(f"'{text[:200]}' cannot be evaluated: {error}") from error
 
     return evaluate
+
+
+_parsed_and_kept = lru_cache(maxsize=128)(_parsed)
 
 
 def is_wanted(expression: Expression, properties: Properties) -> bool:
@@ -94,7 +114,10 @@ def project(names: list[str], properties: Properties) -> dict[str, str]:
             found[name] = properties[name]
         elif name.lstrip().startswith("{"):
             value = parse_expression(name)(properties)
-            found.update({str(key): _shown(each) for key, each in value.items() if each is not None})
+            try:
+                found.update({str(key): _shown(each) for key, each in value.items() if each is not None})
+            except (AttributeError, ValueError) as error:
+                raise SelectionError(f"{name[:200]!r} is no map that can be shown: {error}") from error
     return found
 
 
@@ -164,9 +187,9 @@ def _matches(value: Any, pattern: Any) -> bool:
     if value is None or pattern is None:
         return value is pattern
     try:
-        return re.fullmatch(str(pattern), str(value)) is not None
-    except re.error as error:
-        raise SelectionError(f"{pattern!r} is no regular expression: {error}") from error
+        return java_regex(str(pattern)).matches(str(value))
+    except JavaRegexError as error:
+        raise SelectionError(f"no regular expression: {error}") from error
 
 
 def _calculate(operator: str, left: Any, right: Any) -> Any:
@@ -176,7 +199,10 @@ def _calculate(operator: str, left: Any, right: Any) -> Any:
         try:
             return _number(left) + _number(right)
         except SelectionError:
-            return f"{left}{right}"
+            text = f"{left}{right}"
+            if len(text) > _LONGEST_RESULT:
+                raise SelectionError(f"a text of more than {_LONGEST_RESULT} characters") from None
+            return text
     a, b = _number(left), _number(right)
     if operator in "/%" and b == 0:
         raise SelectionError("/ by zero")
@@ -185,6 +211,8 @@ def _calculate(operator: str, left: Any, right: Any) -> Any:
     if operator == "-":
         return a - b
     if operator == "*":
+        if isinstance(a, int) and isinstance(b, int) and a.bit_length() + b.bit_length() > _LARGEST_NUMBER_BITS:
+            raise SelectionError("a number that is too large")
         return a * b
     # Java's integers are cut off, not rounded down, and a remainder has the sign of what is divided.
     is_whole = isinstance(a, int) and isinstance(b, int)
@@ -238,7 +266,7 @@ class _Builder(Transformer[Token, Expression]):
         return lambda has: value
 
     def string(self, token: Token) -> Expression:
-        value = re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.DOTALL)
+        value = _ESCAPED.sub(r"\1", token[1:-1])
         return lambda has: value
 
     def yes(self) -> Expression:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hms_cache.notifications.partition_names import values_of_partition_name
 from hms_cache.store.partition_names import (
     DEFAULT_PARTITION_VALUE,
     PartitionNaming,
@@ -86,3 +87,26 @@ def test_values_follow_the_keys_of_the_table() -> None:
         values_for_keys("dt=a", ["dt", "hr"])
     with pytest.raises(MetaException, match="Unexpected component x"):
         values_of_name("dt=a/x")
+
+
+damaged = st.lists(st.sampled_from(["%", "%4", "%41", "%zz", "+", "5", "a", "k=", "=", "/", "１", "٣"]), max_size=10)
+
+
+@given(damaged.map("".join))
+def test_events_and_the_store_read_a_name_alike(name: str) -> None:
+    """What an event drops from memory and what the database holds is the same partition, escapes damaged or not."""
+    of_event = values_of_partition_name(name)
+    if of_event is None:
+        with pytest.raises(MetaException):
+            values_of_name(name)
+        return
+    assert list(of_event) == values_of_name(name)
+    specification = parse_partition_name(name)
+    if name.count("=") == name.rstrip("/").count("/") + 1 and len(specification) == len(of_event) and "=/" not in name:
+        assert tuple(specification.values()) == of_event
+
+
+@given(st.lists(values, min_size=1, max_size=3))
+def test_events_read_what_the_store_writes(of_partition: list[str]) -> None:
+    name = make_partition_name([f"k{number}" for number in range(len(of_partition))], of_partition)
+    assert values_of_partition_name(name) == tuple(of_partition)
