@@ -7,6 +7,7 @@ Cache"; of the calls and their order: Hive 4.0.1's `DbTxnManager`.
 
 from __future__ import annotations
 
+import copy
 import getpass
 import logging
 import socket
@@ -229,11 +230,21 @@ class Transaction:
         return request
 
     def writing(self, table: str, request: R) -> R:
-        """The request as a write of this transaction: its `writeId`, and the list in which that is valid."""
+        """The request as a write of this transaction: its `writeId`, and the list in which that is valid.
+
+        Some requests have the id in the object that is written, where the metastore reads it: `alter_table_req` in the
+        table, `rename_partition_req` in the new partition. That object is copied, not changed.
+        """
         own = self.write_id(table)
         _require_field(request, "validWriteIdList")
         if hasattr(request, "writeId"):
             request.writeId = own
+        for field in ("table", "newPart"):
+            written = getattr(request, field, None)
+            if written is not None and hasattr(written, "writeId"):
+                written = copy.copy(written)
+                written.writeId = own
+                setattr(request, field, written)
         request.validWriteIdList = self.version(table).write_ids.to_text()  # type: ignore[attr-defined]
         return request
 

@@ -37,6 +37,7 @@ from hms_cache.store.partition_selection import (
     read_values,
     select_partitions,
 )
+from hms_cache.store.statistics_of_partitions import write_added_statistics
 from hms_cache.store.statistics_validity import aborted_write_ids, are_statistics_valid
 from hms_cache.store.table_locks import lock_table, share_table
 from hms_cache.store.table_rows import TableRow
@@ -271,7 +272,7 @@ class PartitionWrites:
             found = share_table(transaction.connection, *names)
             if found is None:
                 raise InvalidObjectException(f"Unable to add partitions because {qualified(*names)} does not exist")
-            return add_partitions(
+            added = add_partitions(
                 self._context,
                 transaction,
                 found,
@@ -280,13 +281,17 @@ class PartitionWrites:
                 environment_context=environment_context,
                 write_id=write_id,
             )
+            write_added_statistics(self._context, transaction, found, partitions)
+            return added
 
         if not partitions:
             return []
         count = len(partitions)
-        return run_write(
-            self._context.database, add, ids={"MPartition": count, "MStorageDescriptor": count, "MSerDeInfo": count}
-        )
+        ids = {"MPartition": count, "MStorageDescriptor": count, "MSerDeInfo": count}
+        columns = sum(len(each.colStats.statsObj or ()) for each in partitions if each.colStats is not None)
+        if columns:
+            ids["MPartitionColumnStatistics"] = columns
+        return run_write(self._context.database, add, ids=ids)
 
     def drop_partitions(
         self,

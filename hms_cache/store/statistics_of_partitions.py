@@ -29,6 +29,7 @@ from hms_cache.store.parameters import (
     accurate_columns,
 )
 from hms_cache.store.partition_additions import partitioned
+from hms_cache.store.partition_names import PartitionNaming
 from hms_cache.store.partition_reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partition_selection import select_partitions
 from hms_cache.store.schema import (
@@ -49,6 +50,7 @@ from hms_cache.store.statistics_writes import (
     parameters_after,
     prepared,
     without_claims,
+    write_of_new_object,
 )
 from hms_cache.store.table_kinds import is_transactional
 from hms_cache.store.table_rows import TableRow
@@ -56,7 +58,9 @@ from hms_cache.store.transactions import WriteTransaction
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
     ColumnStatisticsObj,
+    InvalidObjectException,
     NoSuchObjectException,
+    Partition,
     Table,
 )
 
@@ -78,6 +82,27 @@ def write_partition_statistics(
     if len(rows) != len(by_name):
         raise NoSuchObjectException("Partition for which stats is gathered doesn't exist.")
     _write_partitions(context, transaction, row, rows, by_name, writer)
+
+
+def write_added_statistics(
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, partitions: Sequence[Partition]
+) -> None:
+    """Stores the statistics that came with partitions which were added, as a replication sends them.
+
+    Each partition names its own write id; statistics of one write id are stored together.
+    """
+    by_write_id: dict[int, list[ColumnStatistics]] = {}
+    naming = PartitionNaming([key.name for key in row.table.partitionKeys or ()])
+    for partition in partitions:
+        if partition.colStats is not None:
+            own = copy.deepcopy(partition.colStats)
+            if own.statsDesc is None or own.statsObj is None:
+                raise InvalidObjectException("Invalid column stats object")
+            own.statsDesc.partName = naming.name(partition.values)
+            by_write_id.setdefault(max(partition.writeId or 0, 0), []).append(own)
+    for write_id, statistics in by_write_id.items():
+        writer = write_of_new_object(row.table.dbName, row.table.tableName, write_id)
+        write_partition_statistics(context, transaction, row, statistics, writer)
 
 
 def _by_partition(

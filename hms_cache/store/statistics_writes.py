@@ -27,6 +27,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     Table,
 )
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,17 @@ class StatisticsWrite:
     def event_write_id(self) -> int:
         """As events and messages have it: -1 for none."""
         return self.write_id if self.write_id is not None and self.write_id > 0 else -1
+
+
+def write_of_new_object(database: str, table: str, write_id: int | None) -> StatisticsWrite:
+    """Who writes the statistics that came with a new table or partition, as they do from a replication's source.
+
+    The snapshot is made up: all that is known is that the object's own write id was valid where the statistics come
+    from (`HMSHandler.create_table_core`, `add_partitions_core`).
+    """
+    if write_id is None or write_id < 1:
+        return StatisticsWrite()
+    return StatisticsWrite(write_id, ValidWriteIdList(f"{database}.{table}", write_id).to_text())
 
 
 def prepared(statistics: ColumnStatistics, table: Table, now_s: int) -> ColumnStatistics:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.store.column_types import are_same_columns, is_column_prefix
 from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.store.database import features_of
@@ -316,8 +317,7 @@ def _judge_statistics(connection: Connection, old: Table, new: Table, change: Ta
     new.writeId = old.writeId
     if not is_transactional(new):
         return
-    # Statistics of a partitioned table are those of its partitions: no list is asked for.
-    valid_write_ids = None if new.partitionKeys else change.valid_write_ids
+    valid_write_ids = _list_of_the_writer(old, new, change)
     check_statistics_change(
         f"{new.dbName}.{new.tableName}",
         old.parameters,
@@ -335,6 +335,17 @@ def _judge_statistics(connection: Connection, old: Table, new: Table, change: Ta
         ):
             set_basic_statistics_accurate(new.parameters, False)
         new.writeId = change.write_id
+
+
+def _list_of_the_writer(old: Table, new: Table, change: TableChange) -> str | None:
+    """The writer's list; none where the change rewrites partitions of the table (`HiveAlterHandler.alterTable`)."""
+    if old.partitionKeys:
+        if (old.dbName, old.tableName) != (new.dbName, new.tableName):
+            return None
+        before, after = (old.sd.cols if old.sd is not None else None) or [], new.sd.cols or []
+        if not (are_same_columns if change.cascade else is_column_prefix)(before, after):
+            return None
+    return change.valid_write_ids
 
 
 def _follow_up(

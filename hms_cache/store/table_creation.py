@@ -34,6 +34,8 @@ from hms_cache.store.schema import (
     TBL_PRIVS,
     TBLS,
 )
+from hms_cache.store.statistics_of_tables import write_table_statistics
+from hms_cache.store.statistics_writes import write_of_new_object
 from hms_cache.store.storage_descriptor_writes import insert_storage_descriptors, write_parameters
 from hms_cache.store.table_kinds import is_external, is_transactional, is_view, stored_type
 from hms_cache.store.table_rows import MATERIALIZED_VIEW, read_table
@@ -42,6 +44,7 @@ from hms_cache.store.transactions import WriteTransaction, run_write
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
+    ColumnStatistics,
     CreationMetadata,
     DatabaseType,
     EnvironmentContext,
@@ -78,16 +81,26 @@ class TableCreation:
         new = copy.deepcopy(table)
         self._check(new)
         privileges, new.privileges = new.privileges, None
+        statistics, new.colStats = new.colStats, None
 
         def create(transaction: WriteTransaction) -> None:
             # Each attempt begins with what the client sent.
-            self._create(transaction, copy.deepcopy(new), privileges, environment_context, constraints)
+            created = copy.deepcopy(new)
+            self._create(transaction, created, privileges, environment_context, constraints)
+            if statistics is not None:
+                self._write_statistics(transaction, created, copy.deepcopy(statistics))
 
-        run_write(
-            self._context.database,
-            create,
-            ids={"MTable": 1, "MStorageDescriptor": 1, "MSerDeInfo": 1, "MColumnDescriptor": 1},
-        )
+        ids = {"MTable": 1, "MStorageDescriptor": 1, "MSerDeInfo": 1, "MColumnDescriptor": 1}
+        if statistics is not None:
+            ids["MTableColumnStatistics"] = len(statistics.statsObj or ())
+        run_write(self._context.database, create, ids=ids)
+
+    def _write_statistics(self, transaction: WriteTransaction, table: Table, statistics: ColumnStatistics) -> None:
+        row = read_table(transaction.connection, table.catName, table.dbName, table.tableName)
+        if row is None or statistics.statsDesc is None or statistics.statsObj is None:
+            raise InvalidObjectException("Invalid column stats object")
+        writer = write_of_new_object(table.dbName, table.tableName, table.writeId)
+        write_table_statistics(self._context, transaction, row, statistics, writer)
 
     def _check(self, table: Table) -> None:
         """Checks what needs no database and normalizes names."""
@@ -109,7 +122,6 @@ class TableCreation:
         table.tableType = stored_type(table)
         table.ownerType = table.ownerType or PrincipalType.USER
         table.temporary = None
-        table.colStats = None
         # Only transactional tables have one; -1 is Hive's own "none given".
         table.writeId = (-1 if table.writeId is None else table.writeId) if is_transactional(table) else 0
         table.sd.storedAsSubDirectories = bool(table.sd.storedAsSubDirectories)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 
 from sqlalchemy import update
 
@@ -22,13 +22,20 @@ from hms_cache.store.partition_additions import partitioned
 from hms_cache.store.partition_reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partition_selection import select_partitions
 from hms_cache.store.schema import PARTITION_PARAMS, PARTITIONS, TABLE_PARAMS, TBLS
+from hms_cache.store.statistics_validity import are_statistics_valid, check_statistics_change
+from hms_cache.store.statistics_writes import aborted_writers
 from hms_cache.store.storage_descriptor_writes import write_parameters
 from hms_cache.store.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.table_locks import lock_table
 from hms_cache.store.table_rows import TableRow
 from hms_cache.store.transactions import WriteTransaction, run_write
 from hms_cache.store.warehouse import DirectoryStatistics
-from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext, MetaException, NoSuchObjectException
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    EnvironmentContext,
+    MetaException,
+    NoSuchObjectException,
+    Table,
+)
 
 _ACID_MARKER = "_metadata_acid"
 _ACID_MARKER_TEXT = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
@@ -63,19 +70,23 @@ class TableTruncation:
             if not is_data_owned(row.table):
                 raise MetaException(f"Cannot truncate non-managed table {qualified(*names)}.")
             if row.table.partitionKeys:
-                self._truncate_partitions(transaction, row, partition_names, given)
+                self._truncate_partitions(transaction, row, partition_names, given, valid_write_ids)
             else:
-                self._truncate_table(transaction, row, given)
+                self._truncate_table(transaction, row, given, valid_write_ids)
 
         run_write(self._context.database, truncate)
 
-    def _truncate_table(self, transaction: WriteTransaction, row: TableRow, write_id: int | None) -> None:
+    def _truncate_table(
+        self, transaction: WriteTransaction, row: TableRow, write_id: int | None, valid_write_ids: str | None
+    ) -> None:
         before, after = row.table, copy.deepcopy(row.table)
-        reset_statistics(after.parameters)
-        after.parameters = dict(sorted(after.parameters.items()))
         connection = transaction.connection
+        reset_statistics(after.parameters)
+        aborted = aborted_writers(connection, before, [before.writeId])
+        _judge(before, before.writeId, before.parameters, after.parameters, write_id, valid_write_ids, aborted)
+        after.parameters = dict(sorted(after.parameters.items()))
         write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, before.parameters, after.parameters)
-        if write_id is not None and is_transactional(before):
+        if write_id is not None and valid_write_ids is not None and is_transactional(before):
             after.writeId = write_id
             if features_of(connection).has_write_ids_of_tables:
                 connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(WRITE_ID=write_id))
@@ -87,7 +98,12 @@ class TableTruncation:
         )
 
     def _truncate_partitions(
-        self, transaction: WriteTransaction, row: TableRow, names: Sequence[str] | None, write_id: int | None
+        self,
+        transaction: WriteTransaction,
+        row: TableRow,
+        names: Sequence[str] | None,
+        write_id: int | None,
+        valid_write_ids: str | None,
     ) -> None:
         connection = transaction.connection
         header = partitioned(row)
@@ -99,7 +115,8 @@ class TableTruncation:
             return
         changes = []
         parameter_changes = []
-        is_written = write_id is not None and is_transactional(row.table)
+        is_written = write_id is not None and valid_write_ids is not None and is_transactional(row.table)
+        aborted = aborted_writers(connection, row.table, rows.write_ids)
         for part_id, before in zip(rows.part_ids, befores, strict=True):
             after = copy.copy(before)
             after.parameters = dict(before.parameters)
@@ -107,6 +124,7 @@ class TableTruncation:
                 # Hive looks at the emptied directory of a partition; what it finds is known.
                 put_directory_statistics(after.parameters, DirectoryStatistics(0, 0))
             reset_statistics(after.parameters)
+            _judge(row.table, before.writeId, before.parameters, after.parameters, write_id, valid_write_ids, aborted)
             if is_written:
                 after.writeId = write_id
             changes.append((before, after))
@@ -141,6 +159,32 @@ class TableTruncation:
             changes.write_file(directory.child(f"base_{write_id:07d}", _ACID_MARKER), _ACID_MARKER_TEXT)
         else:
             changes.delete_contents_after_commit(directory, skip_trash=is_trash_skipped(row.table))
+
+
+def _judge(
+    table: Table,
+    stored_write_id: int | None,
+    before: Mapping[str, str],
+    after: MutableMapping[str, str],
+    write_id: int | None,
+    valid_write_ids: str | None,
+    aborted: Collection[int],
+) -> None:
+    """Keeps what a transactional table claims of its statistics true, as every change of it does (Hive's
+    `alterTable`): nothing new is claimed outside a transaction, nor over a writer whom the truncating one cannot see.
+
+    Raises MetaException where Hive does.
+    """
+    if not is_transactional(table):
+        return
+    has_list = valid_write_ids is not None and write_id is not None
+    check_statistics_change(
+        f"{table.dbName}.{table.tableName}", before, after, write_id, valid_write_ids, is_column_change=False
+    )
+    if has_list and not are_statistics_valid(
+        after, stored_write_id, valid_write_ids, is_complete_writer=True, aborted=aborted
+    ):
+        set_basic_statistics_accurate(after, False)
 
 
 def reset_statistics(parameters: MutableMapping[str, str]) -> None:

@@ -16,6 +16,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlterPartitionsResponse,
     DropPartitionsResult,
     EnvironmentContext,
+    FieldSchema,
     InvalidObjectException,
     InvalidOperationException,
     MetaException,
@@ -134,17 +135,39 @@ def add_partitions_req(call: Call, arguments: Any) -> AddPartitionsResult:
     request = arguments.request
     needs_result = request.needResult is None or bool(request.needResult)
     added: list[Partition] = []
+    columns: list[FieldSchema] | None = None
     if request.parts:
         name = requested_table(request)
         _require_names(call, name, request.parts, one_spelling=True)
+        if request.skipColumnSchemaForPartition:
+            columns = _columns_of_all(call, name, request)
+            _set_columns(request.parts, columns)
         added = _add(
-            call,
-            name,
-            list(request.parts),
-            getattr(request, "environmentContext", None),
-            if_not_exists=bool(request.ifNotExists),
+            call, name, list(request.parts), request.environmentContext, if_not_exists=bool(request.ifNotExists)
         )
-    return AddPartitionsResult(partitions=added if needs_result and request.parts else None)
+    if not needs_result or not request.parts:
+        return AddPartitionsResult()
+    if columns is None:
+        return AddPartitionsResult(partitions=added)
+    _set_columns(added, [])
+    return AddPartitionsResult(partitions=added, partitionColSchema=columns if added else None)
+
+
+def _columns_of_all(call: Call, name: TableName, request: Any) -> list[FieldSchema]:
+    """The columns of partitions that are sent without: once for all in the request, or else the table's (Hive 4.0)."""
+    if request.partitionColSchema:
+        return list(request.partitionColSchema)
+    try:
+        table = call.stores.raw.get_table(*name)
+    except NoSuchObjectException as error:
+        raise InvalidObjectException(error.message) from error
+    return list((table.sd.cols if table.sd is not None else None) or ())
+
+
+def _set_columns(partitions: list[Partition], columns: list[FieldSchema]) -> None:
+    for partition in partitions:
+        if partition.sd is not None:
+            partition.sd.cols = list(columns)
 
 
 def _append(call: Call, name: TableName, values: list[str], context: EnvironmentContext | None = None) -> Partition:
@@ -243,10 +266,15 @@ def alter_partitions_with_environment_context(call: Call, arguments: Any) -> Non
 @handlers.write("alter_partitions_req")
 def alter_partitions_req(call: Call, arguments: Any) -> AlterPartitionsResponse:
     request = arguments.req
+    partitions = list(request.partitions or ())
+    if request.skipColumnSchemaForPartition and request.partitionColSchema:
+        _set_columns(
+            [each for each in partitions if each.sd is not None and not each.sd.cols], request.partitionColSchema
+        )
     _alter(
         call,
         requested_table(request),
-        list(request.partitions or ()),
+        partitions,
         request.environmentContext,
         write_id=write_id(request.writeId),
         valid_write_ids=request.validWriteIdList or None,

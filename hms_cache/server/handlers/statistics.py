@@ -138,16 +138,17 @@ def update_partition_column_statistics(call: Call, arguments: Any) -> bool:
 
 
 def _set(call: Call, request: Any) -> bool:
-    """One table's statistics, or those of partitions of one table; merged into the stored ones when asked."""
+    """One table's statistics, or those of partitions of one table; merged into the stored ones when asked.
+
+    They are stored for the engine that they name themselves, whatever the request's own field says
+    (`ObjectStore.updateTableColumnStatistics`).
+    """
     statistics = list(request.colStats or ())
     if not statistics:
         return True
     names = {_described(element) for element in statistics}
     if len(names) != 1:
         raise InvalidObjectException("The statistics of one request must be of one table")
-    for element in statistics:
-        if request.engine:
-            element.engine = request.engine
     options: dict[str, Any] = {
         "write_id": write_id(request.writeId),
         "valid_write_ids": request.validWriteIdList or None,

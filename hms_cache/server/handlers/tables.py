@@ -319,24 +319,29 @@ def _alter(
     *,
     catalog: str | None = None,
     cascade: bool = False,
-    expected: ExpectedParameter | None = None,
-    write: int | None = None,
+    expected_key: str | None = None,
+    expected_value: str | None = None,
     valid_write_ids: str | None = None,
 ) -> None:
-    old = table_name(database, name, catalog or table.catName)
+    """The writer's id stands in the table: Hive's server never looks at the one of a request (`alter_table_core`).
+
+    Key and value of an expected parameter may each stand in the request, which goes first, or in the environment.
+    """
+    old = table_name(database, name, catalog)
     table.catName, table.dbName = database_name(table.dbName, table.catName or old.catalog)
     raw = call.stores.raw
     call.stores.auxiliary.translation.check_alteration(lambda: raw.get_table(*old), table, raw.get_database)
     properties = (environment_context.properties if environment_context is not None else None) or {}
-    if expected is None and "expected_parameter_key" in properties and "expected_parameter_value" in properties:
-        expected = ExpectedParameter(properties["expected_parameter_key"], properties["expected_parameter_value"])
+    key = properties.get("expected_parameter_key") if expected_key is None else expected_key
+    value = properties.get("expected_parameter_value") if expected_value is None else expected_value
+    expected = None if key is None or value is None else ExpectedParameter(key, value)
     call.stores.raw.alter_table(
         *old,
         table,
         environment_context=environment_context,
         cascade=cascade or properties.get("CASCADE", "").lower() == "true",
         expected_parameter=expected,
-        write_id=write_id(write),
+        write_id=write_id(table.writeId),
         valid_write_ids=valid_write_ids,
     )
 
@@ -364,9 +369,6 @@ def alter_table_with_cascade(call: Call, arguments: Any) -> None:
 @handlers.write("alter_table_req", audit=lambda a: f"alter_table: db={a.req.dbName} tbl={a.req.tableName}")
 def alter_table_req(call: Call, arguments: Any) -> AlterTableResponse:
     request = arguments.req
-    expected = None
-    if request.expectedParameterKey is not None and request.expectedParameterValue is not None:
-        expected = ExpectedParameter(request.expectedParameterKey, request.expectedParameterValue)
     _alter(
         call,
         request.dbName,
@@ -374,9 +376,9 @@ def alter_table_req(call: Call, arguments: Any) -> AlterTableResponse:
         request.table,
         request.environmentContext,
         catalog=request.catName,
-        expected=expected,
-        write=request.writeId,
-        valid_write_ids=request.validWriteIdList,
+        expected_key=request.expectedParameterKey,
+        expected_value=request.expectedParameterValue,
+        valid_write_ids=request.validWriteIdList or None,
     )
     return AlterTableResponse()
 

@@ -70,7 +70,9 @@ WRITES: dict[str, Callable[[StoreUnderTest], None]] = {
     "alter_table": _changed,
     "drop_table": lambda c: c.drop("p"),
     "truncate_table": lambda c: c.store.truncate_table(CATALOG, "d", "p"),
-    "truncate_transactional": lambda c: c.store.truncate_table(CATALOG, "d", "acid", write_id=3),
+    "truncate_transactional": lambda c: c.store.truncate_table(
+        CATALOG, "d", "acid", write_id=3, valid_write_ids=f"d.acid:3:{2**63 - 1}::"
+    ),
     "create_function": lambda c: c.store.create_function(function("g")),
     "drop_function": lambda c: c.store.drop_function(CATALOG, "d", "f"),
     "drop_constraint": lambda c: c.store.drop_constraint(CATALOG, "d", "t", "nn_a"),
