@@ -27,6 +27,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CommitTxnRequest,
     DataOperationType,
     GetOpenTxnsRequest,
+    LockState,
     LockType,
     MetaException,
     NoSuchTxnException,
@@ -224,6 +225,61 @@ def test_latest_transaction_in_conflict(client: TxnClient) -> None:
     for txn_id in others:
         client.commit(txn_id, exclWriteEnabled=False)
     assert client.store.get_latest_txnid_in_conflict(observer) == others[0]
+
+
+#: Per type: whether a change of rows joins the write set, and how it is noted as complete (Hive's `CommitTxnFunction`).
+LEFT_BY_COMMIT = {
+    TxnType.DEFAULT: (True, "Y"),
+    TxnType.REPL_CREATED: (True, "Y"),
+    TxnType.READ_ONLY: (False, None),
+    TxnType.COMPACTION: (False, None),
+    TxnType.MATER_VIEW_REBUILD: (True, "Y"),
+    TxnType.SOFT_DELETE: (False, "Y"),
+    TxnType.REBALANCE_COMPACTION: (True, None),
+}
+
+
+def test_what_a_commit_leaves_for_others_by_type(client: TxnClient) -> None:
+    assert LEFT_BY_COMMIT.keys() == TxnType._VALUES_TO_NAMES.keys()
+    for txn_type, (joins, completion) in LEFT_BY_COMMIT.items():
+        for operation in (DataOperationType.INSERT, DataOperationType.UPDATE):
+            table = f"t{txn_type}_{operation}"
+            txn_id = client.open(txn_type)
+            client.lock(write_component(operation, table), txn_id=txn_id)
+            client.commit(txn_id)
+            changes = operation == DataOperationType.UPDATE
+            joined = joins and (changes or not client.store.context.use_min_history_level)
+            sets = [row for row in client.rows(WRITE_SET, "WS_TXNID", "WS_TABLE") if row[0] == txn_id]
+            assert sets == [(txn_id, table)] * joined, TxnType._VALUES_TO_NAMES[txn_type]
+            noted = client.rows(COMPLETED_TXN_COMPONENTS, "CTC_TXNID", "CTC_UPDATE_DELETE")
+            flag = completion if changes or completion is None else "N"
+            expected = [] if flag is None else [(txn_id, flag)]
+            assert [row for row in noted if row[0] == txn_id] == expected, TxnType._VALUES_TO_NAMES[txn_type]
+
+
+@pytest.mark.parametrize("txn_type", [TxnType.DEFAULT, TxnType.REBALANCE_COMPACTION, TxnType.MATER_VIEW_REBUILD])
+def test_an_update_that_waited_for_a_writer_learns_of_it_and_loses_without_a_new_snapshot(
+    client: TxnClient, txn_type: int
+) -> None:
+    first, second = client.open(txn_type), client.open()
+    client.lock(component(LockType.EXCL_WRITE, operation=DataOperationType.UPDATE), txn_id=first)
+    waiting = client.lock(component(LockType.EXCL_WRITE, operation=DataOperationType.UPDATE), txn_id=second)
+    assert waiting.state == LockState.WAITING
+    client.allocate([second])
+    client.commit(first)
+    assert client.check(waiting.lockid) == LockState.ACQUIRED
+    assert client.store.get_latest_txnid_in_conflict(second) == first
+    with pytest.raises(TxnAbortedException):
+        client.commit(second, exclWriteEnabled=False)
+
+
+def test_a_rebalance_loses_against_an_update_that_committed_first(client: TxnClient) -> None:
+    rebalance, writer = client.open(TxnType.REBALANCE_COMPACTION), client.open()
+    for txn_id in (writer, rebalance):
+        client.lock(component(LockType.SHARED_WRITE, operation=DataOperationType.UPDATE), txn_id=txn_id)
+    client.commit(writer, exclWriteEnabled=False)
+    with pytest.raises(TxnAbortedException):
+        client.commit(rebalance, exclWriteEnabled=False)
 
 
 def test_write_sets_keep_inserts_where_history_levels_do_not(client: TxnClient) -> None:

@@ -50,7 +50,7 @@ OPERATION_CODES = {
 #: Operations that a concurrent one on the same rows conflicts with.
 ROW_CHANGES = (UPDATE, DELETE)
 
-#: Transactions that compact: their components carry no data, and they conflict with nobody.
+#: Transactions that compact: what they write is no news to later compactions and to materialized views.
 COMPACTION_TXN_TYPES = (TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION)
 
 COMPACTION_TYPE_CODES = {

@@ -81,10 +81,21 @@ class CommittingTxn:
         return self.txn_type in COMPACTION_TXN_TYPES
 
     @property
+    def notes_next_txn(self) -> bool:
+        """Whether it leaves old files to a cleaner, which waits for the transactions opened up to its commit."""
+        return self.is_compaction or self.txn_type == TxnType.SOFT_DELETE
+
+    @property
+    def joins_write_set(self) -> bool:
+        """Whether what it changes may conflict with others. A rebalance writes all rows anew: whoever changes rows at
+        the same time has not seen where they went."""
+        is_exempt = self.txn_type in (TxnType.READ_ONLY, TxnType.SOFT_DELETE, TxnType.COMPACTION)
+        return self.has_components and not is_exempt
+
+    @property
     def completes_components(self) -> bool:
-        """Whether what it wrote becomes known to later writers, compaction and materialized views."""
-        is_writer = self.txn_type not in (TxnType.READ_ONLY, TxnType.SOFT_DELETE) and not self.is_compaction
-        return is_writer and self.has_components
+        """Whether what it wrote becomes known to compaction and materialized views."""
+        return self.has_components and self.txn_type != TxnType.READ_ONLY and not self.is_compaction
 
 
 # Marking

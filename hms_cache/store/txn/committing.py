@@ -92,12 +92,12 @@ def commit_txn(transaction: WriteTransaction, context: TxnContext, request: Comm
     is_completed = replayed or not txn.completes_components
     if replayed:
         _add_replayed_components(connection, txn_id, request)
-    elif txn.is_compaction or txn.txn_type == TxnType.SOFT_DELETE:
-        lock_all_txns_exclusive(connection)
-    elif txn.completes_components:
-        if txn.has_row_changes:
+    else:
+        if txn.notes_next_txn:
+            lock_all_txns_exclusive(connection)
+        elif txn.joins_write_set and txn.has_row_changes:
             is_completed = lock_all_and_complete(connection, txn)
-        if txn.has_row_changes or not context.use_min_history_level:
+        if txn.joins_write_set and (txn.has_row_changes or not context.use_min_history_level):
             _add_write_set(connection, context, txn, request)
     if request.replLastIdInfo is not None:
         set_last_replicated_id(connection, request.replLastIdInfo)
@@ -212,7 +212,7 @@ def _append_events(
     is_hives_own_replication = bool(request.replPolicy) and request.txn_type == TxnType.DEFAULT
     if txn.txn_type != TxnType.READ_ONLY and not is_hives_own_replication:
         transaction.append_event(context.messages.build_commit_transaction(txn.txn_id))
-    if txn.is_compaction or txn.txn_type == TxnType.SOFT_DELETE:
+    if txn.notes_next_txn:
         _finish_compaction(transaction, context, txn)
 
 
@@ -225,12 +225,11 @@ def _finish_compaction(transaction: WriteTransaction, context: TxnContext, txn: 
         .where(queue.CQ_TXN_ID == txn.txn_id)
         .values(CQ_NEXT_TXN_ID=following, CQ_COMMIT_TIME=now_ms())
     )
-    if not txn.is_compaction:
-        return
     row = connection.execute(
-        select(queue.CQ_ID, queue.CQ_TYPE, queue.CQ_DATABASE, queue.CQ_TABLE, queue.CQ_PARTITION).where(
-            queue.CQ_TXN_ID == txn.txn_id
-        )
+        select(queue.CQ_ID, queue.CQ_TYPE, queue.CQ_DATABASE, queue.CQ_TABLE, queue.CQ_PARTITION)
+        .where(queue.CQ_TXN_ID == txn.txn_id)
+        .order_by(queue.CQ_ID)
+        .limit(1)
     ).first()
     if row is not None:
         type_name = CompactionType._VALUES_TO_NAMES[COMPACTION_TYPES[row.CQ_TYPE]]
