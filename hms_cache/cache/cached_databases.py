@@ -111,6 +111,15 @@ class CachedDatabases(CatalogStore, DatabaseStore):
         self._store.alter_database(catalog, name, database)
 
     def drop_database(
-        self, catalog: str, name: str, *, delete_data: bool, cascade: bool, if_exists: bool = False
+        self,
+        catalog: str,
+        name: str,
+        *,
+        delete_data: bool,
+        cascade: bool,
+        if_exists: bool = False,
+        soft_txn_id: int = 0,
     ) -> None:
-        self._store.drop_database(catalog, name, delete_data=delete_data, cascade=cascade, if_exists=if_exists)
+        self._store.drop_database(
+            catalog, name, delete_data=delete_data, cascade=cascade, if_exists=if_exists, soft_txn_id=soft_txn_id
+        )

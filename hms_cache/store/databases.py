@@ -79,7 +79,14 @@ class Databases(DatabaseStore):
         run_write(self._context.database, lambda transaction: self._alter(transaction, *names, copy.deepcopy(database)))
 
     def drop_database(
-        self, catalog: str, name: str, *, delete_data: bool, cascade: bool, if_exists: bool = False
+        self,
+        catalog: str,
+        name: str,
+        *,
+        delete_data: bool,
+        cascade: bool,
+        if_exists: bool = False,
+        soft_txn_id: int = 0,
     ) -> None:
         if name is None:
             raise MetaException("Database name cannot be null.")
@@ -93,7 +100,9 @@ class Databases(DatabaseStore):
                 if if_exists:
                     return
                 raise NoSuchObjectException(f"database {catalog}.{name}")
-            delete_database(self._context, transaction, found, delete_data=delete_data, cascade=cascade)
+            delete_database(
+                self._context, transaction, found, delete_data=delete_data, cascade=cascade, soft_txn_id=soft_txn_id
+            )
 
         run_write(self._context.database, drop)
 
@@ -195,7 +204,13 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
 
 
 def delete_database(
-    context: StoreContext, transaction: WriteTransaction, found: DatabaseRow, *, delete_data: bool, cascade: bool
+    context: StoreContext,
+    transaction: WriteTransaction,
+    found: DatabaseRow,
+    *,
+    delete_data: bool,
+    cascade: bool,
+    soft_txn_id: int = 0,
 ) -> None:
     """Drops a database inside a transaction, with `cascade` all in it.
 
@@ -209,7 +224,9 @@ def delete_database(
         _require_empty(connection, database, database_id)
     functions = read_functions(connection, str(database.catalogName), str(database.name), None)
     drop_functions(context, transaction, functions)
-    kept = drop_tables_of_database(context, transaction, database, database_id, delete_data=delete_data)
+    kept = drop_tables_of_database(
+        context, transaction, database, database_id, delete_data=delete_data, soft_txn_id=soft_txn_id
+    )
     features = features_of(connection)
     for table in (DATABASE_PARAMS, DB_PRIVS, STORED_PROCS, PACKAGES):
         if features.has(table):

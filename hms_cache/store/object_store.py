@@ -160,9 +160,18 @@ class ObjectStore(SnapshotStore):
         self._databases.alter_database(catalog, name, database)
 
     def drop_database(
-        self, catalog: str, name: str, *, delete_data: bool, cascade: bool, if_exists: bool = False
+        self,
+        catalog: str,
+        name: str,
+        *,
+        delete_data: bool,
+        cascade: bool,
+        if_exists: bool = False,
+        soft_txn_id: int = 0,
     ) -> None:
-        self._databases.drop_database(catalog, name, delete_data=delete_data, cascade=cascade, if_exists=if_exists)
+        self._databases.drop_database(
+            catalog, name, delete_data=delete_data, cascade=cascade, if_exists=if_exists, soft_txn_id=soft_txn_id
+        )
 
     # Tables
 

@@ -10,6 +10,12 @@ from hms_cache.store.contract.partitions import AllPartitions, ByExpression, ByN
 from hms_cache.store.partition_additions import partitioned
 from hms_cache.store.partition_reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partition_selection import SelectedPartitions, select_partitions
+from hms_cache.store.soft_drops import (
+    dropping_txn_id,
+    dropping_write_id,
+    hide_older_files,
+    queue_dropped_partitions,
+)
 from hms_cache.store.table_drops import delete_partitions, is_purge_asked
 from hms_cache.store.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.table_rows import TableRow
@@ -58,7 +64,29 @@ def drop_partitions(
     if delete_data and is_data_owned(table):
         skip_trash = is_purge_asked(environment_context) or is_trash_skipped(table)
         plan_data_deletion(context, transaction, table, rows, skip_trash=skip_trash)
+    elif not delete_data and is_transactional(table):
+        _drop_softly(context, transaction, table, rows, environment_context)
     return partitions
+
+
+def _drop_softly(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    table: Table,
+    rows: PartitionRows,
+    environment_context: EnvironmentContext | None,
+) -> None:
+    """Queues the directories for cleaning, and hides what is in them from a partition made anew in their place."""
+    txn_id = dropping_txn_id(table, environment_context, delete_data=False)
+    if txn_id > 0:
+        places = list(zip(rows.names, rows.locations, strict=True))
+        queue_dropped_partitions(context, transaction, table, places, txn_id, environment_context)
+    write_id = dropping_write_id(environment_context)
+    if write_id > 0 and context.warehouse.manages_files:
+        changes = context.warehouse.changes(transaction)
+        for text in rows.locations:
+            if text:
+                hide_older_files(changes, context.warehouse.location(text), write_id, "dropped")
 
 
 def _check_selected(selection: PartitionSelection, selected: SelectedPartitions, if_exists: bool) -> None:

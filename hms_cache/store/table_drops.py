@@ -31,8 +31,9 @@ from hms_cache.store.schema import (
     TBL_PRIVS,
     TBLS,
 )
+from hms_cache.store.soft_drops import SOFT_DELETE, dropping_txn_id, queue_dropped_table
 from hms_cache.store.storage_descriptor_writes import delete_storage_descriptors
-from hms_cache.store.table_kinds import is_data_owned, is_transactional, is_trash_skipped
+from hms_cache.store.table_kinds import is_data_owned, is_parameter_true, is_transactional, is_trash_skipped
 from hms_cache.store.table_locks import lock_table
 from hms_cache.store.table_rows import MATERIALIZED_VIEW, TableRow, read_tables
 from hms_cache.store.transactions import WriteTransaction, run_write
@@ -108,7 +109,16 @@ class TableDrops:
                 raise NoSuchObjectException(f"{'.'.join(names)} table not found")
             _require_unused(transaction.connection, [found])
             if is_transactional(found.table):
-                drop_from_transaction_tables(transaction.connection, ObjectName(names[1], names[2]), catalog=names[0])
+                # Where the files stay, a table made anew in their place must not write under their names.
+                drop_from_transaction_tables(
+                    transaction.connection,
+                    ObjectName(names[1], names[2]),
+                    catalog=names[0],
+                    keep_write_ids=not delete_data,
+                )
+                txn_id = dropping_txn_id(found.table, environment_context, delete_data=delete_data)
+                if txn_id > 0:
+                    queue_dropped_table(self._context, transaction, found.table, txn_id, environment_context)
             elsewhere = _partitions_elsewhere(self._context, transaction.connection, [found]) if delete_data else {}
             delete_tables(transaction.connection, [found])
             transaction.append_event(self._context.messages.build_drop_table(found.table))
@@ -126,18 +136,27 @@ def is_purge_asked(environment_context: EnvironmentContext | None) -> bool:
 
 
 def drop_tables_of_database(
-    context: StoreContext, transaction: WriteTransaction, database: Database, database_id: int, *, delete_data: bool
+    context: StoreContext,
+    transaction: WriteTransaction,
+    database: Database,
+    database_id: int,
+    *,
+    delete_data: bool,
+    soft_txn_id: int = 0,
 ) -> list[TableRow]:
     """Drops all tables of a database, materialized views first, an event each; plans the deletion of their data.
 
-    Returns the tables whose data stays (external without purge); a directory that such data lies in stays too. Raises
-    MetaException when a materialized view of another database uses one.
+    `soft_txn_id`: the transaction under which tables that ask for it (`soft_delete`) are dropped softly, 0 for none.
+    Returns the tables whose data stays (external without purge, dropped softly); a directory that such data lies in
+    stays too. Raises MetaException when a materialized view of another database uses one.
     """
     connection = transaction.connection
     rows = connection.execute(
         select(TBLS.c.TBL_NAME, TBLS.c.TBL_TYPE).where(TBLS.c.DB_ID == database_id).with_for_update()
     ).all()
-    drop_from_transaction_tables(connection, ObjectName(str(database.name)), catalog=str(database.catalogName))
+    drop_from_transaction_tables(
+        connection, ObjectName(str(database.name)), catalog=str(database.catalogName), dropping_txn_id=soft_txn_id
+    )
     views = sorted(name for name, kind in rows if kind == MATERIALIZED_VIEW)
     others = sorted(name for name, kind in rows if kind != MATERIALIZED_VIEW)
     kept: list[TableRow] = []
@@ -151,9 +170,12 @@ def drop_tables_of_database(
             delete_tables(connection, found)
             for row in found:
                 transaction.append_event(context.messages.build_drop_table(row.table))
+                is_soft = soft_txn_id > 0 and is_transactional(row.table) and is_parameter_true(row.table, SOFT_DELETE)
+                if is_soft:
+                    queue_dropped_table(context, transaction, row.table, soft_txn_id)
                 if not delete_data:
                     continue
-                if is_data_owned(row.table):
+                if is_data_owned(row.table) and not is_soft:
                     owned.append((row.table, elsewhere.get(row.table_id, ())))
                 else:
                     kept.append(row)

@@ -22,6 +22,7 @@ from hms_cache.store.partition_additions import partitioned
 from hms_cache.store.partition_reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partition_selection import select_partitions
 from hms_cache.store.schema import PARTITION_PARAMS, PARTITIONS, TABLE_PARAMS, TBLS
+from hms_cache.store.soft_drops import hide_older_files
 from hms_cache.store.statistics_validity import are_statistics_valid, check_statistics_change
 from hms_cache.store.statistics_writes import aborted_writers
 from hms_cache.store.storage_descriptor_writes import write_parameters
@@ -36,10 +37,6 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     NoSuchObjectException,
     Table,
 )
-
-_ACID_MARKER = "_metadata_acid"
-_ACID_MARKER_TEXT = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
-"""What makes an empty base directory hide all that was written before (`AcidMetaDataFile`)."""
 
 
 class TableTruncation:
@@ -156,7 +153,7 @@ class TableTruncation:
         directory = warehouse.location(location)
         changes = warehouse.changes(transaction)
         if write_id is not None and is_transactional(row.table):
-            changes.write_file(directory.child(f"base_{write_id:07d}", _ACID_MARKER), _ACID_MARKER_TEXT)
+            hide_older_files(changes, directory, write_id, "truncated")
         else:
             changes.delete_contents_after_commit(directory, skip_trash=is_trash_skipped(row.table))
 

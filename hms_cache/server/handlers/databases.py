@@ -155,5 +155,6 @@ def drop_database_req(call: Call, arguments: Any) -> AsyncOperationResp:
         delete_data=bool(request.deleteData),
         cascade=bool(request.cascade),
         if_exists=bool(request.ignoreUnknownDb),
+        soft_txn_id=(request.txnId or 0) if request.softDelete else 0,
     )
     return AsyncOperationResp(id="", finished=True)

@@ -38,10 +38,19 @@ class DatabaseStore(ABC):
 
     @abstractmethod
     def drop_database(
-        self, catalog: str, name: str, *, delete_data: bool, cascade: bool, if_exists: bool = False
+        self,
+        catalog: str,
+        name: str,
+        *,
+        delete_data: bool,
+        cascade: bool,
+        if_exists: bool = False,
+        soft_txn_id: int = 0,
     ) -> None:
         """Drops the database, with `cascade` all in it;
         directories go after the commit (managed and purge tables only).
+
+        `soft_txn_id`: tables with `soft_delete` are queued for cleaning under this transaction, and their data stays.
 
         Raises NoSuchObjectException unless `if_exists`, InvalidOperationException when it is not empty and `cascade`
         is off, MetaException for the default database.

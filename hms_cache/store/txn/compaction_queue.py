@@ -8,7 +8,7 @@ HiveServer2 runs. States: initiated, working, ready for cleaning; finished ones 
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, insert, null, or_, select, update
@@ -33,7 +33,7 @@ from hms_cache.store.txn.codes import (
     WORKING,
 )
 from hms_cache.store.txn.context import TxnContext
-from hms_cache.store.txn.database_values import now_ms, take_id
+from hms_cache.store.txn.database_values import now_ms, read_now_ms, take_id
 from hms_cache.store.txn.mutexes import Mutex, hold_mutex
 from hms_cache.store.txn.names import plain_database, plain_partition, plain_table
 from hms_cache.store.txn.valid_write_ids import current_snapshot, valid_write_ids_of
@@ -99,24 +99,27 @@ def enqueue(
 ) -> int:
     """Put an entry into the queue and return its id."""
     compaction_id = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT)
-    connection.execute(
-        insert(COMPACTION_QUEUE).values(
-            CQ_ID=compaction_id,
-            CQ_DATABASE=database,
-            CQ_TABLE=table,
-            CQ_PARTITION=partition,
-            CQ_POOL_NAME=request.poolName,
-            CQ_NUMBER_OF_BUCKETS=request.numberOfBuckets if (request.numberOfBuckets or 0) > 0 else None,
-            CQ_ORDER_BY=request.orderByClause,
-            CQ_TBLPROPERTIES=to_counted_map(request.properties) if request.properties else None,
-            CQ_RUN_AS=request.runas,
-            CQ_INITIATOR_ID=request.initiatorId,
-            CQ_INITIATOR_VERSION=request.initiatorVersion,
-            CQ_ENQUEUE_TIME=now_ms(),
-            **values,
-        )
-    )
+    row = _queue_row(compaction_id, request, database, table, partition)
+    connection.execute(insert(COMPACTION_QUEUE).values(**row, CQ_ENQUEUE_TIME=now_ms(), **values))
     return compaction_id
+
+
+def _queue_row(
+    compaction_id: int, request: CompactionRequest, database: str, table: str, partition: str | None
+) -> dict[str, Any]:
+    return {
+        "CQ_ID": compaction_id,
+        "CQ_DATABASE": database,
+        "CQ_TABLE": table,
+        "CQ_PARTITION": partition,
+        "CQ_POOL_NAME": request.poolName,
+        "CQ_NUMBER_OF_BUCKETS": request.numberOfBuckets,
+        "CQ_ORDER_BY": request.orderByClause,
+        "CQ_TBLPROPERTIES": None if request.properties is None else to_counted_map(request.properties),
+        "CQ_RUN_AS": request.runas,
+        "CQ_INITIATOR_ID": request.initiatorId,
+        "CQ_INITIATOR_VERSION": request.initiatorVersion,
+    }
 
 
 def to_counted_map(properties: Mapping[str, str]) -> str:
@@ -137,19 +140,48 @@ def compactable_write_id(connection: Connection, context: TxnContext, database: 
 
 
 def submit_for_cleanup(connection: Connection, request: CompactionRequest, highest_write_id: int, txn_id: int) -> bool:
-    """Queue an entry that needs cleaning only (a soft drop, a truncate): done, hence True."""
-    enqueue(
-        connection,
-        request,
-        plain_database(request.dbname),
-        plain_table(request.tablename),
-        plain_partition(request.partitionname) if request.partitionname else None,
-        CQ_STATE=READY_FOR_CLEANING,
-        CQ_TYPE=COMPACTION_TYPE_CODES[request.type],
-        CQ_HIGHEST_WRITE_ID=highest_write_id,
-        CQ_TXN_ID=txn_id,
-    )
+    """Queue an entry that needs cleaning only (a soft drop, a truncate): done, hence True.
+
+    Raises MetaException for an unknown type.
+    """
+    submit_all_for_cleanup(connection, [request], highest_write_id, txn_id)
     return True
+
+
+_ROWS_IN_A_STATEMENT = 1000
+
+
+def submit_all_for_cleanup(
+    connection: Connection, requests: Sequence[CompactionRequest], highest_write_id: int, txn_id: int
+) -> None:
+    """As `submit_for_cleanup` for several requests of one transaction: a statement per 1,000 of them.
+
+    Raises MetaException for an unknown type.
+    """
+    types = [COMPACTION_TYPE_CODES.get(request.type) for request in requests]
+    if None in types:
+        raise MetaException(f"Unexpected compaction type {requests[types.index(None)].type}")
+    now = read_now_ms(connection)
+    first = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(requests))
+    rows = [
+        {
+            **_queue_row(
+                first + number,
+                request,
+                plain_database(request.dbname),
+                plain_table(request.tablename),
+                plain_partition(request.partitionname) if request.partitionname else None,
+            ),
+            "CQ_STATE": READY_FOR_CLEANING,
+            "CQ_TYPE": types[number],
+            "CQ_HIGHEST_WRITE_ID": highest_write_id,
+            "CQ_TXN_ID": txn_id,
+            "CQ_ENQUEUE_TIME": now,
+        }
+        for number, request in enumerate(requests)
+    ]
+    for start in range(0, len(rows), _ROWS_IN_A_STATEMENT):
+        connection.execute(insert(COMPACTION_QUEUE), rows[start : start + _ROWS_IN_A_STATEMENT])
 
 
 # Workers

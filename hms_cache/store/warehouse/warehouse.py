@@ -10,6 +10,7 @@ import getpass
 import logging
 import os
 import posixpath
+import pwd
 import shutil
 import time
 import uuid
@@ -209,6 +210,23 @@ class Warehouse:
         file_system, path = self._open(location)
         with _translated(f"Cannot look at {location}"):
             return bool(file_system.exists(path))
+
+    def owner(self, location: Location) -> str | None:
+        """Who owns the directory; None when it is not there or its file system has no owners."""
+        file_system, path = self._open(location)
+        with _translated(f"Cannot look at {location}"):
+            try:
+                information = file_system.info(path)
+            except FileNotFoundError:
+                return None
+        if information.get("owner"):
+            return str(information["owner"])
+        if information.get("uid") is None:
+            return None
+        try:
+            return pwd.getpwuid(int(information["uid"])).pw_name
+        except KeyError:
+            return None
 
     def make_directory(self, location: Location) -> bool:
         """Makes the directory and its parents; False when it was there already."""

@@ -1,0 +1,129 @@
+"""Soft drops: the metadata goes at once, the files when no transaction reads them any more.
+
+A client asks for one by dropping without the data in a transaction of type SOFT_DELETE, whose id stands in the
+environment context (`txnId`). What was dropped is queued as ready for cleaning under that transaction; a cleaner
+removes the directory once all transactions are over that were open when it committed. The table's write ids stay, so
+that a table made anew in the same place does not write under the names of the old files. Facts: `AcidEventListener`,
+`HMSHandler.addTruncateBaseFile` (Hive 4.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hms_cache.store.context import StoreContext
+from hms_cache.store.parameters import context_properties, is_context_true
+from hms_cache.store.table_kinds import is_transactional, is_trash_skipped
+from hms_cache.store.transactions import WriteTransaction
+from hms_cache.store.txn.compaction_queue import submit_all_for_cleanup
+from hms_cache.store.warehouse import Location, WarehouseChanges
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CompactionRequest,
+    CompactionType,
+    EnvironmentContext,
+    MetaException,
+    Table,
+)
+
+TXN_ID = "txnId"
+WRITE_ID = "writeId"
+SOFT_DELETE = "soft_delete"
+"""Parameter of tables that a soft drop of their database drops softly."""
+
+_ACID_MARKER = "_metadata_acid"
+
+
+def dropping_txn_id(table: Table, context: EnvironmentContext | None, *, delete_data: bool) -> int:
+    """The transaction that drops softly, 0 when this is no soft drop. Raises MetaException for an id that is none."""
+    return 0 if delete_data or not is_transactional(table) else _id_of(context, TXN_ID)
+
+
+def dropping_write_id(context: EnvironmentContext | None) -> int:
+    """The write id under which partitions are dropped, 0 for none. Raises MetaException for an id that is none."""
+    return _id_of(context, WRITE_ID)
+
+
+def _id_of(context: EnvironmentContext | None, key: str) -> int:
+    text = context_properties(context).get(key)
+    if text is None:
+        return 0
+    try:
+        return int(text)
+    except ValueError as error:
+        raise MetaException(f"{key} of the environment context is no number: {text}") from error
+
+
+def queue_dropped_table(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    table: Table,
+    txn_id: int,
+    environment_context: EnvironmentContext | None = None,
+) -> None:
+    """Queue a dropped table's directory for cleaning."""
+    location = None if table.sd is None else table.sd.location
+    if location:
+        _queue(context, transaction, table, [(None, location)], table.writeId or 0, txn_id, environment_context)
+
+
+def queue_dropped_partitions(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    table: Table,
+    partitions: Sequence[tuple[str, str | None]],
+    txn_id: int,
+    environment_context: EnvironmentContext | None,
+) -> None:
+    """Queue the directories of dropped partitions (name, location) for cleaning."""
+    places = [(name, location) for name, location in partitions if location]
+    _queue(context, transaction, table, places, dropping_write_id(environment_context), txn_id, environment_context)
+
+
+def _queue(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    table: Table,
+    places: Sequence[tuple[str | None, str]],
+    write_id: int,
+    txn_id: int,
+    environment_context: EnvironmentContext | None,
+) -> None:
+    if not places:
+        return
+    is_purged = is_context_true(environment_context, "ifPurge") or is_trash_skipped(table)
+    owner = _owner(context, table)
+    requests = [
+        CompactionRequest(
+            dbname=table.dbName,
+            tablename=table.tableName,
+            partitionname=name,
+            type=CompactionType.MAJOR,
+            runas=owner,
+            properties={"location": location, "ifPurge": "true" if is_purged else "false"},
+        )
+        for name, location in places
+    ]
+    submit_all_for_cleanup(transaction.connection, requests, write_id, txn_id)
+
+
+def _owner(context: StoreContext, table: Table) -> str | None:
+    """Whom a cleaner works as: the owner of the table's directory, else of the table."""
+    warehouse = context.warehouse
+    if warehouse.manages_files and table.sd is not None and table.sd.location:
+        try:
+            found = warehouse.owner(warehouse.location(table.sd.location))
+        except MetaException:
+            # The file system is away: metadata can be dropped all the same.
+            found = None
+        if found:
+            return found
+    return str(table.owner) if table.owner else None
+
+
+def hide_older_files(changes: WarehouseChanges, directory: Location, write_id: int, data_format: str) -> None:
+    """Write an empty base of this write id: readers of the directory pass over all that was written before.
+
+    `data_format`: `truncated` or `dropped` (Hive's `AcidMetaDataFile.DataFormat`).
+    """
+    text = f'{{"thisFileVersion":"0","dataFormat":"{data_format}"}}'
+    changes.write_file(directory.child(f"base_{write_id:07d}", _ACID_MARKER), text.encode())

@@ -1,0 +1,167 @@
+"""Dropping without the data, through a whole server: what is queued for cleaning, and which write ids go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.server.conftest import Link, Serve, database, table
+
+Drop = Callable[[Link, bool, ttypes.EnvironmentContext | None], Any]
+
+
+@pytest.fixture
+def link(serve: Serve) -> Link:
+    """A server with a transactional table `d.t` that has the partitions p=1 and p=2, and two write ids."""
+    link = serve().link()
+    link.call("create_database", database=database("d"))
+    make_table(link)
+    (txn_id,) = begin(link)
+    allocate(link, txn_id)
+    link.call("commit_txn", rqst=ttypes.CommitTxnRequest(txn_id))
+    return link
+
+
+def make_table(link: Link, **parameters: str) -> None:
+    parameters = {"transactional": "true", "transactional_properties": "insert_only", **parameters}
+    link.call("create_table", tbl=table("d", "t", **parameters))
+    for value in ("1", "2"):
+        made = link.call("get_table", dbname="d", tbl_name="t")
+        descriptor = made.sd
+        descriptor.location = f"{descriptor.location}/p={value}"
+        link.call("add_partition", new_part=ttypes.Partition([value], "d", "t", 0, 0, descriptor, {}))
+
+
+def begin(link: Link, txn_type: int = ttypes.TxnType.DEFAULT) -> list[int]:
+    request = ttypes.OpenTxnRequest(1, "u", "h", txn_type=txn_type)
+    return list(link.call("open_txns", rqst=request).txn_ids)
+
+
+def allocate(link: Link, txn_id: int) -> int:
+    request = ttypes.AllocateTableWriteIdsRequest("d", "t", [txn_id])
+    return int(link.call("allocate_table_write_ids", rqst=request).txnToWriteIds[0].writeId)
+
+
+def queued(link: Link) -> list[ttypes.ShowCompactResponseElement]:
+    return list(link.call("show_compact", rqst=ttypes.ShowCompactRequest(order="CC_ID")).compacts)
+
+
+def highest(link: Link) -> int:
+    request = ttypes.MaxAllocatedTableWriteIdRequest("d", "t")
+    return int(link.call("get_max_allocated_table_write_id", rqst=request).maxWriteId)
+
+
+def drop_table(link: Link, delete_data: bool, context: ttypes.EnvironmentContext | None) -> Any:
+    if context is None:
+        return link.call("drop_table", dbname="d", name="t", deleteData=delete_data)
+    named = {"dbname": "d", "name": "t", "deleteData": delete_data, "environment_context": context}
+    return link.call("drop_table_with_environment_context", **named)
+
+
+def drop_table_req(link: Link, delete_data: bool, context: ttypes.EnvironmentContext | None) -> Any:
+    request = ttypes.DropTableRequest("hive", "d", "t", deleteData=delete_data, envContext=context)
+    return link.call("drop_table_req", dropTableReq=request)
+
+
+def drop_partition(link: Link, delete_data: bool, context: ttypes.EnvironmentContext | None) -> Any:
+    named = {"db_name": "d", "tbl_name": "t", "part_vals": ["1"], "deleteData": delete_data}
+    if context is None:
+        return link.call("drop_partition", **named)
+    return link.call("drop_partition_with_environment_context", **named, environment_context=context)
+
+
+def drop_by_name(link: Link, delete_data: bool, context: ttypes.EnvironmentContext | None) -> Any:
+    named = {"db_name": "d", "tbl_name": "t", "part_name": "p=1", "deleteData": delete_data}
+    if context is None:
+        return link.call("drop_partition_by_name", **named)
+    return link.call("drop_partition_by_name_with_environment_context", **named, environment_context=context)
+
+
+def drop_partition_req(link: Link, delete_data: bool, context: ttypes.EnvironmentContext | None) -> Any:
+    request = ttypes.DropPartitionRequest(
+        "hive", "d", "t", partName="p=1", deleteData=delete_data, environmentContext=context
+    )
+    return link.call("drop_partition_req", dropPartitionReq=request)
+
+
+def drop_partitions_req(link: Link, delete_data: bool, context: ttypes.EnvironmentContext | None) -> Any:
+    spec = ttypes.RequestPartsSpec(names=["p=1"])
+    request = ttypes.DropPartitionsRequest("d", "t", spec, deleteData=delete_data, environmentContext=context)
+    return link.call("drop_partitions_req", req=request)
+
+
+OF_TABLES: list[Drop] = [drop_table, drop_table_req]
+OF_PARTITIONS: list[Drop] = [drop_partition, drop_by_name, drop_partition_req, drop_partitions_req]
+
+
+@pytest.mark.parametrize("has_txn", [False, True])
+@pytest.mark.parametrize("delete_data", [False, True])
+@pytest.mark.parametrize("drop", [*OF_TABLES, *OF_PARTITIONS])
+def test_every_way_to_drop(link: Link, tmp_path: Path, drop: Drop, delete_data: bool, has_txn: bool) -> None:
+    (txn_id,) = begin(link, ttypes.TxnType.SOFT_DELETE)
+    write_id = allocate(link, txn_id)
+    location = link.call("get_table", dbname="d", tbl_name="t").sd.location
+    context = ttypes.EnvironmentContext({"txnId": str(txn_id), "ifPurge": "true"}) if has_txn else None
+    drop(link, delete_data, context)
+
+    is_partition = drop in OF_PARTITIONS
+    entries = queued(link)
+    assert len(entries) == (has_txn and not delete_data)
+    for entry in entries:
+        name = "p=1" if is_partition else None
+        assert (entry.dbname, entry.tablename, entry.partitionname, entry.txnId) == ("d", "t", name, txn_id)
+        assert (entry.state, entry.type) == ("ready for cleaning", ttypes.CompactionType.MAJOR)
+        assert entry.runAs == Path(tmp_path).owner()
+    assert highest(link) == (0 if delete_data and not is_partition else write_id)
+    place = Path(location.removeprefix("file:")) / ("p=1" if is_partition else "")
+    assert place.exists() is not delete_data
+
+    link.call("commit_txn", rqst=ttypes.CommitTxnRequest(txn_id))
+    for entry in queued(link):
+        assert entry.nextTxnId == txn_id + 1 and entry.commitTime
+    if not is_partition:
+        make_table(link)
+        # Where the old files are still there, the new ones must have other names.
+        assert allocate(link, *begin(link)) == (1 if delete_data else write_id + 1)
+
+
+@pytest.mark.parametrize("drop", OF_PARTITIONS)
+def test_a_partition_made_anew_does_not_show_the_old_files(link: Link, drop: Drop) -> None:
+    (txn_id,) = begin(link, ttypes.TxnType.SOFT_DELETE)
+    write_id = allocate(link, txn_id)
+    location = link.call("get_table", dbname="d", tbl_name="t").sd.location
+    drop(link, False, ttypes.EnvironmentContext({"txnId": str(txn_id), "writeId": str(write_id)}))
+    marker = Path(location.removeprefix("file:")) / "p=1" / f"base_{write_id:07d}" / "_metadata_acid"
+    assert marker.read_text() == '{"thisFileVersion":"0","dataFormat":"dropped"}'
+    assert [entry.hightestWriteId for entry in queued(link)] == [write_id]
+
+
+def test_a_database_drops_softly_the_tables_that_ask_for_it(link: Link) -> None:
+    hard = table("d", "hard", transactional="true", transactional_properties="insert_only")
+    link.call("create_table", tbl=hard)
+    link.call("drop_table", dbname="d", name="t", deleteData=True)
+    make_table(link, soft_delete="true")
+    places = []
+    for name in ("t", "hard"):
+        found = link.call("get_table", dbname="d", tbl_name=name)
+        places.append(Path(found.sd.location.removeprefix("file:")))
+    (txn_id,) = begin(link, ttypes.TxnType.SOFT_DELETE)
+    request = ttypes.DropDatabaseRequest(
+        "d", "hive", ignoreUnknownDb=False, deleteData=True, cascade=True, softDelete=True, txnId=txn_id
+    )
+    link.call("drop_database_req", req=request)
+    assert [(entry.tablename, entry.txnId, entry.state) for entry in queued(link)] == [
+        ("t", txn_id, "ready for cleaning")
+    ]
+    assert [place.exists() for place in places] == [True, False]
+    assert highest(link) == 0
+
+
+def test_an_id_that_is_none(link: Link) -> None:
+    with pytest.raises(ttypes.MetaException, match="txnId of the environment context is no number: x"):
+        drop_table(link, False, ttypes.EnvironmentContext({"txnId": "x"}))
+    assert highest(link) == 1
