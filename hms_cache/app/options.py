@@ -66,6 +66,7 @@ def store_settings(settings: Settings, on_refused_filter: Callable[[], None] | N
         inherited_table_parameters=catalog.inherited_table_parameters,
         client_capability_check=catalog.client_capability_check,
         storage_schema_reader=catalog.storage_schema_reader,
+        schema_file_limit_bytes=catalog.schema_file_limit_bytes,
         serdes_using_metastore_for_schema=catalog.serdes_using_metastore_for_schema,
         default_pool_size=workload.default_pool_size,
         scheduled_queries=workload.scheduled_queries,

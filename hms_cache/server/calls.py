@@ -21,6 +21,10 @@ class Kind(enum.Enum):
     WRITE = "write"
 
 
+def _nothing_to_do() -> None:
+    """Where answers are not kept anyway."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call on its way through a handler."""
@@ -28,6 +32,8 @@ class Call:
     method: str
     session: Session
     stores: Stores
+    keep_no_answer: Callable[[], None] = _nothing_to_do
+    """To be called when the answer comes from what no event tells of, such as a file: it must not be kept."""
 
 
 HandlerFunction = Callable[[Call, Any], Any]

@@ -128,7 +128,10 @@ class Dispatcher:
         result = None if method.oneway else method.result()
         outcome = "ok"
         try:
-            value = handler.function(Call(message.name, session, self._stores), message.args)
+            call = Call(message.name, session, self._stores)
+            if keeps and self._keep is not None:
+                call = Call(message.name, session, self._stores, self._keep.provenance.from_elsewhere)
+            value = handler.function(call, message.args)
             if result is not None and method.has_value:
                 result.success = value
         except Exception as raised:

@@ -11,6 +11,7 @@ from hms_cache.store.roles import Roles
 from hms_cache.store.runtime_statistics import RuntimeStatistics
 from hms_cache.store.scheduled_queries import ScheduledQueries
 from hms_cache.store.schema_registry import SchemaRegistry
+from hms_cache.store.storage_schemas import StorageSchemas
 from hms_cache.store.stored_procedures import StoredProcedures
 from hms_cache.store.tokens import Tokens
 from hms_cache.store.translation.metadata_translation import MetadataTranslation
@@ -35,5 +36,6 @@ class AuxiliaryStores:
         self.properties = Properties(context)
         self.resource_plans = ResourcePlans(context)
         self.plan_parts = PlanParts(context)
+        self.storage_schemas = StorageSchemas(context)
         self.translation = MetadataTranslation(context)
         self.scheduled_queries = ScheduledQueries(context)

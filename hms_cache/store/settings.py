@@ -101,5 +101,8 @@ class StoreSettings:
     storage_schema_reader: Literal["stored", "refuse"] = "stored"
     """`metastore.storage.schema.reader.impl`: the columns of tables whose serde keeps them elsewhere."""
 
+    schema_file_limit_bytes: int = 1024 * 1024
+    """How large a file may be that `avro.schema.url` names: each call of `get_fields` or `get_schema` reads it."""
+
     serdes_using_metastore_for_schema: tuple[str, ...] = SERDES_USING_METASTORE_FOR_SCHEMA
     """`metastore.serdes.using.metastore.for.schema`: tables of these keep their columns in the metastore."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from hms_cache.config.quantities import Words
+from hms_cache.config.quantities import SizeBytes, Words
 from hms_cache.config.setting import Section, setting
 from hms_cache.patterns.java_regex import JavaRegexError, java_regex
 
@@ -93,11 +93,18 @@ class CatalogSettings(Section):
     )
     storage_schema_reader: Literal["stored", "refuse"] = setting(
         "stored",
-        "What get_fields and get_schema answer for tables whose serde keeps the columns itself: the columns stored in"
-        " the metastore, or a refusal.",
+        "What get_fields and get_schema answer for tables whose serde keeps the columns itself: those of the Avro"
+        " schema that avro.schema.literal or avro.schema.url gives, for others the columns stored in the metastore;"
+        " or a refusal.",
         reason="Hive's SerDeStorageSchemaReader asks the Java class of the serde, which cannot run here; its"
         " DefaultStorageSchemaReader refuses.",
         site_keys=("metastore.storage.schema.reader.impl",),
+    )
+    schema_file_limit_bytes: SizeBytes = setting(
+        1024 * 1024,
+        "How large a file may be that avro.schema.url names.",
+        reason="Each get_fields and get_schema of the table reads it. Schemas of a thousand columns have some 100 KB.",
+        ge=1024,
     )
     serdes_using_metastore_for_schema: Words = setting(
         (

@@ -17,7 +17,6 @@ from hms_cache.server.handlers.names import (
 )
 from hms_cache.server.handlers.projections import project_tables
 from hms_cache.store.contract.tables import ExpectedParameter
-from hms_cache.store.storage_schemas import fields_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlterTableResponse,
     AsyncOperationResp,
@@ -215,7 +214,9 @@ def _fields(
         found = call.stores.raw.get_table(name.catalog, name.database, name.table.split(".")[0], **snapshot)
     except NoSuchObjectException as error:
         raise UnknownTableException(error.message) from error
-    columns = fields_of(found, call.stores.auxiliary.settings)
+    columns, is_of_file = call.stores.auxiliary.storage_schemas.fields_of(found)
+    if is_of_file:
+        call.keep_no_answer()
     return columns + list(found.partitionKeys or []) if keys else columns
 
 

@@ -304,6 +304,15 @@ class Warehouse:
         with _translated(f"Cannot write {location}"):
             file_system.pipe_file(path, content)
 
+    def read_file(self, location: Location, limit_bytes: int) -> bytes:
+        """The content of one file. Raises MetaException, also for a file larger than the limit."""
+        file_system, path = self._open(location)
+        with _translated(f"Cannot read {location}"), file_system.open(path, "rb") as opened:
+            content: bytes = opened.read(limit_bytes + 1)
+        if len(content) > limit_bytes:
+            raise MetaException(f"Cannot read {location}: it is larger than {limit_bytes} bytes")
+        return content
+
     def delete_file(self, location: Location) -> None:
         """Deletes one file; nothing there is fine."""
         file_system, path = self._open(location)
