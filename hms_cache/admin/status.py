@@ -82,6 +82,8 @@ class ServerStatus:
     workers: int
     uptime_s: float
     connections: int
+    accepted_insecure: tuple[str, ...]
+    """Protection that was asked for and is not given: keys of site files, parameters of the database's URL."""
     calls: tuple[CallStatus, ...]
     cache: CacheStatus
     events: EventStatus | None
@@ -100,6 +102,7 @@ def server_status(sources: AdminSources, siblings: Siblings, probe: DatabaseProb
         workers=siblings.count,
         uptime_s=round(sources.clock.epoch_s() - sources.started_at_s, 3),
         connections=int(_sample(sources, "hms_cache_connections")),
+        accepted_insecure=tuple(one.name for one in sources.configuration.accepted_insecure),
         calls=_calls(sources),
         cache=cache_status(sources),
         events=event_status(sources, probe),

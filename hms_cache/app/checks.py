@@ -21,7 +21,7 @@ from thrift.Thrift import TException
 from hms_cache.app.database import open_database, require_schema
 from hms_cache.app.options import warehouse_settings
 from hms_cache.app.peers import ask_peer
-from hms_cache.config import Settings
+from hms_cache.config import Configuration, Settings
 from hms_cache.errors import DatabaseUnavailableError, SchemaError, StartupError
 from hms_cache.store.database import Database
 from hms_cache.store.dialects import database_time_ms, reason_of_stale_reads
@@ -97,6 +97,18 @@ def run_checks(settings: Settings, peers: tuple[str, ...] = ()) -> Findings:
             "Set cache.peers to hive4 or hive3: what those do not log must not be cached.",
         )
     return findings
+
+
+def check_honoured(findings: Findings, configuration: Configuration) -> None:
+    """What the site files ask for and this server does not do."""
+    with findings.check("what the site files ask for is done"):
+        for one in configuration.accepted_insecure:
+            findings.warning(f"accepted although insecure: {one.name} = {one.value} ({one.origin})", one.note)
+        if configuration.site_review.ignored:
+            findings.warning(
+                f"{len(configuration.site_review.ignored)} keys of the site files are not honoured",
+                "See all of them: hms-cache config check --site …",
+            )
 
 
 def _check_database(findings: Findings, settings: Settings, database: Database) -> None:

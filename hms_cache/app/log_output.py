@@ -1,4 +1,4 @@
-"""What the process writes to standard error: lines for people, or a JSON object per line."""
+"""What the process writes to standard error: lines for people, or a JSON object per line. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import time
 
 from hms_cache.config import LogSettings
+from hms_cache.config.secrets import redacted
 from hms_cache.metrics.call_trace import call_trace
 
 #: The root of this program's loggers; libraries log beside it, from warnings up.
@@ -28,7 +29,7 @@ class TextFormatter(logging.Formatter):
         # Formatted by the thread that logs: a handler does not pass records on.
         identifier = call_trace.identifier
         record.call = f"[{identifier}] " if identifier else ""
-        return super().format(record)
+        return redacted(super().format(record))
 
 
 class JsonFormatter(logging.Formatter):
@@ -45,7 +46,7 @@ class JsonFormatter(logging.Formatter):
             line["call"] = call_trace.identifier
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return redacted(json.dumps(line, ensure_ascii=False))
 
 
 def set_up_logging(settings: LogSettings) -> None:

@@ -57,6 +57,7 @@ def store_settings(settings: Settings, on_refused_filter: Callable[[], None] | N
         partition_name_whitelist_pattern=catalog.partition_name_whitelist_pattern,
         partition_request_limit=catalog.partition_request_limit,
         filter_limits=filter_limits(settings, on_refused_filter),
+        delegation_tokens=settings.security.delegation_tokens,
         default_partition_name=catalog.default_partition_name,
         server_user=getpass.getuser(),
         single_alter_partitions_event=settings.events.single_alter_partitions_event,

@@ -75,6 +75,13 @@ class Service:
 
         Raises `SchemaError`, `StartupError` (the port is taken, …) or `DatabaseUnavailableError`; nothing stays behind.
         """
+        for one in self._configuration.accepted_insecure:
+            _log.warning("accepted although insecure: %s", one)
+        if self._configuration.site_review.ignored:
+            _log.warning(
+                "%d keys of the site files are not honoured: see hms-cache config check",
+                len(self._configuration.site_review.ignored),
+            )
         with ExitStack() as starting:
             database = open_database(self._settings, self.metrics.database)
             starting.callback(database.close)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from hms_cache.cache.entries import Facet
+from hms_cache.config.sections.cache import expression_of
 from hms_cache.notifications.scope import TableName
 
 SYNC_PROPERTY = "hms_cache.sync"
@@ -62,7 +63,14 @@ class CachePolicy:
 
 
 def _patterns(patterns: Sequence[str]) -> list[re.Pattern[str]]:
-    return [re.compile(fnmatch.translate(pattern.lower())) for pattern in patterns]
+    """Names are in lower case; a regular expression may hold classes such as \\S, so it is not changed itself."""
+    return [
+        re.compile(
+            fnmatch.translate(pattern.lower()) if (expression := expression_of(pattern)) is None else expression,
+            re.IGNORECASE,
+        )
+        for pattern in patterns
+    ]
 
 
 def properties_allow(table_parameters: Mapping[str, str] | None, database_parameters: Mapping[str, str] | None) -> bool:

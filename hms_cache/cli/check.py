@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from hms_cache.cli.options import configuration_options, load_configuration
+from hms_cache.config.secrets import redacted
 
 
 @click.command()
@@ -21,13 +22,15 @@ def check(*, peers: tuple[str, ...], **options: Any) -> None:
 
     Exit status 1 when one of them is an error.
     """
-    from hms_cache.app.checks import run_checks
+    from hms_cache.app.checks import check_honoured, run_checks
 
     logging.getLogger("thrift").addHandler(logging.NullHandler())  # it would repeat what the findings say
-    findings = run_checks(load_configuration(**options).settings, peers)
+    configuration = load_configuration(**options)
+    findings = run_checks(configuration.settings, peers)
+    check_honoured(findings, configuration)
     for name in findings.passed:
         click.echo(f"ok       {name}")
     for finding in findings.found:
-        click.echo(f"{finding.severity:<8} {finding.problem}\n         {finding.remedy}")
+        click.echo(redacted(f"{finding.severity:<8} {finding.problem}\n         {finding.remedy}"))
     if any(finding.severity == "error" for finding in findings.found):
         sys.exit(1)

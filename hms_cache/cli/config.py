@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import Any
 
 import click
 
 from hms_cache.cli.options import configuration_options, load_configuration
+from hms_cache.config.secrets import redacted
 
 
 @click.group()
@@ -33,7 +35,23 @@ def print_configuration(*, changed: bool, as_json: bool, **options: Any) -> None
 @config.command("check")
 @configuration_options
 def check_configuration(**options: Any) -> None:
-    """Read all sources and tell every problem. Exit status 2 when there is one."""
+    """Read all sources and tell every problem. Exit status 2 when there is one.
+
+    Of site files every key of a metastore's is accounted for: what is not honoured is listed with the reason.
+    """
     configuration = load_configuration(**options)
     changed = sum(1 for _, _, origin in configuration.rows() if origin != "default")
-    click.echo(f"the configuration is sound: {changed} settings differ from their default")
+    review = configuration.site_review
+    verdict = "can be used" if review.ignored or configuration.accepted_insecure else "is sound"
+    click.echo(f"the configuration {verdict}: {changed} settings differ from their default")
+    for title, found in (
+        ("insecure, and accepted by security.accept_insecure", configuration.accepted_insecure),
+        ("not honoured", review.ignored),
+    ):
+        if found:
+            click.echo(f"{title}, {len(found)}:")
+            for one in found:
+                click.echo(redacted(f"  {one}"))
+    if review.harmless:
+        click.echo(f"of no meaning here, or in force anyway, {len(review.harmless)}:")
+        click.echo(textwrap.fill(", ".join(review.harmless), 120, initial_indent="  ", subsequent_indent="  "))

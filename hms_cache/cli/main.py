@@ -6,6 +6,9 @@ Exit status: 0 done; 1 the command failed; 2 the command line or the configurati
 from __future__ import annotations
 
 import sys
+import threading
+import traceback
+from types import TracebackType
 from typing import NoReturn
 
 import click
@@ -21,6 +24,7 @@ from hms_cache.cli.serve import serve
 from hms_cache.cli.shadow import shadow
 from hms_cache.cli.top import top
 from hms_cache.cli.version import program_version, version
+from hms_cache.config.secrets import redacted
 from hms_cache.errors import ConfigurationError, HmsCacheError, StartupError
 
 
@@ -36,18 +40,25 @@ for _command in (serve, schema, check, config, status, top, events, *COMMANDS, j
 
 def main() -> NoReturn:
     """Entry point. What the program raises on purpose is told in a few lines; a defect shows its trace."""
+    sys.excepthook = _show_defect
+    threading.excepthook = lambda failed: _show_defect(failed.exc_type, failed.exc_value, failed.exc_traceback)
     try:
         commands(standalone_mode=True)
     except ConfigurationError as error:
         for problem in error.problems:
-            click.echo(f"hms-cache: {problem}", err=True)
+            click.echo(redacted(f"hms-cache: {problem}"), err=True)
         sys.exit(2)
     except StartupError as error:
-        click.echo(f"hms-cache: {error.problem}", err=True)
+        click.echo(redacted(f"hms-cache: {error.problem}"), err=True)
         if error.remedy:
-            click.echo(error.remedy, err=True)
+            click.echo(redacted(error.remedy), err=True)
         sys.exit(1)
     except HmsCacheError as error:
-        click.echo(f"hms-cache: {error}", err=True)
+        click.echo(redacted(f"hms-cache: {error}"), err=True)
         sys.exit(1)
     sys.exit(0)
+
+
+def _show_defect(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+    """The trace without secrets, which texts of libraries may carry."""
+    sys.stderr.write(redacted("".join(traceback.format_exception(kind, error, trace))))

@@ -26,6 +26,8 @@ def status(*, management: str, worker: int | None, as_json: bool) -> None:
     if answer["workers"] > 1:
         click.echo(f"worker       {answer['worker']} of 0 to {answer['workers'] - 1}")
     click.echo(f"connections  {answer['connections']}")
+    if answer["accepted_insecure"]:
+        click.echo(f"insecure     accepted without the protection of {', '.join(answer['accepted_insecure'])}")
     if cache["enabled"]:
         rate = "no reads yet" if cache["hit_rate"] is None else f"{cache['hit_rate']:.1%} of reads from memory"
         click.echo(f"cache        {cache['tables']} tables, {cache['bytes']} of {cache['budget_bytes']} bytes, {rate}")

@@ -7,7 +7,10 @@ else writes SQLAlchemy's. Only text is looked at: nothing is imported or connect
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+from hms_cache.config import jdbc_tls
+from hms_cache.config.secrets import is_secret_name
 
 #: What may stand before ``://`` and the driver this program uses for it. A named driver of the same database is
 #: replaced.
@@ -19,17 +22,15 @@ _DRIVERS = {
     "postgres": "postgresql+psycopg",
 }
 
-#: JDBC parameters that mean something to our drivers too, by database, and their name there. What else a JDBC URL
-#: carries (time zones, server-side caches, ``createDatabaseIfNotExist``, …) speaks to Java's driver and is dropped.
-_KEPT_PARAMETERS = {
-    "mysql+pymysql": {"serverSslCert": "ssl_ca"},
-    "postgresql+psycopg": {
-        "sslmode": "sslmode",
-        "sslrootcert": "sslrootcert",
-        "sslcert": "sslcert",
-        "sslkey": "sslkey",
-    },
-}
+#: As SQLAlchemy takes URLs apart: a password goes to the ``@``, whatever is in it.
+_URL = re.compile(
+    r"(?P<scheme>[\w+]+)://"
+    r"(?:(?P<user>[^:/]*)(?::(?P<password>[^@]*))?@)?"
+    r"(?P<host>[^/?]*)"
+    r"(?P<path>/[^?]*)?"
+    r"(?:\?(?P<query>.*))?",
+    re.DOTALL,
+)
 
 
 def sqlalchemy_url(text: str) -> str:
@@ -48,7 +49,15 @@ def sqlalchemy_url(text: str) -> str:
     database = scheme.split("+")[0].lower()
     if database not in _DRIVERS:
         raise ValueError(f"no database {database!r} here: sqlite, mysql (also for MariaDB) and postgresql are")
+    written = _URL.fullmatch(text)
+    if written is not None:
+        _refuse_at(written["host"])
     return f"{_DRIVERS[database]}://{rest}"
+
+
+def _refuse_at(host: str) -> None:
+    if "@" in host:  # half of a password would pass for the host's name, and be shown as such
+        raise ValueError("the URL has more than one @ before the host: write an @ of the password as %40")
 
 
 def _from_jdbc(text: str) -> str:
@@ -61,49 +70,99 @@ def _from_jdbc(text: str) -> str:
     if database == "sqlite":
         return f"sqlite:///{rest}"
     driver = _DRIVERS[database]
-    parts = urlsplit(f"{database}:{rest}")
-    if not parts.netloc or "," in parts.netloc:  # jdbc:mysql:replication://…, jdbc:postgresql://a,b/…
+    parts = _URL.fullmatch(f"{database}:{rest}")
+    if (
+        parts is None or not parts["host"] or "," in parts["host"]
+    ):  # jdbc:mysql:replication://…, jdbc:postgresql://a,b/…
         raise ValueError("name one host, the primary's: hms-cache needs one endpoint that always is the primary")
-    user, password, host = parts.username, parts.password, parts.netloc.rpartition("@")[2]
+    _refuse_at(parts["host"])
+    user, password = parts["user"], parts["password"]
     kept: dict[str, str] = {}
-    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+    for name, value in _parameters(parts["query"]):
         if name == "user":
-            user = user or value
+            user = user or quote(value, safe="")
         elif name == "password":
-            password = password or value
+            password = password or quote(value, safe="")
         elif name == "currentSchema":
             kept["options"] = f"-csearch_path={value}"
-        elif name in _KEPT_PARAMETERS[driver]:
-            kept[_KEPT_PARAMETERS[driver][name]] = value
+    kept |= _translated(database, parts["query"]).options
     credentials = ""
     if user:
         credentials = (
             quote(unquote(user), safe="") + (f":{quote(unquote(password), safe='')}" if password else "") + "@"
         )
     query = f"?{urlencode(kept)}" if kept else ""
-    return f"{driver}://{credentials}{host}{parts.path}{query}"
+    return f"{driver}://{credentials}{parts['host']}{parts['path'] or ''}{query}"
+
+
+def _parameters(query: str | None) -> list[tuple[str, str]]:
+    """Of a JDBC URL. What else it carries than protection and names is Java's driver's business:
+    time zones, caches on the server, ``createDatabaseIfNotExist``, …
+    """
+    return parse_qsl(query or "", keep_blank_values=True)
+
+
+def _translated(database: str, query: str | None) -> jdbc_tls.Translated:
+    about = {name: value for name, value in _parameters(query) if jdbc_tls.is_about_protection(name)}
+    return jdbc_tls.translate("postgresql" if database == "postgres" else database, about)
+
+
+def refused_protection(text: str) -> dict[str, str]:
+    """The parameters of a JDBC URL that ask for protection which our drivers cannot give, with the remedy."""
+    if not text.startswith("jdbc:"):
+        return {}
+    found = _URL.fullmatch(text.removeprefix("jdbc:"))
+    if found is None or found["scheme"].lower() not in ("mysql", "mariadb", "postgresql", "postgres"):
+        return {}
+    return _translated(found["scheme"].lower(), found["query"]).refused
+
+
+def verifies_server(url: str) -> bool:
+    """Whether a connection to ``url`` (SQLAlchemy form) proves by TLS whom it speaks to."""
+    found = _URL.fullmatch(url)
+    options = dict(parse_qsl(found["query"] or "")) if found else {}
+    mode = options.get("ssl_mode") or options.get("sslmode") or ("VERIFY_IDENTITY" if "ssl_ca" in options else "")
+    return mode.upper().replace("-", "_") in ("VERIFY_CA", "VERIFY_IDENTITY", "VERIFY_FULL")
 
 
 def with_credentials(url: str, username: str | None, password: str | None) -> str:
     """``url`` (SQLAlchemy form) with user name and password put in where it has none of its own."""
-    scheme, separator, rest = url.partition("://")
-    if scheme.startswith("sqlite") or not (username or password):
+    found = _URL.fullmatch(url)
+    if found is None or found["scheme"].startswith("sqlite") or not (username or password):
         return url
-    authority, slash, tail = rest.partition("/")
-    own, at, host = authority.rpartition("@")
-    own_user, _, own_password = own.partition(":")
-    user = own_user if at else quote(username or "", safe="")
-    secret = own_password or quote(password or "", safe="")
+    user = found["user"] if found["user"] is not None else quote(username or "", safe="")
+    secret = found["password"] or quote(password or "", safe="")
     credentials = user + (f":{secret}" if secret else "")
-    return f"{scheme}{separator}{credentials}@{host}{slash}{tail}"
+    query = f"?{found['query']}" if found["query"] is not None else ""
+    return f"{found['scheme']}://{credentials}@{found['host']}{found['path'] or ''}{query}"
+
+
+def secrets_of(url: str) -> list[str]:
+    """The passwords in ``url``, of any form, as written and as meant."""
+    found = _URL.fullmatch(url.removeprefix("jdbc:"))
+    if found is None:
+        return []
+    written = [found["password"] or ""] + [
+        value for name, value in _QUERY_PAIR.findall(found["query"] or "") if is_secret_name(name)
+    ]
+    return [form for secret in written for form in (secret, unquote(secret)) if form]
+
+
+_QUERY_PAIR = re.compile(r"([^=&;?]+)=([^&;]*)")
 
 
 def masked(url: str) -> str:
-    """``url`` fit to be shown: a password in it is replaced by ``***``."""
-    scheme, separator, rest = url.partition("://")
-    authority, slash, tail = rest.partition("/")
-    credentials, at, host = authority.rpartition("@")
-    if at and ":" in credentials:
-        credentials = credentials.partition(":")[0] + ":***"
-    tail = re.sub(r"(?i)([?&;]password=)[^&;]*", r"\1***", tail)
-    return f"{scheme}{separator}{credentials}{at}{host}{slash}{tail}"
+    """``url`` fit to be shown: each password in it is replaced by ``***``. Takes any text; what is no URL stays."""
+    jdbc = "jdbc:" if url.startswith("jdbc:") else ""
+    found = _URL.fullmatch(url.removeprefix("jdbc:"))
+    if found is None:
+        return url
+    credentials = ""
+    if found["user"] is not None:
+        credentials = found["user"] + (":***" if found["password"] is not None else "") + "@"
+
+    def pair(match: re.Match[str]) -> str:
+        return f"{match[1]}=***" if is_secret_name(unquote(match[1])) else match[0]
+
+    query = f"?{_QUERY_PAIR.sub(pair, found['query'])}" if found["query"] is not None else ""
+    return f"{jdbc}{found['scheme']}://{credentials}{found['host'].rpartition('@')[2]}{found['path'] or ''}{query}"

@@ -1,20 +1,18 @@
 """Configuration under Hive's names, for ``get_config_value`` and ``getMetaConf``.
 
-The data file beside this module lists the names and defaults of Hive 4.0.1's metastore settings (``MetastoreConf``).
+What Hive's names are and what this server does about each stands in `hive_keys`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
-from importlib import resources
 
+from hms_cache.config.hive_keys import keys_by_spelling
+from hms_cache.config.secrets import is_secret_name, redacted
+from hms_cache.config.sections.cache import expression_of
 from hms_cache.config.settings import Configuration, SettingReference
 from hms_cache.config.site_file import settings_by_site_key
-
-#: Names whose values are nobody's business.
-_SECRET = re.compile(r"(?i)password|passwd|secret|token\.value|credential|bindpw|keytab")
 
 #: Encoder classes by message format: what a Hive client expects under metastore.event.message.factory.
 _ENCODERS = {
@@ -35,38 +33,14 @@ _CLASSES = {
     },
 }
 
-#: True of this server whatever is configured: every write is logged in its own transaction.
-_IN_EFFECT = dict.fromkeys(
-    ("metastore.transactional.event.listeners", "hive.metastore.transactional.event.listeners"),
-    "org.apache.hive.hcatalog.listener.DbNotificationListener",
-)
+#: Hive's stores, without a cache and with one.
+_STORES = {
+    False: "org.apache.hadoop.hive.metastore.ObjectStore",
+    True: "org.apache.hadoop.hive.metastore.cache.CachedStore",
+}
 
-
-@cache
-def hive_defaults() -> Mapping[str, str]:
-    """Hive 4.0.1's default of each metastore setting, under its ``metastore.`` and its ``hive.`` name."""
-    defaults: dict[str, str] = {}
-    text = resources.files("hms_cache.config").joinpath("hive_defaults.tsv").read_text(encoding="utf-8")
-    for line in text.splitlines():
-        if line and not line.startswith("#"):
-            name, hive_name, default = line.split("\t")
-            defaults[name] = default
-            defaults.setdefault(hive_name, default)
-    return defaults
-
-
-@cache
-def _other_spellings() -> Mapping[str, tuple[str, ...]]:
-    """For each of Hive's names the names it also goes by."""
-    spellings: dict[str, set[str]] = {}
-    text = resources.files("hms_cache.config").joinpath("hive_defaults.tsv").read_text(encoding="utf-8")
-    for line in text.splitlines():
-        if line and not line.startswith("#"):
-            name, hive_name, _ = line.split("\t")
-            if name != hive_name:
-                spellings.setdefault(name, set()).add(hive_name)
-                spellings.setdefault(hive_name, set()).add(name)
-    return {name: tuple(sorted(others)) for name, others in spellings.items()}
+#: Java's database layer: settings of its own, and where the database's password is.
+_NEVER_TOLD = ("javax.jdo.", "datanucleus.")
 
 
 class HiveValues:
@@ -78,25 +52,33 @@ class HiveValues:
         self._ours: Mapping[str, SettingReference] = settings_by_site_key()
 
     def get(self, name: str) -> str | None:
-        """The value in force, or None where neither this server nor Hive 4.0.1 knows the name.
+        """The value in force, or None where neither this server nor Hive knows the name.
 
-        A setting of ours that stands for ``name`` answers first (it is what is in force, wherever it was set), then the
-        site file under any spelling, then Hive's default. Secrets are never told.
+        A setting of ours that stands for ``name`` answers first: it is what is in force, wherever it was set. For what
+        this server does not honour the answer is what it does, never what the site file asks for. Then comes the site
+        file under any spelling, then Hive's default. Secrets are never told.
         """
-        if _SECRET.search(name):
+        if is_secret_name(name):
             return None
         reference = self._ours.get(name)
         if reference is not None and reference.section != "database":
             return self._in_hive_form(reference)
-        for spelling in (name, *_other_spellings().get(name, ())):
+        key = keys_by_spelling().get(name)
+        if key is not None and key.action in ("ignored", "insecure"):
+            return key.in_force[0] if key.in_force else None
+        for spelling in (name, key.name, key.older_name) if key is not None else (name,):
             if spelling in self._site:
-                return self._site[spelling]
-        return _IN_EFFECT.get(name) or hive_defaults().get(name)
+                return redacted(self._site[spelling])
+        return key.default if key is not None and not name.startswith(_NEVER_TOLD) else None
 
     def _in_hive_form(self, reference: SettingReference) -> str:
         value = getattr(getattr(self._settings, reference.section), reference.key)
         if reference.name == "events.message_format":
             return _ENCODERS[value]
+        if reference.name == "cache.enabled":
+            return _STORES[value]
+        if reference.name in ("cache.include", "cache.exclude"):
+            return ",".join(_in_hive_expression(pattern) for pattern in value)
         if reference.name in _CLASSES:
             return _CLASSES[reference.name][value]
         if reference.name == "transactions.min_history_level":
@@ -109,3 +91,11 @@ class HiveValues:
             unit = {"_s": "s", "_ms": "ms"}.get(re.sub(r".*(_[a-z]+)$", r"\1", reference.key), "")
             return f"{value:.0f}{unit}"
         return str(value)
+
+
+def _in_hive_expression(pattern: str) -> str:
+    """A pattern of ours as Hive's regular expression over catalog.database.table."""
+    expression = expression_of(pattern)
+    if expression is not None:
+        return expression
+    return "".join({"*": ".*", "?": "."}.get(character, re.escape(character)) for character in pattern)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,15 @@ class SettingFacts:
 
     ``unit`` is shown in the documents; ``reason`` is why the default is what it is; ``site_keys`` are the names under
     which ``hive-site.xml`` and ``metastore-site.xml`` carry the same setting, the newest spelling first;
-    ``reloadable`` tells that a running server takes a new value on SIGHUP.
+    ``reloadable`` tells that a running server takes a new value on SIGHUP; ``from_site`` puts a site file's value into
+    our words, None where there is no such value here.
     """
 
     unit: str = ""
     reason: str = ""
     site_keys: tuple[str, ...] = ()
     reloadable: bool = False
+    from_site: Callable[[str], str | None] | None = None
 
 
 def setting(
@@ -32,10 +35,11 @@ def setting(
     reason: str = "",
     site_keys: tuple[str, ...] = (),
     reloadable: bool = False,
+    from_site: Callable[[str], str | None] | None = None,
     **constraints: Any,
 ) -> Any:
     """A field of a section. ``constraints`` are pydantic's (``ge``, ``le``, …)."""
-    facts: Any = SettingFacts(unit, reason, site_keys, reloadable)
+    facts: Any = SettingFacts(unit, reason, site_keys, reloadable, from_site)
     return Field(default, description=description, json_schema_extra={"facts": facts}, **constraints)
 
 

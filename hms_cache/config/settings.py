@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from hms_cache.config.database_url import masked
 from hms_cache.config.quantities import format_size
+from hms_cache.config.secrets import redacted
 from hms_cache.config.sections import (
     AdminSettings,
     CacheSettings,
@@ -19,12 +20,14 @@ from hms_cache.config.sections import (
     DatabaseSettings,
     EventSettings,
     LogSettings,
+    SecuritySettings,
     ServerSettings,
     TransactionSettings,
     WarehouseSettings,
     WorkloadSettings,
 )
 from hms_cache.config.setting import Section, facts_of
+from hms_cache.config.unhonoured import SiteReview, Unhonoured
 
 #: Before a setting's name in the environment: HMS_CACHE__SERVER__PORT.
 ENVIRONMENT_PREFIX = "HMS_CACHE__"
@@ -40,6 +43,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     server: ServerSettings = Field(default_factory=ServerSettings)
+    security: SecuritySettings = Field(default_factory=SecuritySettings)
     database: DatabaseSettings = Field(default_factory=DatabaseSettings)
     warehouse: WarehouseSettings = Field(default_factory=WarehouseSettings)
     catalog: CatalogSettings = Field(default_factory=CatalogSettings)
@@ -108,7 +112,7 @@ def shown(value: object, name: str = "") -> str:
         return format_size(value)
     if value is None:
         return ""
-    return masked(str(value)) if name == "database.url" else str(value)
+    return redacted(masked(str(value)) if name == "database.url" else str(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +120,16 @@ class Configuration:
     """Settings as loaded.
 
     ``origins`` maps each setting's ``section.key`` to the place its value came from. ``site`` holds every property of
-    the site files as written, also those that no setting of ours stands for.
+    the site files as written, also those that no setting of ours stands for; ``site_review`` tells what of it is not
+    honoured, and ``accepted_insecure`` what protection was asked for in vain, which ``security.accept_insecure`` lets
+    pass.
     """
 
     settings: Settings
     origins: Mapping[str, str] = field(default_factory=dict)
     site: Mapping[str, str] = field(default_factory=dict)
+    site_review: SiteReview = field(default_factory=SiteReview)
+    accepted_insecure: tuple[Unhonoured, ...] = ()
 
     def origin(self, name: str) -> str:
         """Where the value of ``section.key`` came from."""
@@ -156,4 +164,4 @@ class Configuration:
         }
         origins = {name: origin for name, origin in self.origins.items() if name not in names}
         origins |= {name: origin for name, origin in other.origins.items() if name in names}
-        return Configuration(self.settings.model_copy(update=changed), origins, self.site)
+        return replace(self, settings=self.settings.model_copy(update=changed), origins=origins)

@@ -96,6 +96,12 @@ def settings_by_site_key() -> dict[str, SettingReference]:
     return {key: reference for reference in all_settings() for key in facts_of(reference.field).site_keys}
 
 
+def site_value(reference: SettingReference, text: str) -> str | None:
+    """A site file's value in our words; None where the setting has no such value."""
+    from_site = facts_of(reference.field).from_site
+    return from_site(text) if from_site is not None else text
+
+
 def settings_of_site(site: Mapping[str, SiteProperty]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
     """What the site file sets, as (section → key → text, ``section.key`` → origin).
 
@@ -106,8 +112,9 @@ def settings_of_site(site: Mapping[str, SiteProperty]) -> tuple[dict[str, dict[s
     for reference in all_settings():
         for key in facts_of(reference.field).site_keys:
             found = site.get(key)
-            if found is not None and found.value:
-                values.setdefault(reference.section, {})[reference.key] = found.value
+            value = site_value(reference, found.value) if found is not None and found.value else None
+            if found is not None and value is not None:
+                values.setdefault(reference.section, {})[reference.key] = value
                 origins[reference.name] = f"{found.file} ({key})"
                 break
     return values, origins

@@ -14,8 +14,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hms_cache.config.database_url import refused_protection, secrets_of, verifies_server
+from hms_cache.config.secrets import MASK, is_secret_name, redacted, remember
 from hms_cache.config.settings import ENVIRONMENT_PREFIX, Configuration, Settings, all_settings, section_types
-from hms_cache.config.site_file import read_site_files, settings_of_site
+from hms_cache.config.site_file import SiteProperty, read_site_files, settings_of_site
+from hms_cache.config.site_review import review
+from hms_cache.config.unhonoured import ACCEPT_SETTING, SiteReview, Unhonoured
 from hms_cache.errors import ConfigurationError
 
 #: Secrets that may stand in a file of their own: the setting and the setting that names the file.
@@ -86,10 +90,49 @@ def load(
         for key, value in keys.items():
             layers.offer(section, key, value, site_origins[f"{section}.{key}"])
     _read_secret_files(layers)
+    remember(_secrets(layers, site))
     settings = _validated(layers)
+    site_review = review(site)
+    insecure = _insecure(layers, site_review, settings)
+    if not (settings is not None and settings.security.accept_insecure):
+        layers.problems.extend(f"{found}; or accept it: --set {ACCEPT_SETTING}=true" for found in insecure)
     if layers.problems or settings is None:
-        raise ConfigurationError(layers.problems)
-    return Configuration(settings, layers.origins, {name: found.value for name, found in site.items()})
+        raise ConfigurationError([redacted(problem) for problem in layers.problems])
+    return Configuration(
+        settings, layers.origins, {name: found.value for name, found in site.items()}, site_review, insecure
+    )
+
+
+def _insecure(layers: _Layers, site: SiteReview, settings: Settings | None) -> tuple[Unhonoured, ...]:
+    """Protection that somebody asked for and that this server does not give."""
+    found = list(site.insecure)
+    if settings is not None and verifies_server(settings.database.url):
+        # Asked for with Java's words; the URL has what it takes here.
+        found = [one for one in found if ".dbaccess.ssl." not in one.name]
+    url = layers.values["database"].get("url")
+    if isinstance(url, str):
+        origin = layers.origins["database.url"]
+        found += [
+            Unhonoured(f"{name} in the URL", MASK, origin, remedy) for name, remedy in refused_protection(url).items()
+        ]
+    return tuple(found)
+
+
+def _secrets(layers: _Layers, site: Mapping[str, SiteProperty]) -> list[str]:
+    """Every secret that the sources hold, also those of a configuration that cannot be used."""
+    found = [str(layers.values[section].get(key) or "") for section, key, _ in _SECRET_FILES]
+    found += secrets_of(str(layers.values["database"].get("url") or ""))
+    for name, one in site.items():
+        found += [one.value] if is_secret_name(name) else secrets_of(one.value)
+    found += _leaves_under_secret_names(layers.values["warehouse"].get("options"))
+    return [secret for secret in found if secret]
+
+
+def _leaves_under_secret_names(value: Any, name: str = "") -> list[str]:
+    """Texts in nested tables, such as the options of file systems, whose name tells that they are secret."""
+    if isinstance(value, Mapping):
+        return [leaf for key, one in value.items() for leaf in _leaves_under_secret_names(one, str(key))]
+    return [value] if isinstance(value, str) and is_secret_name(name) else []
 
 
 def _offer_environment(layers: _Layers, environment: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from thrift.Thrift import TApplicationException, TException
 
+from hms_cache.config.secrets import redacted
 from hms_cache.errors import HmsCacheError
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire import MethodSpec, WireError
@@ -42,13 +43,14 @@ def application_exception(method_name: str, error: Exception) -> TApplicationExc
     if isinstance(error, TApplicationException):
         return error
     if isinstance(error, HmsCacheError):
-        return TApplicationException(TApplicationException.INTERNAL_ERROR, f"{method_name}: {error}")
+        return TApplicationException(TApplicationException.INTERNAL_ERROR, redacted(f"{method_name}: {error}"))
     text = getattr(error, "message", None) or str(error)
     if isinstance(error, TException):
         return TApplicationException(TApplicationException.INTERNAL_ERROR, f"{method_name}: {text}")
     _log.error("internal error in %s", method_name, exc_info=error)
     return TApplicationException(
-        TApplicationException.INTERNAL_ERROR, f"Internal error processing {method_name}: {type(error).__name__}: {text}"
+        TApplicationException.INTERNAL_ERROR,
+        redacted(f"Internal error processing {method_name}: {type(error).__name__}: {text}"),
     )
 
 

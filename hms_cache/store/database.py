@@ -42,6 +42,7 @@ from hms_cache.store import mysql_driver
 from hms_cache.store.dialects import DialectName, dialect_name, translate_error
 from hms_cache.store.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.store.events import CommitListener
+from hms_cache.store.mysql_tls import take_tls
 from hms_cache.store.schema.features import SchemaFeatures, read_features
 from hms_cache.store.sequences import IdBlocks
 
@@ -109,6 +110,9 @@ class Database:
         except ValueError as error:
             raise ConfigurationError(str(error)) from error
         self.dialect: DialectName = dialect_name(self.url.get_backend_name())
+        self._tls_options: dict[str, Any] = {}
+        if self.dialect == "mysql":
+            self.url, self._tls_options = take_tls(self.url)
         if self.is_sqlite and self.url.database in (None, "", ":memory:"):
             raise ConfigurationError("an embedded database needs a file: sqlite:///file.db")
         self.statements: TallyFamily = metrics.statements if metrics else TallyFamily("hms_cache_statements_total", "")
@@ -304,6 +308,7 @@ class Database:
                 "connect_timeout": max(1, round(limits.connect_timeout_s)),
                 "read_timeout": socket_s,
                 "write_timeout": socket_s,
+                **self._tls_options,
             }, {"isolation_level": level}
         if self.dialect == "postgresql":
             limit_ms = round(limits.statement_timeout_s * 1000)

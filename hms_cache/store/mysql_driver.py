@@ -10,8 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from pymysql.connections import Connection
-from pymysql.constants import SERVER_STATUS
+from pymysql.constants import CLIENT, CR, SERVER_STATUS
 from pymysql.converters import escape_string
+from pymysql.err import OperationalError
+
+from hms_cache.store.mysql_tls import REQUIRE_TLS
 
 LONG_TEXT_CHARACTERS = 64
 """From here on seven searches of the whole text cost less than looking up each character."""
@@ -37,7 +40,21 @@ def escaped(text: str) -> str:
 
 
 class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no types
-    """As the driver's, in all but the time it takes."""
+    """As the driver's, in all but the time it takes, and that it never does without TLS that is required."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._requires_tls = options.pop(REQUIRE_TLS, False)
+        super().__init__(*arguments, **options)
+
+    def _get_server_information(self) -> None:
+        """The driver's first step: what the server can do. Nothing of ours has been sent yet."""
+        super()._get_server_information()
+        # The driver takes any context of ours for a demand; ssl_mode=PREFERRED is none.
+        self._ssl_required = self._requires_tls
+        if self._requires_tls and not self.server_capabilities & CLIENT.SSL:
+            raise OperationalError(
+                CR.CR_CONN_HOST_ERROR, "TLS is required by the URL's ssl_mode, and the server does not offer it"
+            )
 
     def escape(self, obj: Any, mapping: Any = None) -> str:
         """A value as it stands in a statement."""

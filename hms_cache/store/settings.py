@@ -50,6 +50,10 @@ class StoreSettings:
     default_partition_name: str = "__HIVE_DEFAULT_PARTITION__"
     """`metastore.default.partition.name`: what a null partition value is called."""
 
+    delegation_tokens: bool = False
+    """Whether delegation tokens and master keys may be read and written: clients are not authenticated here, where
+    Hive's server asks for Kerberos."""
+
     server_user: str = "hive"
     """Who owns an object whose creator did not say: the account that the server runs as."""
 

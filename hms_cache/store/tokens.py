@@ -19,6 +19,8 @@ class Tokens:
 
     def __init__(self, context: StoreContext) -> None:
         self._database = context.database
+        self.enabled = context.settings.delegation_tokens
+        """Whether clients may use them; asked by who answers clients."""
 
     def add_token(self, identifier: str, token: str) -> bool:
         """False, and nothing changed, when there is a token with this identifier."""

@@ -192,3 +192,11 @@ def test_switched_off_nothing_is_held(servers: MakeServer) -> None:
     here.store.get_table(CATALOG, "d", "t")
     assert here.reasons() == [Reason.DISABLED]
     assert not here.cache.shared.tables and not here.cache.shared.databases
+
+
+def test_regular_expressions_between_slashes_are_tried_on_the_whole_of_either_name() -> None:
+    policy = CachePolicy(include=(r"/hive\.sales\..*/", r"/hr\.emp\d+/"), exclude=(r"/.*\.STAGING_\S+/",))
+    cached = [("sales", "orders"), ("hr", "emp12")]
+    not_cached = [("hr", "emp"), ("resales", "orders"), ("sales", "staging_1")]
+    assert all(policy.names_table(TableName("hive", *name)) for name in cached)
+    assert not any(policy.names_table(TableName("hive", *name)) for name in not_cached)

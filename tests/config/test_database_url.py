@@ -15,7 +15,10 @@ from hms_cache.config.database_url import masked, sqlalchemy_url, with_credentia
         ("mysql+mysqldb://db/hive", "mysql+pymysql://db/hive"),
         ("postgres://db/hive", "postgresql+psycopg://db/hive"),
         ("postgresql+psycopg2://db/hive?sslmode=require", "postgresql+psycopg://db/hive?sslmode=require"),
-        ("jdbc:mysql://db:3306/hive?createDatabaseIfNotExist=true&useSSL=false", "mysql+pymysql://db:3306/hive"),
+        (
+            "jdbc:mysql://db:3306/hive?createDatabaseIfNotExist=true&useSSL=false",
+            "mysql+pymysql://db:3306/hive?ssl_mode=DISABLED",
+        ),
         ("jdbc:mariadb://db/hive?user=u&password=p%40ss", "mysql+pymysql://u:p%40ss@db/hive"),
         ("jdbc:postgresql://db:5432/hive?sslmode=verify-full", "postgresql+psycopg://db:5432/hive?sslmode=verify-full"),
         ("jdbc:sqlite:/data/hms.db", "sqlite:////data/hms.db"),

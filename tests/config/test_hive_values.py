@@ -38,7 +38,7 @@ def values(tmp_path: Path) -> HiveValues:
         ("hive.metastore.disallow.incompatible.col.type.changes", "true"),
         ("metastore.event.message.factory", "org.apache.hadoop.hive.metastore.messaging.json.JSONMessageEncoder"),
         ("hive.of.the.site", "yes"),
-        ("metastore.transactional.event.listeners", "a.B"),
+        ("metastore.transactional.event.listeners", "org.apache.hive.hcatalog.listener.DbNotificationListener"),
         ("metastore.client.socket.timeout", "600s"),
         ("hive.metastore.client.socket.timeout", "600s"),
         ("hive.nobody.knows.this", None),

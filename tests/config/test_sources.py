@@ -63,8 +63,8 @@ def test_each_source_wins_over_the_next(tmp_path: Path, site_file: Path) -> None
 def test_a_site_file_sets_what_its_keys_stand_for(site_file: Path) -> None:
     configuration = load(site_files=[site_file], environment={"DB_HOST": "db1"})
     settings = configuration.settings
-    assert settings.database.url == "mysql+pymysql://db1/hive"
-    assert settings.database.sqlalchemy_url() == "mysql+pymysql://hive:hush@db1/hive"
+    assert settings.database.url == "mysql+pymysql://db1/hive?ssl_mode=DISABLED"
+    assert settings.database.sqlalchemy_url() == "mysql+pymysql://hive:hush@db1/hive?ssl_mode=DISABLED"
     assert settings.transactions.timeout_s == 600
     assert settings.warehouse.trash_interval_min == 360
     assert settings.warehouse.external_directory == "hdfs://nn/lake/external"

@@ -103,6 +103,7 @@ def start_ours(database_url: str, directory: Path, **settings: Any) -> Service:
         "database.url": database_url,
         "warehouse.directory": str(directory / "managed"),
         "warehouse.external_directory": str(directory / "external"),
+        "security.delegation_tokens": True,
         **settings,
     }
     return Service(load(command_line=given, environment={}))

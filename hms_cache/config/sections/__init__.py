@@ -9,6 +9,7 @@ from hms_cache.config.sections.catalog import CatalogSettings
 from hms_cache.config.sections.database import DatabaseSettings
 from hms_cache.config.sections.events import EventSettings
 from hms_cache.config.sections.operation import AdminSettings, LogSettings
+from hms_cache.config.sections.security import SecuritySettings
 from hms_cache.config.sections.server import ServerSettings
 from hms_cache.config.sections.transactions import CompactionSettings, TransactionSettings
 from hms_cache.config.sections.warehouse import WarehouseSettings
@@ -22,6 +23,7 @@ __all__ = [
     "DatabaseSettings",
     "EventSettings",
     "LogSettings",
+    "SecuritySettings",
     "ServerSettings",
     "TransactionSettings",
     "WarehouseSettings",

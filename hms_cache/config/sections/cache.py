@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
+
+from pydantic import field_validator
 
 from hms_cache.config.quantities import Milliseconds, SizeBytes, Words
 from hms_cache.config.setting import Section, setting
 
 
+def _from_store_class(class_name: str) -> str | None:
+    """Hive's CachedStore asks for a cache; its ObjectStore is what everybody has, and says nothing about one."""
+    return "true" if class_name.rpartition(".")[2] == "CachedStore" else None
+
+
+def _from_expressions(text: str) -> str:
+    """Hive's lists are regular expressions with commas between, matched with the whole of catalog.database.table."""
+    return ",".join("*" if expression == ".*" else f"/{expression}/" for expression in text.split(",") if expression)
+
+
+def _from_memory_limit(text: str) -> str | None:
+    """A negative size is no limit in Hive; here there always is one."""
+    return None if text.startswith("-") else text
+
+
 class CacheSettings(Section):
     """What is answered from memory, and how sure that has to be."""
 
-    enabled: bool = setting(True, "false: every call is answered from the database.")
+    enabled: bool = setting(
+        True,
+        "false: every call is answered from the database.",
+        site_keys=("metastore.rawstore.impl", "hive.metastore.rawstore.impl"),
+        from_site=_from_store_class,
+    )
     max_staleness_ms: Milliseconds = setting(
         0.0,
         "How old an answer may be. 0: never older than the request (P1); a number: at most so many milliseconds; inf:"
@@ -30,6 +53,7 @@ class CacheSettings(Section):
             "metastore.cached.rawstore.max.cache.memory",
             "hive.metastore.cached.rawstore.max.cache.memory",
         ),
+        from_site=_from_memory_limit,
         ge=1024 * 1024,
     )
     peers: Literal["none", "hive4", "hive3"] = setting(
@@ -39,12 +63,23 @@ class CacheSettings(Section):
     )
     include: Words = setting(
         ("*",),
-        "Tables to cache, as database.table patterns with * and ?.",
+        "Tables to cache, as database.table patterns with * and ?, or regular expressions between slashes:"
+        " /hive\\.sales\\..*/. They are tried on catalog.database.table, too.",
+        site_keys=(
+            "metastore.cached.rawstore.cached.object.whitelist",
+            "hive.metastore.cached.rawstore.cached.object.whitelist",
+        ),
+        from_site=_from_expressions,
         reloadable=True,
     )
     exclude: Words = setting(
         (),
         "Tables not to cache, same form; wins over include.",
+        site_keys=(
+            "metastore.cached.rawstore.cached.object.blacklist",
+            "hive.metastore.cached.rawstore.cached.object.blacklist",
+        ),
+        from_site=_from_expressions,
         reloadable=True,
     )
     refill: Literal["recent", "none"] = setting(
@@ -72,3 +107,20 @@ class CacheSettings(Section):
         "check",
         "Reads of transactional tables without such a list: as any other read, always from the database, or refused.",
     )
+
+    @field_validator("include", "exclude")
+    @classmethod
+    def _expressions_compile(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in patterns:
+            expression = expression_of(pattern)
+            if expression is not None:
+                try:
+                    re.compile(expression)
+                except re.error as error:
+                    raise ValueError(f"{pattern} is no regular expression: {error}") from error
+        return patterns
+
+
+def expression_of(pattern: str) -> str | None:
+    """The regular expression of a pattern that is one; None for one with * and ?."""
+    return pattern[1:-1] if len(pattern) > 2 and pattern.startswith("/") and pattern.endswith("/") else None

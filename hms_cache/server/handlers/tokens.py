@@ -5,49 +5,63 @@ from __future__ import annotations
 from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.store.tokens import Tokens
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 handlers = HandlerTable()
 
 
+def _tokens(call: Call) -> Tokens:
+    """Raises MetaException while they are off, which is the default: whoever reaches the port could forge tokens of
+    every Kerberized server on the database. Hive's server leaves the port to authenticated clients.
+    """
+    tokens = call.stores.auxiliary.tokens
+    if not tokens.enabled:
+        raise MetaException(
+            "Delegation tokens and master keys are not served: clients are not authenticated here. Set"
+            " security.delegation_tokens to true only where everybody who reaches this port may forge them."
+        )
+    return tokens
+
+
 @handlers.write("add_token", audit=lambda a: f"add_token: {a.token_identifier}")
 def add_token(call: Call, arguments: Any) -> bool:
-    return call.stores.auxiliary.tokens.add_token(arguments.token_identifier, arguments.delegation_token)
+    return _tokens(call).add_token(arguments.token_identifier, arguments.delegation_token)
 
 
 @handlers.write("remove_token", audit=lambda a: f"remove_token: {a.token_identifier}")
 def remove_token(call: Call, arguments: Any) -> bool:
-    return call.stores.auxiliary.tokens.remove_token(arguments.token_identifier)
+    return _tokens(call).remove_token(arguments.token_identifier)
 
 
 @handlers.read("get_token", audit=lambda a: f"get_token for: {a.token_identifier}")
 def get_token(call: Call, arguments: Any) -> str:
-    return call.stores.auxiliary.tokens.get_token(arguments.token_identifier)
+    return _tokens(call).get_token(arguments.token_identifier)
 
 
 @handlers.read("get_all_token_identifiers")
 def get_all_token_identifiers(call: Call, arguments: Any) -> list[str]:
-    return call.stores.auxiliary.tokens.get_all_token_identifiers()
+    return _tokens(call).get_all_token_identifiers()
 
 
 @handlers.write("add_master_key", audit=lambda a: "add_master_key")
 def add_master_key(call: Call, arguments: Any) -> int:
-    return call.stores.auxiliary.tokens.add_master_key(arguments.key)
+    return _tokens(call).add_master_key(arguments.key)
 
 
 @handlers.write("update_master_key", audit=lambda a: "update_master_key")
 def update_master_key(call: Call, arguments: Any) -> None:
-    call.stores.auxiliary.tokens.update_master_key(arguments.seq_number, arguments.key)
+    _tokens(call).update_master_key(arguments.seq_number, arguments.key)
 
 
 @handlers.write("remove_master_key", audit=lambda a: "remove_master_key")
 def remove_master_key(call: Call, arguments: Any) -> bool:
-    return call.stores.auxiliary.tokens.remove_master_key(arguments.key_seq)
+    return _tokens(call).remove_master_key(arguments.key_seq)
 
 
 @handlers.read("get_master_keys", audit=lambda a: "get_master_keys")
 def get_master_keys(call: Call, arguments: Any) -> list[str]:
-    return call.stores.auxiliary.tokens.get_master_keys()
+    return _tokens(call).get_master_keys()
 
 
 @handlers.local(

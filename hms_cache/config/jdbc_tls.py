@@ -1,0 +1,197 @@
+"""TLS as JDBC URLs ask for it, in the words of our drivers.
+
+Facts: MySQL Connector/J 5.1 and 8 (``useSSL``, ``requireSSL``, ``verifyServerCertificate``, ``sslMode``), MariaDB
+Connector/J 2 and 3 (``useSsl``, ``sslMode``, ``trustServerCertificate``, ``serverSslCert``), pgjdbc 42 (``ssl``,
+``sslmode``, ``sslfactory``, …). Where versions differ, the stricter reading is taken: nothing that asks for TLS ever
+ends up without it. Java's key stores cannot be read here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+#: Parameters whose names sound like these protect the connection: one that is not known is never dropped silently.
+_SOUNDS_LIKE_PROTECTION = re.compile(
+    r"(?i)ssl|tls|trust|keystore|certificate|cipher|kerberos|gss|krb|channelbinding|requireauth"
+)
+
+_MODES = {
+    "disabled": "DISABLED",
+    "disable": "DISABLED",
+    "preferred": "PREFERRED",
+    "required": "REQUIRED",
+    "trust": "REQUIRED",
+    "verify_ca": "VERIFY_CA",
+    "verify-ca": "VERIFY_CA",
+    "verify_identity": "VERIFY_IDENTITY",
+    "verify-full": "VERIFY_IDENTITY",
+}
+
+#: Of no weight for whether and how the connection is protected.
+_MYSQL_WITHOUT_WEIGHT = frozenset(
+    {
+        "truststoretype",
+        "keystoretype",
+        "trustcertificatekeystoretype",
+        "clientcertificatekeystoretype",
+        "fallbacktosystemtruststore",
+        "fallbacktosystemkeystore",
+        "tcpnodelay",
+    }
+)
+_PASSWORDS = frozenset(
+    {
+        "truststorepassword",
+        "trustcertificatekeystorepassword",
+        "keystorepassword",
+        "clientcertificatekeystorepassword",
+        "keypassword",
+    }
+)
+_POSTGRESQL_SAME = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslcrl")
+_POSTGRESQL_WITHOUT_WEIGHT = frozenset(
+    {
+        "sslfactoryarg",
+        "sslresponsetimeout",
+        "gssresponsetimeout",
+        "gsslib",
+        "usespnego",
+        "kerberosservername",
+        "jaasapplicationname",
+    }
+)
+
+_USE_PEM = "Java's key stores are not read: write the certificates to a PEM file and name it with"
+
+
+@dataclass(slots=True)
+class Translated:
+    """``options`` are our drivers' words; ``refused`` maps each parameter that cannot be honoured to what to do."""
+
+    options: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+def is_about_protection(name: str) -> bool:
+    """Whether a JDBC parameter of this name protects the connection."""
+    return _SOUNDS_LIKE_PROTECTION.search(name) is not None
+
+
+def translate(database: str, parameters: Mapping[str, str]) -> Translated:
+    """``database`` is ``mysql``, ``mariadb`` or ``postgresql``; ``parameters``: those about protection."""
+    given = {name.lower(): value.strip() for name, value in parameters.items()}
+    if database in ("mysql", "mariadb"):
+        return _of_mysql(given, is_mariadb=database == "mariadb")
+    return _of_postgresql(given)
+
+
+def _is_true(value: str | None) -> bool:
+    return value is not None and value.lower() in ("", "true", "yes", "1")
+
+
+def _of_mysql(given: Mapping[str, str], *, is_mariadb: bool) -> Translated:
+    found = Translated()
+    left = dict(given)
+    mode = _mysql_mode(left, found, is_mariadb=is_mariadb)
+    if mode == "DISABLED":
+        found.options["ssl_mode"] = mode
+        return found
+    verifies = mode in ("VERIFY_CA", "VERIFY_IDENTITY")
+    for store, option in (
+        ("serversslcert", "ssl_ca"),
+        ("truststore", "ssl_ca"),
+        ("trustcertificatekeystoreurl", "ssl_ca"),
+        ("keystore", "ssl_cert"),
+        ("clientcertificatekeystoreurl", "ssl_cert"),
+    ):
+        path = left.pop(store, "").removeprefix("file://").removeprefix("file:")
+        if not path:
+            continue
+        if store == "serversslcert" and path.startswith(("-----BEGIN", "classpath:")):
+            found.refused[store] = "write the certificate to a PEM file and name that"
+        elif store == "serversslcert" or path.endswith((".pem", ".crt", ".cer")):
+            found.options[option] = path
+        elif option == "ssl_cert":
+            found.refused[store] = f"{_USE_PEM} ssl_cert and ssl_key, in a URL of the form mysql://"
+        elif verifies or mode is None:
+            found.refused[store] = f"{_USE_PEM} serverSslCert"
+    if mode is None and "ssl_ca" in found.options:
+        mode = "VERIFY_IDENTITY"
+    if mode is not None:
+        found.options["ssl_mode"] = mode
+    if "ssl_ca" in found.options:  # a key store beside a PEM file is not needed any more
+        for store in ("truststore", "trustcertificatekeystoreurl"):
+            found.refused.pop(store, None)
+    for name in ("enabledtlsprotocols", "tlsversions", "enabledsslprotocolsuites"):
+        versions = [version.strip().lower() for version in left.pop(name, "").split(",") if version.strip()]
+        if versions and "tlsv1.2" not in versions:
+            found.refused[name] = "TLS 1.2 and 1.3 are spoken: name both, or leave it out"
+    for name in left:
+        if name not in _MYSQL_WITHOUT_WEIGHT and name not in _PASSWORDS:
+            found.refused[name] = "it is not known here: leave it out if the connection is protected as it should be"
+    return found
+
+
+def _mysql_mode(left: dict[str, str], found: Translated, *, is_mariadb: bool) -> str | None:
+    """The mode; takes what decides it out of ``left``."""
+    named = left.pop("sslmode", "")
+    use, require = left.pop("usessl", None), left.pop("requiressl", None)
+    verify = left.pop("verifyservercertificate", None)
+    trust, no_name = left.pop("trustservercertificate", None), left.pop("disablesslhostnameverification", None)
+    if named:
+        if named.lower() not in _MODES:
+            found.refused["sslmode"] = f"{named} is no mode: {', '.join(dict.fromkeys(_MODES.values()))} are"
+            return "REQUIRED"
+        return _MODES[named.lower()]
+    if use is not None and not _is_true(use):
+        return "DISABLED"
+    if not (use is not None or _is_true(require) or _is_true(verify)):
+        return None
+    if is_mariadb:
+        return "REQUIRED" if _is_true(trust) else "VERIFY_CA" if _is_true(no_name) else "VERIFY_IDENTITY"
+    has_trust = any(name in left for name in ("serversslcert", "trustcertificatekeystoreurl"))
+    return "VERIFY_CA" if _is_true(verify) or (verify is None and has_trust) else "REQUIRED"
+
+
+def _of_postgresql(given: Mapping[str, str]) -> Translated:
+    found = Translated()
+    left = dict(given)
+    for name in _POSTGRESQL_SAME:
+        value = left.pop(name, "")
+        if value:
+            found.options[name] = value
+    asked = left.pop("ssl", None)
+    factory = left.pop("sslfactory", "").rpartition(".")[2]
+    if _is_true(asked) and found.options.get("sslmode", "prefer") in ("disable", "allow", "prefer"):
+        # pgjdbc since 42.2.5: ssl=true verifies all, unless a mode says less; one that says "or plain" is not believed.
+        found.options["sslmode"] = "verify-full"
+    mode = found.options.get("sslmode")
+    if mode is not None and mode not in ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"):
+        found.refused["sslmode"] = f"{mode} is no mode: require, verify-ca and verify-full are"
+        found.options["sslmode"] = "verify-full"
+    if mode == "disable":
+        return found
+    if factory == "NonValidatingFactory":
+        found.options["sslmode"] = "require"
+    elif factory == "DefaultJavaSSLFactory":
+        found.options |= {"sslmode": "verify-full", "sslrootcert": "system"}
+    elif factory not in ("", "LibPQFactory", "jdbc4.LibPQFactory"):
+        found.refused["sslfactory"] = "no Java class is run: use sslmode and sslrootcert"
+    if found.options.get("sslkey", "").endswith((".pk8", ".p12", ".pfx")):
+        found.refused["sslkey"] = "this form is Java's: convert the key to PEM, for instance with openssl pkcs8"
+        del found.options["sslkey"]
+    binding = left.pop("channelbinding", "")
+    if binding:
+        found.options["channel_binding"] = binding
+    encryption = left.pop("gssencmode", "")
+    if encryption:
+        found.options["gssencmode"] = encryption
+    authentication = left.pop("requireauth", "")
+    if authentication:
+        found.options["require_auth"] = authentication
+    for name, value in left.items():
+        if name not in _POSTGRESQL_WITHOUT_WEIGHT and value:
+            found.refused[name] = "it is not known here: leave it out if the connection is protected as it should be"
+    return found

@@ -1,0 +1,76 @@
+"""TLS to MariaDB and MySQL, as the URL's parameters ask for it.
+
+``ssl_mode`` has the meaning of the MySQL client's ``--ssl-mode``:
+
+================  ==========================================================================================
+DISABLED          no TLS
+PREFERRED         TLS if the server offers it; nothing is verified (the driver's default)
+REQUIRED          TLS, or no connection; nothing is verified
+VERIFY_CA         and the server's certificate is signed by an authority of ``ssl_ca``, else of the system's
+VERIFY_IDENTITY   and it is made out to the host's name (the default with ``ssl_ca``)
+================  ==========================================================================================
+
+``ssl_ca``, ``ssl_capath``, ``ssl_cert``, ``ssl_key`` and ``ssl_key_password`` name PEM files.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy.engine import URL
+
+from hms_cache.errors import ConfigurationError
+
+#: In a connection's options: TLS or no connection. Taken out before the driver sees them.
+REQUIRE_TLS = "hms_cache_require_tls"
+
+_MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
+_NAMES = ("ssl_mode", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_key_password", "ssl_cipher")
+
+
+def take_tls(url: URL) -> tuple[URL, dict[str, Any]]:
+    """The URL without its parameters of TLS, and what these are as options of a connection.
+
+    Raises ConfigurationError for a mode that is none, a file that cannot be read, or a parameter that is not known.
+    """
+    given = {name: value if isinstance(value, str) else value[-1] for name, value in url.query.items()}
+    about = {name: value for name, value in given.items() if name.startswith(("ssl", "tls"))}
+    if not about:
+        return url, {}
+    checks_name = about.pop("ssl_check_hostname", "true").lower() not in ("false", "0", "no")
+    unknown = [name for name in about if name not in _NAMES]
+    if unknown:
+        raise ConfigurationError(f"database.url: no parameter {', '.join(unknown)}: {', '.join(_NAMES)} are")
+    has_authorities = "ssl_ca" in about or "ssl_capath" in about
+    fallback = "REQUIRED" if not has_authorities else "VERIFY_IDENTITY" if checks_name else "VERIFY_CA"
+    mode = about.pop("ssl_mode", fallback).upper()
+    if mode not in _MODES:
+        raise ConfigurationError(f"database.url: ssl_mode must be one of {', '.join(_MODES)}")
+    plain = url.difference_update_query([name for name in given if name.startswith(("ssl", "tls"))])
+    if mode == "DISABLED":
+        return plain, {"ssl_disabled": True}
+    try:
+        context = _context(mode, about)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(f"database.url: TLS cannot be set up with {_files(about)}: {error}") from error
+    return plain, {"ssl": context, REQUIRE_TLS: mode != "PREFERRED"}
+
+
+def _context(mode: str, files: Mapping[str, str]) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=files.get("ssl_ca"), capath=files.get("ssl_capath"))
+    # Certificates that MySQL makes for itself lack what X.509 asks for and Python 3.13 insists on.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.check_hostname = mode == "VERIFY_IDENTITY"
+    context.verify_mode = ssl.CERT_REQUIRED if mode.startswith("VERIFY") else ssl.CERT_NONE
+    if "ssl_cert" in files:
+        # Without a password OpenSSL would ask for one on the terminal.
+        context.load_cert_chain(files["ssl_cert"], files.get("ssl_key"), files.get("ssl_key_password", ""))
+    if "ssl_cipher" in files:
+        context.set_ciphers(files["ssl_cipher"])
+    return context
+
+
+def _files(files: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in files.items() if name != "ssl_key_password") or "the system's"

@@ -1,0 +1,137 @@
+"""TLS in JDBC URLs: in our drivers' words, or refused; never left out."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hms_cache.config import load
+from hms_cache.config.database_url import refused_protection, sqlalchemy_url, verifies_server
+from hms_cache.errors import ConfigurationError
+
+MYSQL_TABLE = [
+    ("useSSL=false", "DISABLED"),
+    ("useSSL=false&requireSSL=true", "DISABLED"),
+    ("useSSL=true", "REQUIRED"),
+    ("requireSSL=true", "REQUIRED"),
+    ("useSSL=true&requireSSL=true&verifyServerCertificate=false", "REQUIRED"),
+    ("useSSL=true&verifyServerCertificate=true", "VERIFY_CA"),
+    ("sslMode=DISABLED", "DISABLED"),
+    ("sslMode=PREFERRED", "PREFERRED"),
+    ("sslMode=REQUIRED&useSSL=false", "REQUIRED"),
+    ("sslMode=VERIFY_CA", "VERIFY_CA"),
+    ("sslMode=VERIFY_IDENTITY", "VERIFY_IDENTITY"),
+    ("serverSslCert=/ca.pem", "VERIFY_IDENTITY"),
+    ("useSSL=true&trustCertificateKeyStoreUrl=file:/ca.pem", "VERIFY_CA"),
+    ("serverTimezone=UTC", None),
+]
+MARIADB_TABLE = [
+    ("useSsl=true", "VERIFY_IDENTITY"),
+    ("useSsl=true&trustServerCertificate=true", "REQUIRED"),
+    ("useSsl=true&disableSslHostnameVerification=true", "VERIFY_CA"),
+    ("sslMode=trust", "REQUIRED"),
+    ("sslMode=verify-ca&serverSslCert=/ca.pem", "VERIFY_CA"),
+    ("sslMode=verify-full", "VERIFY_IDENTITY"),
+    ("sslMode=disable", "DISABLED"),
+]
+POSTGRESQL_TABLE = [
+    ("ssl=true", {"sslmode": "verify-full"}),
+    ("ssl", {"sslmode": "verify-full"}),
+    ("ssl=false", {}),
+    ("ssl=true&sslmode=require", {"sslmode": "require"}),
+    ("ssl=true&sslmode=prefer", {"sslmode": "verify-full"}),
+    ("sslmode=verify-ca&sslrootcert=/ca.pem", {"sslmode": "verify-ca", "sslrootcert": "/ca.pem"}),
+    ("ssl=true&sslfactory=org.postgresql.ssl.NonValidatingFactory", {"sslmode": "require"}),
+    (
+        "ssl=true&sslfactory=org.postgresql.ssl.DefaultJavaSSLFactory",
+        {"sslmode": "verify-full", "sslrootcert": "system"},
+    ),
+    ("sslmode=require&channelBinding=require", {"sslmode": "require", "channel_binding": "require"}),
+]
+
+
+def options_of(url: str) -> dict[str, str]:
+    return dict(parse_qsl(sqlalchemy_url(url).partition("?")[2]))
+
+
+@pytest.mark.parametrize(
+    ("url", "mode"),
+    [(f"jdbc:mysql://h/d?{query}", mode) for query, mode in MYSQL_TABLE]
+    + [(f"jdbc:mariadb://h/d?{query}", mode) for query, mode in MARIADB_TABLE],
+)
+def test_modes_of_mysql_and_mariadb(url: str, mode: str | None) -> None:
+    assert options_of(url).get("ssl_mode") == mode
+    assert refused_protection(url) == {}
+    assert verifies_server(sqlalchemy_url(url)) == (mode or "").startswith("VERIFY")
+
+
+@pytest.mark.parametrize(("query", "options"), POSTGRESQL_TABLE)
+def test_modes_of_postgresql(query: str, options: dict[str, str]) -> None:
+    assert options_of(f"jdbc:postgresql://h/d?{query}") == options
+    assert refused_protection(f"jdbc:postgresql://h/d?{query}") == {}
+
+
+@pytest.mark.parametrize(
+    ("url", "parameter"),
+    [
+        ("jdbc:mysql://h/d?useSSL=true&trustCertificateKeyStoreUrl=file:/store.jks", "trustcertificatekeystoreurl"),
+        ("jdbc:mysql://h/d?useSSL=true&clientCertificateKeyStoreUrl=file:/s.p12", "clientcertificatekeystoreurl"),
+        ("jdbc:mysql://h/d?sslMode=SOMETIMES", "sslmode"),
+        ("jdbc:mysql://h/d?useSSL=true&enabledTLSProtocols=TLSv1.3", "enabledtlsprotocols"),
+        ("jdbc:mysql://h/d?useSSL=true&enabledSSLCipherSuites=X", "enabledsslciphersuites"),
+        ("jdbc:mariadb://h/d?useSsl=true&trustStore=/store.jks&trustStorePassword=x", "truststore"),
+        ("jdbc:postgresql://h/d?ssl=true&sslfactory=com.example.Factory", "sslfactory"),
+        ("jdbc:postgresql://h/d?ssl=true&sslhostnameverifier=com.example.Yes", "sslhostnameverifier"),
+        ("jdbc:postgresql://h/d?sslmode=verify-full&sslkey=/k.pk8", "sslkey"),
+        ("jdbc:postgresql://h/d?futureTlsOption=on", "futuretlsoption"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused_at_the_start(url: str, parameter: str) -> None:
+    assert list(refused_protection(url)) == [parameter]
+    with pytest.raises(ConfigurationError, match=parameter) as raised:
+        load(command_line={"database.url": url}, environment={})
+    assert "security.accept_insecure" in str(raised.value)
+    accepted = load(command_line={"database.url": url, "security.accept_insecure": True}, environment={})
+    assert [one.name for one in accepted.accepted_insecure] == [f"{parameter} in the URL"]
+
+
+#: Parameters about protection, each with values that ask for it and values that do not.
+ASKING = {
+    "useSSL": ("true", "TRUE", "false"),
+    "requireSSL": ("true", "false"),
+    "verifyServerCertificate": ("true", "false"),
+    "sslMode": ("DISABLED", "preferred", "REQUIRED", "VERIFY_CA", "verify-full", "x"),
+    "trustCertificateKeyStoreUrl": ("file:/a.jks", "file:/a.pem"),
+    "serverSslCert": ("/a.pem",),
+    "sslmode": ("disable", "prefer", "require", "verify-full"),
+    "ssl": ("true", "", "false"),
+    "sslfactory": ("a.B", "org.postgresql.ssl.NonValidatingFactory"),
+    "newTlsSwitch": ("on",),
+}
+
+
+@given(
+    st.sampled_from(["mysql", "mariadb", "postgresql"]),
+    st.dictionaries(st.sampled_from(sorted(ASKING)), st.integers(0, 5), max_size=6),
+)
+def test_nothing_that_asks_for_tls_goes_without(database: str, drawn: dict[str, int]) -> None:
+    """Whatever stands together: TLS is required, the URL says itself that it need not be, or the start is refused."""
+    parameters = {name: ASKING[name][number % len(ASKING[name])] for name, number in drawn.items()}
+    url = f"jdbc:{database}://h/d?{urlencode(parameters)}"
+    asks = any(
+        parameters.get(name, "false").lower() == "true" for name in ("useSSL", "requireSSL", "verifyServerCertificate")
+    )
+    if database == "postgresql":
+        asks = parameters.get("ssl", "false") in ("true", "")
+    modes = [parameters[name].lower() for name in ("sslMode", "sslmode") if name in parameters]
+    opts_out = any(mode in ("disabled", "disable", "preferred", "prefer") for mode in modes)
+    opts_out = opts_out or (database != "postgresql" and parameters.get("useSSL", "").lower() == "false")
+    options = options_of(url)
+    mode = (options.get("ssl_mode") or options.get("sslmode") or "").lower()
+    if asks and not opts_out:
+        assert refused_protection(url) or mode in ("required", "require", "verify_ca", "verify_identity", "verify-full")
+    if "newTlsSwitch" in parameters and mode not in ("disabled", "disable"):
+        assert "newtlsswitch" in refused_protection(url)

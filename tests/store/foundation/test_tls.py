@@ -1,0 +1,188 @@
+"""TLS to the database, on servers that speak it and servers that do not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from hms_cache.config.database_url import sqlalchemy_url
+from hms_cache.errors import ConfigurationError, DatabaseUnavailableError
+from hms_cache.store.database import Database
+from tests.databases import DatabaseServer, ServerMissing, closing, start_mariadb, start_postgresql
+
+
+def query(url: str, statement: str) -> str:
+    with closing(Database(sqlalchemy_url(url))) as database, database.checking() as connection:
+        return str(connection.execute(text(statement)).all()[0][-1])
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`ca.pem`, and `server.pem` with its key, made out to localhost only; `other.pem` has signed nothing."""
+    directory = tmp_path_factory.mktemp("tls")
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=directory, check=True, capture_output=True)
+
+    for name in ("ca", "other"):
+        openssl(
+            *("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.pem"),
+            *("-subj", f"/CN={name}", "-days", "2"),
+        )
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "s.csr", "-subj", "/CN=localhost")
+    (directory / "names").write_text("subjectAltName=DNS:localhost\n")
+    openssl(
+        *("x509", "-req", "-in", "s.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "server.pem"),
+        *("-days", "2", "-extfile", "names"),
+    )
+    return directory
+
+
+def readable(certificates: Path, directory: Path, account: str) -> Path:
+    """A copy that the server's account may read."""
+    copy = directory / account
+    shutil.copytree(certificates, copy)
+    for file in copy.iterdir():
+        _give(file, account)
+        file.chmod(0o600)
+    _give(copy, account)
+    for parent in (copy, *copy.parents):
+        if parent == Path("/tmp"):
+            break
+        parent.chmod(parent.stat().st_mode | 0o711)
+    return copy
+
+
+def _give(path: Path, account: str) -> None:
+    if os.geteuid() == 0:
+        shutil.chown(path, account)
+
+
+@pytest.fixture(scope="module")
+def mariadb(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DatabaseServer]:
+    try:
+        files = readable(certificates, tmp_path_factory.mktemp("m"), "mysql")
+        server = start_mariadb(
+            f"--ssl-ca={files / 'ca.pem'}", f"--ssl-cert={files / 'server.pem'}", f"--ssl-key={files / 'server.key'}"
+        )
+    except (ServerMissing, LookupError) as missing:
+        pytest.skip(str(missing))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def plain_mariadb() -> Iterator[DatabaseServer]:
+    try:
+        server = start_mariadb("--skip-ssl")
+    except ServerMissing as missing:
+        pytest.skip(str(missing))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def postgresql(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DatabaseServer]:
+    try:
+        files = readable(certificates, tmp_path_factory.mktemp("p"), "postgres")
+        server = start_postgresql()
+    except (ServerMissing, LookupError) as missing:
+        pytest.skip(str(missing))
+    with closing(Database(server.admin_url.render_as_string(False))) as database, database.checking() as connection:
+        for setting, value in (
+            ("ssl_cert_file", files / "server.pem"),
+            ("ssl_key_file", files / "server.key"),
+            ("ssl", "on"),
+        ):
+            connection.execute(text(f"ALTER SYSTEM SET {setting} = '{value}'"))
+        connection.execute(text("SELECT pg_reload_conf()"))
+    yield server
+    server.stop()
+
+
+MARIADB_QUESTION = "SHOW STATUS LIKE 'Ssl_cipher'"
+POSTGRESQL_QUESTION = "SELECT coalesce((SELECT cipher FROM pg_stat_ssl WHERE pid = pg_backend_pid()), '')"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("host", "parameters", "outcome"),
+    [
+        ("127.0.0.1", "useSSL=true&requireSSL=true", "TLS"),
+        ("127.0.0.1", "useSSL=false", "plain"),
+        ("127.0.0.1", "useSSL=true&verifyServerCertificate=true&serverSslCert={ca}", "TLS"),
+        ("127.0.0.1", "useSSL=true&verifyServerCertificate=true&serverSslCert={other}", "refused"),
+        ("127.0.0.1", "useSSL=true&verifyServerCertificate=true", "refused"),
+        ("127.0.0.1", "sslMode=VERIFY_IDENTITY&serverSslCert={ca}", "refused"),
+        ("localhost", "sslMode=VERIFY_IDENTITY&serverSslCert={ca}", "TLS"),
+    ],
+)
+def test_mariadb_is_spoken_to_as_the_jdbc_url_asks(
+    mariadb: DatabaseServer, certificates: Path, host: str, parameters: str, outcome: str
+) -> None:
+    files = {"ca": certificates / "ca.pem", "other": certificates / "other.pem"}
+    url = f"jdbc:mysql://{host}:{mariadb.admin_url.port}/mysql?user=root&{parameters.format(**files)}"
+    if outcome == "refused":
+        with pytest.raises(DatabaseUnavailableError, match="CERTIFICATE_VERIFY_FAILED"):
+            query(url, MARIADB_QUESTION)
+    else:
+        assert bool(query(url, MARIADB_QUESTION)) == (outcome == "TLS")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("mode", ["DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA"])
+def test_a_server_without_tls_is_not_spoken_to_where_tls_is_required(plain_mariadb: DatabaseServer, mode: str) -> None:
+    """Whoever stands in between could have said that there is no TLS: nothing is sent to such a server."""
+    url = f"jdbc:mysql://127.0.0.1:{plain_mariadb.admin_url.port}/mysql?user=root&sslMode={mode}"
+    if mode in ("DISABLED", "PREFERRED"):
+        assert query(url, MARIADB_QUESTION) == ""
+    else:
+        with pytest.raises(DatabaseUnavailableError, match="TLS"):
+            query(url, MARIADB_QUESTION)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("host", "parameters", "outcome"),
+    [
+        ("127.0.0.1", "sslmode=disable", "plain"),
+        ("127.0.0.1", "ssl=true&sslfactory=org.postgresql.ssl.NonValidatingFactory", "TLS"),
+        ("127.0.0.1", "ssl=true&sslrootcert={ca}", "refused"),
+        ("localhost", "ssl=true&sslrootcert={ca}", "TLS"),
+        ("localhost", "ssl=true&sslrootcert={other}", "refused"),
+        ("127.0.0.1", "sslmode=verify-ca&sslrootcert={ca}", "TLS"),
+    ],
+)
+def test_postgresql_is_spoken_to_as_the_jdbc_url_asks(
+    postgresql: DatabaseServer, certificates: Path, host: str, parameters: str, outcome: str
+) -> None:
+    files = {"ca": certificates / "ca.pem", "other": certificates / "other.pem"}
+    url = f"jdbc:postgresql://{host}:{postgresql.admin_url.port}/postgres?user=postgres&{parameters.format(**files)}"
+    if outcome == "refused":
+        with pytest.raises(DatabaseUnavailableError, match="certificate"):
+            query(url, POSTGRESQL_QUESTION)
+    else:
+        assert bool(query(url, POSTGRESQL_QUESTION)) == (outcome == "TLS")
+
+
+@pytest.mark.parametrize(
+    "parameters", ["ssl_mode=SOMETIMES", "ssl_ca=/no/such/file.pem", "ssl_verify=1", "tls_version=1.3"]
+)
+def test_parameters_that_cannot_be_used_are_told_before_anything_is_sent(parameters: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"database\.url"):
+        Database(f"mysql://db/hive?{parameters}")
+
+
+def test_a_file_of_the_url_is_named_but_no_password(tmp_path: Path) -> None:
+    (tmp_path / "c.pem").write_text("no certificate")
+    with pytest.raises(ConfigurationError) as raised:
+        Database(f"mysql://db/hive?ssl_cert={tmp_path / 'c.pem'}&ssl_key_password=hush-hush")
+    assert "c.pem" in str(raised.value) and "hush" not in str(raised.value)
+    assert isinstance(raised.value.__cause__, ssl.SSLError)
