@@ -29,10 +29,10 @@ Values come from, the first that has one wins:
 5. the default
 
 `hms-cache config print` shows every value with where it came from, `hms-cache config check` all problems at once. A
-name that does not exist is an error with a suggestion. Every key of Hive's metastore in a site file is accounted for: with
-`--site`, `config check` lists those that are not honoured and why, and a key that asks for protection which this server does
-not give (SASL, TLS, authorization, filters) stops the start, unless `security.accept_insecure` is set. Other keys are kept:
-clients read them with `get_config_value`, which for a key that is not honoured answers what is in force.
+name that does not exist is an error with a suggestion. Every key of Hive's metastore in a site file is accounted for:
+`config check --site` lists those that are not honoured and why, and a key that asks for protection which this server
+does not give (SASL, TLS, authorization, filters) stops the start, unless `security.accept_insecure` is set. Other keys
+are kept: clients read them with `get_config_value`, which for a key that is not honoured answers what is in force.
 
 A number is in the unit that ends the setting's name; one with a unit of its own (`500ms`, `5 min`, `1d`, `100 MiB`) is
 converted. Times and limits that may be absent take `inf`. Lists are TOML lists, or one text with commas. Secrets belong
