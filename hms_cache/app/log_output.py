@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import time
+from typing import Any
 
 from hms_cache.config import LogSettings
 from hms_cache.config.secrets import redacted
 from hms_cache.metrics.call_trace import call_trace
+from hms_cache.server.line_texts import single_line
 
 #: The root of this program's loggers; libraries log beside it, from warnings up.
 PROGRAM_LOGGER = "hms_cache"
@@ -30,6 +32,15 @@ class TextFormatter(logging.Formatter):
         identifier = call_trace.identifier
         record.call = f"[{identifier}] " if identifier else ""
         return redacted(super().format(record))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The line without its trace: names that clients chose are in many of them, and shall not begin another."""
+        record.message = single_line(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:
+        """The trace, indented: no line of it, nor of the text of its error, passes for a line of the log."""
+        return "\n".join(f"    {single_line(line)}" for line in super().formatException(ei).splitlines())
 
 
 class JsonFormatter(logging.Formatter):

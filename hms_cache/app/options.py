@@ -31,6 +31,8 @@ def server_options(settings: Settings) -> ServerOptions:
         ),
         threads=server.threads,
         audit=server.audit,
+        audit_format=server.audit_format,
+        audit_queue_bytes=server.audit_queue_bytes,
         slow_call_s=settings.log.slow_call_s,
     )
 

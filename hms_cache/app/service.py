@@ -202,6 +202,8 @@ class Service:
         metrics.bad_messages.set_function(lambda: listener.bad_messages)
         metrics.refused_connections.set_function(lambda: listener.refused_connections)
         metrics.refused_calls.set_function(lambda: listener.refused_calls)
+        metrics.audit_lines_lost.set_function(lambda: server.audit.lost)
+        metrics.audit_queue.set_function(lambda: server.audit.queued_bytes)
         if cache is not None and listener.hot_path is not None:
             self._count_hot_path(cache, listener.hot_path)
         _log.info("listening on %s:%d", host, port)

@@ -68,6 +68,10 @@ class ServerMetrics(_Subsystem):
         self.refused_calls = self._count(
             "calls_refused_total", "Calls refused because server.max_in_flight were on their way."
         )
+        self.audit_lines_lost = self._count(
+            "audit_lines_lost_total", "Audit lines lost because server.audit_queue_bytes waited to be written."
+        )
+        self.audit_queue = self._gauge("audit_queue_bytes", "Memory of audit lines that wait to be written.")
         self.bad_messages = self._count("bad_messages_total", "Messages that could not be read.")
 
     def observe_call(self, method: str, outcome: str, seconds: float) -> None:

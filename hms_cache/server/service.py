@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from hms_cache.cache.reading import Reading
 from hms_cache.metrics.operations import Operations
-from hms_cache.server.audit import AuditLog
+from hms_cache.server.audit import QUEUE_BYTES, AuditLog
 from hms_cache.server.calls import Handler
 from hms_cache.server.dispatch import CallObserver, Dispatcher
 from hms_cache.server.hot_path import HotPath, PositionSource
@@ -24,6 +25,8 @@ class ServerOptions:
     limits: Limits
     threads: int
     audit: str = "writes"
+    audit_format: Literal["hive", "json"] = "hive"
+    audit_queue_bytes: int = QUEUE_BYTES
     slow_call_s: float = 1.0
 
 
@@ -46,12 +49,12 @@ class MetastoreServer:
         """
         self._hot = (cache, position_source) if cache and position_source and options.audit != "all" else None
         self._source: PositionSource | None = None
-        self._audit = AuditLog(options.audit)
+        self.audit = AuditLog(options.audit, options.audit_format, options.audit_queue_bytes)
         self._workers = WorkerPool(options.threads)
         self.dispatcher = Dispatcher(
             handlers,
             stores,
-            self._audit,
+            self.audit,
             slow_call_s=options.slow_call_s,
             observe=observe,
             keep=cache if self._hot else None,
@@ -61,7 +64,7 @@ class MetastoreServer:
 
     async def start(self, host: str, port: int, *, reuse_port: bool = False) -> tuple[str, int]:
         """Starts threads, listens, returns the address. Raises OSError when the port is taken."""
-        self._audit.start()
+        self.audit.start()
         self._workers.start()
         if self._hot is not None:
             loop = asyncio.get_running_loop()
@@ -76,4 +79,4 @@ class MetastoreServer:
         if self._source is not None:
             self._source.close()
         self._workers.stop(timeout_s=1.0)
-        self._audit.stop()
+        self.audit.stop()

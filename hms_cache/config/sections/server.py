@@ -96,3 +96,15 @@ class ServerSettings(Section):
         "Which calls get an audit line, in the shape of Hive's HiveMetaStore.audit log.",
         reason="Reads are most of the calls and change nothing.",
     )
+    audit_format: Literal["hive", "json"] = setting(
+        "hive",
+        "hive: ugi=…, ip=…, cmd=… with tabs between, what clients said escaped with backslashes; json: an object with"
+        " the same names.",
+    )
+    audit_queue_bytes: SizeBytes = setting(
+        8 * 1024 * 1024,
+        "Memory for audit lines that wait to be written; lines above it are lost and counted.",
+        unit="bytes",
+        reason="Some 20,000 ordinary lines: seconds of writes at full speed.",
+        ge=64 * 1024,
+    )

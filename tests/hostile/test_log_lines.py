@@ -1,0 +1,153 @@
+"""Nothing that a client says makes a line of a log that it is not."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hmsclient.genthrift.hive_metastore.ttypes import Database
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hms_cache.app.log_output import JsonFormatter, TextFormatter
+from hms_cache.server.audit import LONGEST_FIELD_CHARACTERS, AuditLog, audit_log
+from tests.admin.running import Running
+
+FORGED = (
+    "ann\tip=10.0.0.1\tcmd=drop_table : db=sales tbl=orders\t\n2026-01-02 03:04:05,678 INFO hms_cache.audit: ugi=bob"
+)
+
+#: What a client may put into a name: everything that Thrift's UTF-8 gives us, and what breaks lines most of all.
+TEXTS = st.one_of(
+    st.text(max_size=40),
+    st.text(st.sampled_from("\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\u202e\\= a\x00\ud800"), max_size=40),
+)
+
+
+class Log:
+    """The audit logger's own output, as the server writes it."""
+
+    def __init__(self, formatter: logging.Formatter) -> None:
+        self._stream = io.StringIO()
+        self.handler = logging.StreamHandler(self._stream)
+        self.handler.setFormatter(formatter)
+
+    def lines(self) -> list[str]:
+        return self._stream.getvalue().splitlines()
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    propagate, level = audit_log.propagate, audit_log.level
+    audit_log.propagate = False
+    audit_log.setLevel(logging.INFO)
+    yield
+    audit_log.propagate = propagate
+    audit_log.setLevel(level)
+
+
+def written(audit: AuditLog, calls: list[tuple[str, str]], formatter: logging.Formatter) -> list[str]:
+    log = Log(formatter)
+    audit_log.addHandler(log.handler)
+    try:
+        audit.start()
+        for user, command in calls:
+            audit.record(user, "10.1.2.3", command)
+        audit.stop(timeout_s=30)
+    finally:
+        audit_log.removeHandler(log.handler)
+    return log.lines()
+
+
+def unescaped(field: str) -> str:
+    text = ast.literal_eval('"' + field.replace('"', '\\"') + '"')
+    assert isinstance(text, str)
+    return text
+
+
+@pytest.mark.usefixtures("quiet")
+@settings(max_examples=60)
+@given(user=TEXTS, command=TEXTS)
+def test_a_call_is_one_line_of_three_fields(user: str, command: str) -> None:
+    (line,) = written(AuditLog("all"), [(user, command)], TextFormatter())
+    fields = line.partition(" hms_cache.audit: ")[2].split("\t")
+    assert [field.partition("=")[0] for field in fields] == ["ugi", "ip", "cmd", ""]
+    told = [unescaped(field.partition("=")[2]) for field in fields[:3]]
+    assert told == [user, "10.1.2.3", command]
+
+
+@pytest.mark.usefixtures("quiet")
+@settings(max_examples=60)
+@given(user=TEXTS, command=TEXTS)
+def test_json_says_the_same(user: str, command: str) -> None:
+    (line,) = written(AuditLog("all", "json"), [(user, command)], TextFormatter())
+    found = json.loads(line.partition(" hms_cache.audit: ")[2])
+    assert found == {"ugi": user, "ip": "10.1.2.3", "cmd": command}
+
+
+@given(text=TEXTS)
+def test_no_message_begins_a_line_and_no_trace_passes_for_one(text: str) -> None:
+    record = logging.LogRecord("hms_cache.server", logging.WARNING, "", 0, "no table %s", (text,), None)
+    assert len(TextFormatter().format(record).splitlines()) == 1
+    assert json.loads(JsonFormatter().format(record))["message"] == f"no table {text}"
+    try:
+        raise ValueError(text)
+    except ValueError as error:
+        failed = logging.LogRecord(
+            "hms_cache.server", logging.ERROR, "", 0, "failed", (), (ValueError, error, error.__traceback__)
+        )
+    lines = TextFormatter().format(failed).splitlines()
+    assert all(line.startswith("    ") or not line for line in lines[1:])
+
+
+@pytest.mark.parametrize("form", ["hive", "json"])
+def test_a_user_with_tabs_and_newlines_forges_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, form: str
+) -> None:
+    server = Running(tmp_path, server__audit="all", server__audit_format=form)
+    with caplog.at_level(logging.INFO, "hms_cache.audit"):
+        server.client.set_ugi(FORGED, [])
+        server.client.create_database(Database(name="d"))
+        server.close()
+    messages = [
+        r.getMessage() for r in caplog.records if r.name == "hms_cache.audit" and "create_database" in r.message
+    ]
+    assert len(messages) == 1
+    if form == "json":
+        assert json.loads(messages[0])["ugi"] == FORGED
+    else:
+        assert messages[0].count("\t") == 3 and "\n" not in messages[0]
+        assert unescaped(messages[0].split("\t")[0].removeprefix("ugi=")) == FORGED
+
+
+@pytest.mark.usefixtures("quiet")
+def test_lines_that_wait_are_bounded_in_bytes_and_lost_ones_counted() -> None:
+    """A log that takes nothing for a while, and users as long as a message may be."""
+    go_on = threading.Event()
+    log = Log(TextFormatter())
+    log.handler.addFilter(lambda record: go_on.wait(30) or True)
+    audit_log.addHandler(log.handler)
+    limit = 256 * 1024
+    audit = AuditLog("all", queue_bytes=limit)
+    try:
+        audit.start()
+        for number in range(1_000):
+            audit.record("u" * 1_000_000, "10.1.2.3", f"call {number}")
+            assert audit.queued_bytes <= limit
+        kept = 1_000 - audit.lost
+        assert 0 < kept < 100
+        go_on.set()
+        audit.stop(timeout_s=30)
+    finally:
+        go_on.set()
+        audit_log.removeHandler(log.handler)
+    lines = log.lines()
+    assert len(lines) == kept
+    assert audit.queued_bytes == 0
+    assert max(map(len, lines)) < LONGEST_FIELD_CHARACTERS + 200
