@@ -40,7 +40,7 @@ def server_options(settings: Settings) -> ServerOptions:
 def filter_limits(settings: Settings, on_refusal: Callable[[], None] | None = None) -> FilterLimits:
     """Of filters. `on_refusal`: called for each that is refused for them."""
     catalog = settings.catalog
-    limits = FilterLimits(catalog.filter_max_characters, catalog.filter_max_depth)
+    limits = FilterLimits(catalog.filter_max_characters, catalog.filter_max_depth, catalog.filter_max_comparisons)
     return limits if on_refusal is None else replace(limits, on_refusal=on_refusal)
 
 

@@ -101,23 +101,23 @@ def _by_filter(held: PartitionSet, text: str, limits: FilterLimits) -> SelectedP
     if not text.strip():
         return held.all()
     bound = bind(parse_filter(text, limits), held.keys)
-    return _masked(held, lambda columns: evaluate(bound, columns))
+    return _masked(held, lambda columns: evaluate(bound, columns, limits))
 
 
 def _by_expression(held: PartitionSet, selection: ByExpression, limits: FilterLimits) -> Selected:
     parsed = parse_expression(selection.expression, selection.plain_text, limits)
     bound = parsed.bind(held.keys, selection.default_partition_name or DEFAULT_PARTITION_VALUE)
     if parsed.is_filter_text:
-        return Selected(_masked(held, lambda columns: evaluate(bound, columns)))
-    base = evaluate_expression(bound, held.base_columns)
+        return Selected(_masked(held, lambda columns: evaluate(bound, columns, limits)))
+    base = evaluate_expression(bound, held.base_columns, limits)
     has_unknown = base.has_unknown
     if has_unknown and held.hides_rows:
         # What could not be decided may be among the rows that are no more.
-        has_unknown = evaluate_expression(bound, held.visible_columns()).has_unknown
+        has_unknown = evaluate_expression(bound, held.visible_columns(), limits).has_unknown
     columns = held.tail_columns
     if columns is None:
         return Selected(held.select_masks(base.mask, None), has_unknown)
-    tail = evaluate_expression(bound, columns)
+    tail = evaluate_expression(bound, columns, limits)
     return Selected(held.select_masks(base.mask, tail.mask), has_unknown or tail.has_unknown)
 
 

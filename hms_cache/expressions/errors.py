@@ -16,4 +16,4 @@ class FilterBindError(FilterError):
 
 
 class FilterLimitError(FilterError):
-    """A filter too long or too deep to be worked on."""
+    """A filter too long, too deep or too much work."""

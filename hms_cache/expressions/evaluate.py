@@ -32,6 +32,7 @@ from hms_cache.expressions.bound import (
     BoundTruth,
     BoundUnknown,
 )
+from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, FilterLimits
 from hms_cache.expressions.key_columns import Codes, KeyColumn, KeyColumns, Mask
 from hms_cache.expressions.key_types import MAX_LONG, KeyKind, KeyValue
 from hms_cache.expressions.tree import ComparisonOperator
@@ -66,17 +67,21 @@ class _Masks:
     possible: Mask
 
 
-def evaluate(bound: Bound, columns: KeyColumns) -> Mask:
+def evaluate(bound: Bound, columns: KeyColumns, limits: FilterLimits = DEFAULT_LIMITS) -> Mask:
     """A mask of the rows for which the predicate is true; the caller owns it.
 
     For a predicate bound from an expression tree use `evaluate_expression`: this leaves out what is not decided.
+    Raises `FilterLimitError` beyond `limits.max_comparisons`.
     """
-    return _Evaluation(bound, columns).masks(bound.root).true
+    return _Evaluation(bound, columns, limits).masks(bound.root).true
 
 
-def evaluate_expression(bound: Bound, columns: KeyColumns) -> ExpressionResult:
-    """The rows of an expression tree, with what could not be decided kept in."""
-    masks = _Evaluation(bound, columns).masks(bound.root)
+def evaluate_expression(bound: Bound, columns: KeyColumns, limits: FilterLimits = DEFAULT_LIMITS) -> ExpressionResult:
+    """The rows of an expression tree, with what could not be decided kept in.
+
+    Raises `FilterLimitError` beyond `limits.max_comparisons`.
+    """
+    masks = _Evaluation(bound, columns, limits).masks(bound.root)
     if masks.possible is masks.true:
         return ExpressionResult(masks.true, False)
     undecided = bool((masks.possible & ~masks.true).any())
@@ -84,12 +89,21 @@ def evaluate_expression(bound: Bound, columns: KeyColumns) -> ExpressionResult:
 
 
 class _Evaluation:
-    def __init__(self, bound: Bound, columns: KeyColumns) -> None:
+    def __init__(self, bound: Bound, columns: KeyColumns, limits: FilterLimits) -> None:
         self._bound = bound
         self._columns = columns
         self._lenient = not bound.is_expression
+        self._limits = limits
+        self._left = limits.max_comparisons
+        self._of_node = 1 + len(columns) // 64
+
+    def _spend(self, comparisons: int) -> None:
+        self._left -= comparisons
+        if self._left < 0:
+            self._limits.refuse_comparisons()
 
     def masks(self, node: BoundNode) -> _Masks:
+        self._spend(self._of_node)
         match node:
             case BoundAnd(children):
                 return self._joined(children, np.logical_and, True)
@@ -168,6 +182,7 @@ class _Evaluation:
                 true, valid = self._included(column, kind, values, negated)
             case BoundLike(index, pattern, negated):
                 column = self._columns.columns[index]
+                self._spend(len(column.dictionary) * (1 + len(pattern.text) // 64))
                 found = (pattern.matches(text) != negated for text in column.dictionary)
                 true = np.fromiter(found, np.bool_, len(column.dictionary))
                 valid = np.ones(len(true), np.bool_)
@@ -200,16 +215,19 @@ class _Evaluation:
     ) -> tuple[Mask, Mask]:
         compare = _COMPARE[comparison]
         if kind.is_text:
+            self._spend(len(column.dictionary))
             values = _texts(column, kind)
             true = np.fromiter((compare(text, value) for text in values), np.bool_, len(values))
             return true & ~self._null_texts(column, value), np.ones(len(true), np.bool_)
         reading = column.reading(kind, self._lenient)
+        self._spend(len(reading.values) // (1 if reading.values.dtype == object else 64))
         true = np.asarray(compare(reading.values, value), np.bool_)
         return true & reading.valid, reading.valid
 
     def _included(
         self, column: KeyColumn, kind: KeyKind, values: frozenset[KeyValue], negated: bool
     ) -> tuple[Mask, Mask]:
+        self._spend(len(values))
         if kind is KeyKind.TEXT:
             true = np.zeros(len(column.dictionary), np.bool_)
             positions = (column.dictionary.find(str(value)) for value in values)
@@ -219,6 +237,7 @@ class _Evaluation:
             elif self._bound.default_partition_name not in values:
                 true &= ~self._null_texts(column)
             return true, np.ones(len(true), np.bool_)
+        self._spend(len(column.dictionary))
         if kind is KeyKind.CHAR:
             texts = _texts(column, kind)
             true = np.fromiter(((text in values) != negated for text in texts), np.bool_, len(texts))
@@ -251,6 +270,7 @@ class _Evaluation:
         """Asked once per distinct combination of texts that occurs."""
         columns = [self._columns.columns[index] for index in indexes]
         combined, sizes = _combined(columns)
+        self._spend(len(combined))
         distinct, codes = np.unique(combined, return_inverse=True)
         true = np.zeros(len(distinct), np.bool_)
         undecided = np.zeros(len(distinct), np.bool_)

@@ -49,6 +49,10 @@ costs some 4 µs per token, so a megabyte bounds one call to about a second of C
 DEFAULT_MAX_DEPTH = 100
 """Deepest nesting of parentheses and NOTs. Binding and evaluation recurse, with some 4 Python frames a level; the
 interpreter allows 1,000 frames. Programs that make filters nest them two or three deep."""
+DEFAULT_MAX_COMPARISONS = 50_000_000
+"""Most values that a filter is tried on: of each part, the texts of its key that Python looks at one by one (LIKE,
+char), and a 64th of the partitions for what NumPy does. A thousand ORs on a million partitions are 16 million; 50
+million LIKEs take some 15 seconds of CPU."""
 _CACHED_TREES = 256
 _LONGEST_CACHED_TEXT = 2_048
 """A tree takes some 30 bytes for each character of its text, so the kept trees stay under 16 MB."""
@@ -77,14 +81,23 @@ def _uncounted() -> None:
 
 @dataclass(frozen=True, slots=True)
 class FilterLimits:
-    """How long (characters) and how deep (nested parentheses and NOTs) a filter may be.
+    """How long (characters) and how deep (nested parentheses and NOTs) a filter may be, and how much it may compare.
 
     `on_refusal` is called for each filter that is refused for it.
     """
 
     max_characters: int = DEFAULT_MAX_CHARACTERS
     max_depth: int = DEFAULT_MAX_DEPTH
+    max_comparisons: int = DEFAULT_MAX_COMPARISONS
     on_refusal: Callable[[], None] = field(default=_uncounted, compare=False)
+
+    def refuse_comparisons(self) -> NoReturn:
+        """Raises `FilterLimitError`: the filter would compare more than `max_comparisons` values."""
+        self.on_refusal()
+        raise FilterLimitError(
+            f"{ERROR_PREFIX}it takes more than {self.max_comparisons} comparisons (catalog.filter_max_comparisons); "
+            "ask for less at once"
+        )
 
 
 DEFAULT_LIMITS = FilterLimits()

@@ -35,6 +35,15 @@ MAX_DEPTH = 150
 """Deepest nesting of objects. A function is two deep (itself and its list of arguments), so 75 functions may nest; each
 object costs 4 Python frames, of which the interpreter allows 1,000. Hive flattens chains of AND and OR."""
 
+MAX_MEMORY_BYTES = 64 * 1024 * 1024
+"""Most memory that the objects of one expression take, as reckoned below. A run of nulls or an object without fields
+takes a byte or two of the data and fifty or five hundred of memory: 24 KiB could fill 274 MB. An IN of 10,000 dates
+takes 12 MB."""
+_ELEMENT_BYTES = 40
+"""Of an element of a list or a field: its place, and what stands there if it is small."""
+_OBJECT_BYTES = 400
+"""Of an object: itself and the dictionary of its fields."""
+
 _EXPRESSION_CLASS = "org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDesc"
 _WRAPPERS = frozenset(
     f"java.lang.{name}" for name in ("Integer", "Float", "Boolean", "Byte", "Character", "Short", "Long", "Double")
@@ -151,6 +160,7 @@ class KryoReader:
         self._names: list[str] = []
         self._objects: list[Value] = []
         self._depth = 0
+        self._free_bytes = MAX_MEMORY_BYTES
         self._order = "<" if dialect.kryo_5 else ">"
 
     def read_root(self) -> KryoObject:
@@ -166,6 +176,11 @@ class KryoReader:
             raise KryoError("the root is no object")
         return root
 
+    def _spend(self, size_bytes: int) -> None:
+        self._free_bytes -= size_bytes
+        if self._free_bytes < 0:
+            raise KryoError(f"the objects take more than {MAX_MEMORY_BYTES} bytes")
+
     # Bytes and numbers
 
     def byte(self) -> int:
@@ -178,8 +193,9 @@ class KryoReader:
 
     def take(self, count: int) -> bytes:
         end = self._position + count
-        if end > len(self._data):
+        if not self._position <= end <= len(self._data):
             raise KryoError("the data ends in the middle")
+        self._spend(count)
         taken = self._data[self._position : end]
         self._position = end
         return taken
@@ -238,6 +254,7 @@ class KryoReader:
         start = self._position
         while not self.byte() & 0x80:
             continue
+        self._spend(self._position - start)
         plain = self._data[start : self._position - 1] + bytes([self._data[self._position - 1] & 0x7F])
         return plain.decode("ascii")
 
@@ -251,6 +268,7 @@ class KryoReader:
             if first >= 0x80:
                 self.take(1 if first < 0xE0 else 2)
         units = self._data[start : self._position]
+        self._spend(4 * count)
         try:
             return units.decode("utf-8", "surrogatepass").encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         except UnicodeDecodeError as error:
@@ -300,6 +318,7 @@ class KryoReader:
             return self._objects[mark - 2]
         number = len(self._objects)
         self._objects.append(None)
+        self._spend(2 * _ELEMENT_BYTES)
         value = self._content(known, number)
         self._objects[number] = value
         return value
@@ -330,6 +349,7 @@ class KryoReader:
 
     def _fields(self, known: KryoClass, number: int | None) -> Value:
         read = KryoObject(known.name)
+        self._spend(_OBJECT_BYTES + _ELEMENT_BYTES * len(known.fields))
         if number is not None:
             self._objects[number] = read
         for name, type_name in known.fields:
@@ -374,6 +394,7 @@ class KryoReader:
         """A length of things that take a byte at least."""
         if not 0 <= length <= len(self._data) - self._position:
             raise KryoError("a collection is longer than the data")
+        self._spend(_ELEMENT_BYTES * (length + 2))
         return length
 
     def collection(self, _known: KryoClass) -> Value:
@@ -397,8 +418,8 @@ class KryoReader:
         length = self.positive() - (1 if self._dialect.kryo_5 else 0)
         if length < 0:
             return None
-        pairs = [(self.class_and_object(), self.class_and_object()) for _ in range(self._checked(length))]
-        return [list(pair) for pair in pairs]
+        self._spend(4 * _ELEMENT_BYTES * self._checked(length))
+        return [[self.class_and_object(), self.class_and_object()] for _ in range(length)]
 
     def arrays_as_list(self, _known: KryoClass) -> Value:
         """`java.util.Arrays.asList` in Hive's own way: the length, the elements' class, the elements."""

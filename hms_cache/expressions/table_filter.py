@@ -16,11 +16,12 @@ case, as in Hive; other names with dots can be given in backticks. LIKE takes `.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from hms_cache.expressions.errors import FilterBindError
+from hms_cache.expressions.errors import FilterBindError, FilterLimitError
+from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, FilterLimits
 from hms_cache.expressions.like_pattern import expression_pattern
 from hms_cache.expressions.tree import (
     And,
@@ -43,6 +44,9 @@ FIELD_TABLE_TYPE = "hive_filter_field_tableType__"
 FIELD_OWNER = "hive_filter_field_owner__"
 FIELD_LAST_ACCESS = "hive_filter_field_last_access__"
 FIELD_PARAMETERS = "hive_filter_field_params__"
+
+MAX_PARAMETER_KEYS = 1_000
+"""Most parameters that one filter may name: they become a list in a statement. Programs ask for one or two."""
 
 _COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
     ComparisonOperator.EQUAL: operator.eq,
@@ -74,6 +78,16 @@ class TableFilter:
 
     parameter_keys: frozenset[str]
     _test: _Test
+    _comparisons: int
+
+    def names(self, tables: Sequence[TableProperties], limits: FilterLimits = DEFAULT_LIMITS) -> list[str]:
+        """The names of the tables of which the filter is true, in their order.
+
+        Raises `FilterLimitError` beyond `limits.max_comparisons`.
+        """
+        if len(tables) * self._comparisons > limits.max_comparisons:
+            limits.refuse_comparisons()
+        return [table.table_name for table in tables if self._test(table)]
 
     def matches(self, table: TableProperties) -> bool:
         """Whether the filter is true of the table."""
@@ -83,18 +97,23 @@ class TableFilter:
 def bind_table_filter(tree: Predicate) -> TableFilter:
     """The tree of a filter text as a filter of tables.
 
-    Raises `FilterBindError` with Hive's text for fields that do not exist and operators they do not have.
+    Raises `FilterBindError` with Hive's text for fields that do not exist and operators they do not have,
+    `FilterLimitError` for more than `MAX_PARAMETER_KEYS`.
     """
     binder = _TableBinder()
     test = binder.bind(tree, negated=False)
-    return TableFilter(frozenset(binder.parameter_keys), test)
+    if len(binder.parameter_keys) > MAX_PARAMETER_KEYS:
+        raise FilterLimitError(f"A filter of tables may name {MAX_PARAMETER_KEYS} parameters")
+    return TableFilter(frozenset(binder.parameter_keys), test, binder.comparisons)
 
 
 class _TableBinder:
     def __init__(self) -> None:
         self.parameter_keys: set[str] = set()
+        self.comparisons = 0
 
     def bind(self, node: Predicate, negated: bool) -> _Test:
+        self.comparisons += 1
         match node:
             case Not(child):
                 return self.bind(child, not negated)
@@ -141,6 +160,7 @@ class _TableBinder:
             raise FilterBindError("Like is not supported for HIVE_FILTER_FIELD_LAST_ACCESS")
         field = self._text_field(name)
         upper = name == FIELD_PARAMETERS + "discover__partitions"
+        self.comparisons += len(str(value)) // 64
         pattern = expression_pattern(str(value).upper() if upper else str(value))
         return lambda table: (found := field(table)) is not None and pattern.matches(found) != negated
 

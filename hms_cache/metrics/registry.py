@@ -89,7 +89,7 @@ class DatabaseMetrics(_Subsystem):
         self.retries = self._tally("database_retries_total", "Transactions tried again after a deadlock or the like.")
         self.refused_filters = self._tally(
             "filters_refused_total",
-            "Filters refused because of catalog.filter_max_characters or catalog.filter_max_depth.",
+            "Filters refused because of catalog.filter_max_characters, filter_max_depth or filter_max_comparisons.",
         )
         self.reachable = self._gauge(
             "database_reachable", "1 when the database answered the last probe, 0 when it did not; asked once a second."

@@ -83,7 +83,7 @@ def parse(text: str) -> Any:
     except ValueError:
         try:
             return _parse_with_container_keys(text)
-        except (ValueError, IndexError, RecursionError) as error:
+        except (ValueError, TypeError, IndexError, RecursionError) as error:
             raise TJsonError(f"neither JSON nor Thrift's form of it: {error}") from error
 
 

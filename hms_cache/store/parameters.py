@@ -50,7 +50,7 @@ def take_request_for_new_table(table: Table) -> NewTableStatistics | None:
         return None
     try:
         request = json.loads(bytes(found[0]))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(request, dict) or request.get("enabled") is not True:
         return None
@@ -107,7 +107,7 @@ def accuracy(parameters: Mapping[str, str]) -> dict[str, object]:
         return {}
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if isinstance(found, dict):
         return found

@@ -372,10 +372,10 @@ def _by_filter(
         return all_names(connection, table)
     try:
         bound = bind(parse_filter(text, limits), table.keys)
+        candidates, columns = _key_columns(connection, table, bound)
+        return _masked(candidates, evaluate(bound, columns, limits))
     except FilterError as error:
         raise MetaException(str(error)) from error
-    candidates, columns = _key_columns(connection, table, bound)
-    return _masked(candidates, evaluate(bound, columns))
 
 
 def _by_expression(
@@ -386,10 +386,10 @@ def _by_expression(
     try:
         parsed = parse_expression(selection.expression, selection.plain_text, limits)
         bound = parsed.bind(table.keys, default)
+        candidates, columns = _key_columns(connection, table, bound)
+        result = evaluate_expression(bound, columns, limits)
     except FilterError as error:
         raise MetaException(str(error)) from error
-    candidates, columns = _key_columns(connection, table, bound)
-    result = evaluate_expression(bound, columns)
     return _masked(candidates, result.mask), result.has_unknown
 
 

@@ -112,7 +112,10 @@ class TableReads:
             return _read_properties(connection, catalog, database, keys)
 
         tables = run_read(self._context.database, read)
-        names = sorted(table.table_name for table in tables if table_filter.matches(table))
+        try:
+            names = sorted(table_filter.names(tables, self._context.settings.filter_limits))
+        except FilterError as error:
+            raise MetaException(str(error)) from error
         return names if limit < 0 else names[:limit]
 
     def get_table_meta(

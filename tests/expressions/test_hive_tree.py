@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import tracemalloc
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from hms_cache.expressions import FilterSyntaxError, KeyColumns, evaluate_expression
 from hms_cache.expressions.hive_tree import parse_expression
-from hms_cache.expressions.kryo import MAX_BYTES, KryoError, KryoReader, dialects, read_expression
+from hms_cache.expressions.kryo import MAX_BYTES, MAX_MEMORY_BYTES, KryoError, KryoReader, dialects, read_expression
 from hms_cache.expressions.tree import (
     And,
     Between,
@@ -274,3 +275,30 @@ def test_changed_bytes_never_do_worse_than_unknown(expression: bytes, cut: int, 
         data = data[:at] + data[at + 1 + cut % 20 :]
     bound = parse_expression(bytes(data)).bind(T_KEYS)
     evaluate_expression(bound, KeyColumns.from_values(T_KEYS, T_ROWS))
+
+
+def _number(value: int) -> bytes:
+    written = b""
+    while value > 127:
+        written += bytes([value & 127 | 128])
+        value >>= 7
+    return written + bytes([value])
+
+
+def _name(name: str) -> bytes:
+    return name[:-1].encode() + bytes([ord(name[-1]) | 0x80])
+
+
+def test_memory_of_a_graph_is_bounded() -> None:
+    """24 KiB that stand for 1,000 lists of 15,000 nulls each: reading takes a stated amount of memory."""
+    outer = _number(1) + _number(0) + _name("java.util.Arrays$ArrayList") + _number(1) + _number(1_000)
+    inner = _number(1) + _number(0) + _number(1) + _number(15_000) + _number(0)
+    data = outer + _number(1) + _number(1) + _name("java.lang.Object") + inner * 1_000 + bytes(20_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(KryoError, match=f"more than {MAX_MEMORY_BYTES} bytes"):
+            read_expression(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * MAX_MEMORY_BYTES

@@ -7,6 +7,7 @@ import pytest
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.server.conftest import Link, Running, Serve, database, table
 
+OWNER = "hive_filter_field_owner__"
 LONG = "p = 'x' or " * 30 + "p = 'y'"
 DEEP = "(" * 6 + "p = 'x'" + ")" * 6
 
@@ -40,3 +41,28 @@ def test_filters_beyond_the_limits(serve: Serve, caches: bool) -> None:
     with pytest.raises(ttypes.MetaException, match="filter_max_depth"):
         link.call("get_table_names_by_filter", dbname="d", filter="(" * 6 + "a = 1" + ")" * 6, max_tables=-1)
     assert refused(running) == 3
+
+
+@pytest.mark.parametrize("caches", [True, False])
+def test_filters_that_compare_too_much(serve: Serve, caches: bool) -> None:
+    running = serve(**{"catalog.filter_max_comparisons": 1_000, "cache.enabled": caches})
+    link = running.link()
+    link.call("create_database", database=database("d"))
+    link.call("create_table", tbl=table("d", "t"))
+    for value in "abcdef":
+        link.call("append_partition", db_name="d", tbl_name="t", part_vals=[value])
+    assert len(ask(link, "p like '%a%'")) == 1
+    before = refused(running)
+    with pytest.raises(ttypes.MetaException, match="filter_max_comparisons"):
+        ask(link, " or ".join(f"p like '%{number}%'" for number in range(1_000)))
+    with pytest.raises(ttypes.MetaException, match="filter_max_comparisons"):
+        filter_text = " or ".join(f"{OWNER} like '{number}.*'" for number in range(1_001))
+        link.call("get_table_names_by_filter", dbname="d", filter=filter_text, max_tables=-1)
+    assert refused(running) > before
+
+
+def test_parameters_in_a_filter_of_tables_are_counted(serve: Serve) -> None:
+    link = serve().link()
+    text = " or ".join(f"hive_filter_field_params__k{number} = 'x'" for number in range(20_000))
+    with pytest.raises(ttypes.MetaException, match="1000 parameters"):
+        link.call("get_table_names_by_filter", dbname="default", filter=text, max_tables=-1)

@@ -42,6 +42,15 @@ class CatalogSettings(Section):
         ge=4,
         le=150,
     )
+    filter_max_comparisons: int = setting(
+        50_000_000,
+        "A filter or expression that compares more values than this is refused: for each of its parts a 64th of the"
+        " partitions, or the distinct values of its key where they are looked at one by one (LIKE, char).",
+        unit="comparisons",
+        reason="A thousand ORs on a million partitions are 16 million. As many LIKEs take some 15 seconds of processor"
+        " time.",
+        ge=1_000,
+    )
     batch_retrieve_max: int = setting(
         300,
         "Objects that clients are told to ask for at once.",

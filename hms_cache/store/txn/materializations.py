@@ -124,7 +124,10 @@ def _snapshot_text(text: str | None) -> str:
     """The list in a view's metadata: plain before Hive 4, in a JSON document since."""
     if text is None or not text.lstrip().startswith("{"):
         return text or ""
-    value = json.loads(text).get("validTxnList")
+    try:
+        value = json.loads(text).get("validTxnList")
+    except (ValueError, RecursionError) as error:
+        raise MetaException(f"The view's snapshot cannot be read: {error}") from error
     return value if isinstance(value, str) else ""
 
 
