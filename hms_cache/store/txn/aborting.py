@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, select, update
 
-from hms_cache.store.names import DEFAULT_CATALOG
 from hms_cache.store.schema import (
-    DATABASE_PARAMS,
-    DBS,
     HIVE_LOCKS,
     MIN_HISTORY_LEVEL,
     MIN_HISTORY_WRITE_ID,
@@ -28,12 +25,10 @@ from hms_cache.store.txn.codes import TXN_ABORTED, TXN_OPEN
 from hms_cache.store.txn.context import TxnContext
 from hms_cache.store.txn.errors import not_open_error
 from hms_cache.store.txn.replicated_txns import forget_source_txn, is_replayed, target_txn_ids
+from hms_cache.store.txn.replication_ids import mark_incompatible
 from hms_cache.thrift_gen.hive_metastore.ttypes import AbortTxnRequest, AbortTxnsRequest, TxnType
 
 T = TXNS.c
-
-REPLICATION_INCOMPATIBLE_KEY = "repl.incompatible"
-"""Database parameter that stops incremental replication after one of its transactions was aborted here."""
 
 _BATCH_SIZE = 1000
 """Transactions per round of statements: `metastore.direct.sql.max.elements.in.clause` of Hive is as large."""
@@ -99,7 +94,7 @@ def abort_open_txns(
     forget_history(connection, context, aborted)
     databases = _databases_of(connection, aborted)
     if not is_replayed:
-        _break_replication(connection, aborted, databases)
+        _break_replication(transaction, context, aborted, databases)
     for row in rows:
         if row.TXN_TYPE != TxnType.READ_ONLY:
             names = databases.get(row.TXN_ID, ())
@@ -130,30 +125,16 @@ def _databases_of(connection: Connection, txn_ids: Sequence[int]) -> dict[int, l
     return databases
 
 
-def _break_replication(connection: Connection, txn_ids: Sequence[int], databases: dict[int, list[str]]) -> None:
+def _break_replication(
+    transaction: WriteTransaction, context: TxnContext, txn_ids: Sequence[int], databases: dict[int, list[str]]
+) -> None:
     """Aborting what replication opened leaves its target behind the source: mark the databases, forget the mapping."""
+    connection = transaction.connection
     column = REPL_TXN_MAP.c.RTM_TARGET_TXN_ID
     replicated = list(connection.execute(select(column).where(column.in_(txn_ids))).scalars())
     if not replicated:
         return
     connection.execute(delete(REPL_TXN_MAP).where(column.in_(replicated)))
-    names = sorted({name for txn_id in replicated for name in databases.get(txn_id, ())})
+    names = {name for txn_id in replicated for name in databases.get(txn_id, ())}
     if names:
-        _mark_incompatible(connection, names)
-
-
-def _mark_incompatible(connection: Connection, names: Sequence[str]) -> None:
-    params = DATABASE_PARAMS.c
-    ids = list(
-        connection.execute(
-            select(DBS.c.DB_ID).where(DBS.c.NAME.in_(names), DBS.c.CTLG_NAME == DEFAULT_CATALOG).order_by(DBS.c.DB_ID)
-        ).scalars()
-    )
-    if not ids:
-        return
-    is_mark = params.DB_ID.in_(ids) & (params.PARAM_KEY == REPLICATION_INCOMPATIBLE_KEY)
-    connection.execute(delete(DATABASE_PARAMS).where(is_mark))
-    connection.execute(
-        insert(DATABASE_PARAMS),
-        [{"DB_ID": db_id, "PARAM_KEY": REPLICATION_INCOMPATIBLE_KEY, "PARAM_VALUE": "true"} for db_id in ids],
-    )
+        mark_incompatible(transaction, context.messages, names)

@@ -100,7 +100,7 @@ def commit_txn(transaction: WriteTransaction, context: TxnContext, request: Comm
         if txn.joins_write_set and (txn.has_row_changes or not context.use_min_history_level):
             _add_write_set(connection, context, txn, request)
     if request.replLastIdInfo is not None:
-        set_last_replicated_id(connection, request.replLastIdInfo)
+        set_last_replicated_id(transaction, context.messages, request.replLastIdInfo)
     if request.keyValue is not None:
         _set_key_value(connection, txn_id, request.keyValue)
     clean_up(connection, txn, completes_components=not is_completed)
