@@ -16,6 +16,7 @@ from hms_cache.clock import Clock, SystemClock
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
 from hms_cache.notifications.poller import Poller, PollerOptions
+from hms_cache.store.auxiliary import AuxiliaryStores
 from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.database import Database
@@ -41,19 +42,21 @@ class Server:
     options: CacheOptions = field(default_factory=CacheOptions)
     clock: Clock = field(default_factory=SystemClock)
     settings: StoreSettings = field(default_factory=StoreSettings)
+    message_format: MessageFormat = MessageFormat.JSON
     reads: list[tuple[str, Reason]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.database = Database(self.url, clock=self.clock)
         context = StoreContext(
             self.database,
-            MessageBuilder(MessageFormat.JSON),
+            MessageBuilder(self.message_format),
             Warehouse(WarehouseSettings(directory=str(self.directory), files="leave")),
             self.settings,
             self.clock,
         )
         self.objects = ObjectStore(context)
-        self.transactions = TxnClient(TxnStore(self.database, MessageBuilder(MessageFormat.JSON)), self.database)
+        self.transactions = TxnClient(TxnStore(self.database, MessageBuilder(self.message_format)), self.database)
+        self.auxiliary = AuxiliaryStores(context)
         self.log = NotificationLog(self.database)
         self.cache: Cache = build_cache(
             self.objects,

@@ -339,6 +339,7 @@ def test_replayed_transactions(client: TxnClient) -> None:
     assert client.rows(COMPLETED_TXN_COMPONENTS, "CTC_TXNID", "CTC_TABLE", "CTC_WRITEID") == [(targets[0], "t", 5)]
     assert client.rows(DATABASE_PARAMS, "PARAM_KEY", "PARAM_VALUE") == [("repl.last.id", "42")]
     assert client.rows(TABLE_PARAMS, "PARAM_KEY", "PARAM_VALUE") == [("repl.last.id", "42")]
+    assert [kind for kind, _ in client.events()][-3:] == ["ALTER_DATABASE", "ALTER_TABLE", "COMMIT_TXN"]
     for _ in range(2):
         client.store.abort_txn(AbortTxnRequest(txnid=102, replPolicy="p", txn_type=TxnType.REPL_CREATED))
     assert client.count(REPL_TXN_MAP) == 0
@@ -351,6 +352,7 @@ def test_aborting_a_replicated_transaction_here_breaks_replication(client: TxnCl
     client.allocate([target])
     client.abort(target)
     assert client.rows(DATABASE_PARAMS, "DB_ID", "PARAM_KEY", "PARAM_VALUE") == [(7, "repl.incompatible", "true")]
+    assert [kind for kind, _ in client.events()][-2:] == ["ALTER_DATABASE", "ABORT_TXN"]
     assert client.count(REPL_TXN_MAP) == 0
 
 

@@ -1,0 +1,80 @@
+"""Every read of the store's contract, of each object there is and of those that requests make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
+from hms_cache.store.contract.raw_store import RawStore
+from tests.cache.world import CATALOG
+from tests.every_write.catalog import DATABASE, FLAT, KEYS, MADE, OTHER_DATABASE, SOURCE, TABLES, VIEW, Facts
+
+Read = Callable[[RawStore], Any]
+
+UNCACHED = frozenset(
+    {
+        "get_catalog",
+        "get_catalog_names",
+        "get_table_names_by_filter",
+        "get_materialized_view_names",
+        "is_partition_marked_for_event",
+    }
+)
+"""Reads that no cache answers: there is nothing to compare."""
+
+
+def all_reads(facts: Facts) -> dict[str, Read]:
+    """Method and arguments as a text, to the read."""
+    reads: dict[str, Read] = {}
+
+    def add(method: str, *arguments: Any, **options: Any) -> None:
+        shown = ", ".join([*map(str, arguments), *(f"{key}={value}" for key, value in options.items())])
+        reads[f"{method}({shown})"] = partial(_read, method, arguments, options)
+
+    add("get_database_names", CATALOG)
+    add("get_databases", CATALOG)
+    for database in (DATABASE, OTHER_DATABASE, MADE):
+        add("get_database", CATALOG, database)
+        add("get_table_names", CATALOG, database)
+        add("get_function_names", CATALOG, database)
+    add("get_functions", CATALOG)
+    add("get_functions", CATALOG, DATABASE)
+    add("get_function", CATALOG, DATABASE, "f")
+    add("get_function", CATALOG, DATABASE, MADE)
+    add("get_table_names", CATALOG, DATABASE, None, "MANAGED_TABLE")
+    add("get_table_meta", CATALOG, None, None)
+    add("get_table_meta", CATALOG, DATABASE, "*a*", ("MANAGED_TABLE",))
+    add("get_tables", CATALOG, DATABASE, (*TABLES, MADE))
+    for name in (*TABLES, MADE):
+        key = CATALOG, DATABASE, name
+        add("get_table", *key)
+        add("get_table_constraints", *key)
+        if name == FLAT:
+            add("get_table_column_statistics", *key, ("a", "b"))
+        elif name in (SOURCE, VIEW):
+            add("get_partitions", *key, AllPartitions())
+        else:
+            _add_partition_reads(add, key)
+    add("get_table", CATALOG, DATABASE, "acid", valid_write_ids=facts.valid_write_ids)
+    add("get_table", CATALOG, DATABASE, "acid", table_id=facts.tables["acid"].id)
+    add("get_partitions", CATALOG, DATABASE, "acid", AllPartitions(), valid_write_ids=facts.valid_write_ids)
+    add("get_foreign_keys", CATALOG, (DATABASE, "parts"), (DATABASE, FLAT))
+    return reads
+
+
+def _add_partition_reads(add: Callable[..., None], key: tuple[str, str, str]) -> None:
+    add("get_partition", *key, ("1",))
+    add("get_partitions", *key, AllPartitions())
+    add("get_partitions", *key, ByNames(("p=1", "p=7", "p=8")))
+    add("get_partitions", *key, ByFilter("p > '1'"))
+    add("get_partition_names", *key, ByPartialValues(("1",)))
+    add("get_partition_count", *key, AllPartitions())
+    add("get_partition_values", *key, [name for name, _ in KEYS])
+    add("get_partition_column_statistics", *key, ("p=1", "p=2", "p=7"), ("a", "b"))
+    add("get_aggregate_statistics", *key, ("p=1", "p=2"), ("a",))
+
+
+def _read(method: str, arguments: tuple[Any, ...], options: dict[str, Any], store: RawStore) -> Any:
+    return getattr(store, method)(*arguments, **options)
