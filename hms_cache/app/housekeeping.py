@@ -20,6 +20,9 @@ _log = logging.getLogger(__name__)
 #: How long a task may take to end when the server stops.
 _STOP_TIMEOUT_S = 5.0
 
+_PAUSES = 3.0
+"""Intervals without housekeeping on any server that count as an outage: one run may be late on a busy machine."""
+
 
 class Housekeeping:
     """The background tasks of the stores."""
@@ -42,8 +45,9 @@ class Housekeeping:
 
     def _keep_transactions(self) -> float:
         transactions = self._stores.transactions
+        interval_s = self._settings.transactions.housekeeping_interval_s
         try:
-            given_up = transactions.give_up_timed_out()
+            given_up = transactions.give_up_timed_out(longest_pause_s=_PAUSES * interval_s)
             if given_up.txns or given_up.locks or given_up.rebuild_locks:
                 _log.info(
                     "gave up %d transactions, %d locks and %d rebuild locks without a heartbeat",
@@ -55,7 +59,7 @@ class Housekeeping:
                 transactions.initiate_compactions(self._name)
         except DatabaseUnavailable as error:
             _log.warning("no housekeeping while the database is away: %s", error)
-        return self._settings.transactions.housekeeping_interval_s
+        return interval_s
 
     def _clean_events(self) -> float:
         events = self._settings.events

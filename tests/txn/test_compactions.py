@@ -182,6 +182,49 @@ def test_show_selects_and_orders(client: TxnClient) -> None:
             shown(client, order=order)
 
 
+def test_cleaning_up_to_an_unknown_write_id_forgets_no_aborted_writer(client: TxnClient) -> None:
+    client.abort(client.write()[0])
+    asked = ask(client)
+    client.store.mark_compacted(asked_entry := CompactionInfoStruct(asked.id, "d", "t", type=CompactionType.MAJOR))
+    client.store.mark_cleaned(asked_entry)
+    assert client.count(TXN_COMPONENTS) == 1
+    client.age(600_000)
+    client.open()
+    client.store.clean()
+    assert not client.valid("d.t")[0].is_valid(1)
+
+
+@pytest.mark.parametrize("partition", [None, "p=1"])
+def test_a_compaction_makes_the_retries_of_aborts_needless(client: TxnClient, partition: str | None) -> None:
+    kinds = {"other": ("u", None), "whole": ("t", None), "same": ("t", "p=1"), "beside": ("t", "p=2")}
+    for number, (table, of) in enumerate(kinds.values()):
+        names = {"CQ_DATABASE": "d", "CQ_TABLE": table, "CQ_PARTITION": of}
+        client.change(insert(COMPACTION_QUEUE).values(CQ_ID=100 + number, CQ_TYPE="c", CQ_STATE="r", **names))
+    asked = ask(client, "v")
+    entry = CompactionInfoStruct(asked.id, "d", "t", partition, type=CompactionType.MAJOR, highestWriteId=1)
+    client.store.mark_cleaned(entry)
+    left = [kind for number, kind in enumerate(kinds) if (100 + number,) in client.rows(COMPACTION_QUEUE, "CQ_ID")]
+    assert left == (["other"] if partition is None else ["other", "whole", "beside"])
+    # One retry that is done says nothing of others.
+    entry = CompactionInfoStruct(100, "d", "u", type=CompactionType.ABORT_TXN_CLEANUP)
+    client.change(insert(COMPACTION_QUEUE).values(CQ_ID=200, CQ_DATABASE="d", CQ_TABLE="u", CQ_TYPE="c", CQ_STATE="r"))
+    client.store.mark_cleaned(entry)
+    assert {(200,)} <= set(client.rows(COMPACTION_QUEUE, "CQ_ID")) and not client.rows(H, "CC_ID")[1:]
+
+
+def test_the_lowest_open_write_is_told_above_aborted_ones(client: TxnClient) -> None:
+    for _ in range(2):
+        client.abort(client.write()[0])
+    _, open_id = client.write()
+    (found,) = client.valid("d.t")
+    assert (found.high_watermark, found.invalid, found.min_open_write_id) == (1, (1,), open_id)
+    asked = ask(client)
+    assert asked.accepted
+    client.change(update(COMPACTION_QUEUE).values(CQ_STATE="r", CQ_HIGHEST_WRITE_ID=open_id - 1))
+    # All that can be compacted waits to be cleaned already.
+    assert not ask(client).accepted
+
+
 def test_pools(client: TxnClient) -> None:
     pooled, plain = ask(client, "a", poolName="p").id, ask(client, "b").id
     assert (taken := take(client)) is not None and taken.id == plain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import delete
 
 from hms_cache.store.schema import HIVE_LOCKS, TXN_COMPONENTS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -97,6 +98,34 @@ def test_a_reader_that_must_not_wait(client: TxnClient) -> None:
     assert client.count(HIVE_LOCKS) == 3
 
 
+@pytest.mark.parametrize("blocked", sorted(LockType._VALUES_TO_NAMES))
+@pytest.mark.parametrize("held", sorted(LockType._VALUES_TO_NAMES))
+def test_only_a_blocked_read_is_refused(sqlite_client: TxnClient, held: int, blocked: int) -> None:
+    """A request that reads one table and asks for `blocked` on another, where somebody holds `held`."""
+    client = sqlite_client
+    client.lock(component(held, "u"))
+    for order in (1, -1):
+        parts = [component(LockType.SHARED_READ, "t"), component(blocked, "u")][::order]
+        plain = client.lock(*parts, txn_id=client.open())
+        client.change(delete(HIVE_LOCKS).where(HIVE_LOCKS.c.HL_TXNID > 0))
+        txn_id = client.open()
+        answer = client.lock(*parts, txn_id=txn_id, zeroWaitReadEnabled=True)
+        is_refused = plain.state == LockState.WAITING and blocked == LockType.SHARED_READ
+        assert answer.state == (LockState.NOT_ACQUIRED if is_refused else plain.state)
+        assert bool(answer.errorMessage) is is_refused
+        assert ((answer.lockid,) in client.rows(HIVE_LOCKS, "HL_LOCK_EXT_ID")) is not is_refused
+        client.change(delete(HIVE_LOCKS).where(HIVE_LOCKS.c.HL_TXNID > 0))
+
+
+def test_a_read_is_refused_though_an_older_lock_blocks_a_write(client: TxnClient) -> None:
+    client.lock(component(LockType.EXCLUSIVE, "u"))
+    client.lock(component(LockType.EXCLUSIVE, "t"))
+    parts = component(LockType.EXCL_WRITE, "u"), component(LockType.SHARED_READ, "t")
+    answer = client.lock(*parts, txn_id=client.open(), zeroWaitReadEnabled=True)
+    assert answer.state == LockState.NOT_ACQUIRED
+    assert "d.t" in answer.errorMessage
+
+
 def test_unlock(client: TxnClient) -> None:
     client.store.unlock(UnlockRequest(lockid=4711))
     txn_id = client.open()
@@ -160,6 +189,13 @@ def test_check_lock_is_a_heartbeat(client: TxnClient) -> None:
     client.abort(txn_id)
     with pytest.raises(NoSuchLockException):
         store.check_lock(CheckLockRequest(lockid=in_txn.lockid))
+
+
+def test_of_a_transaction_and_a_lock_that_are_gone_the_transaction_is_named(client: TxnClient) -> None:
+    txn_id = client.open()
+    client.abort(txn_id)
+    with pytest.raises(TxnAbortedException):
+        client.store.heartbeat(HeartbeatRequest(txnid=txn_id, lockid=77))
 
 
 def test_heartbeat_of_a_range(client: TxnClient) -> None:

@@ -28,6 +28,7 @@ from hms_cache.store.txn.codes import (
     SUCCEEDED,
     TXN_ABORTED,
 )
+from hms_cache.store.txn.compaction_queue import code_of_type
 from hms_cache.store.txn.context import TxnContext
 from hms_cache.store.txn.database_values import now_ms, take_id
 from hms_cache.store.txn.names import plain_database, plain_table
@@ -69,14 +70,15 @@ def mark_cleaned(connection: Connection, entry: CompactionInfoStruct) -> None:
         _delete_completed_components(connection, database, table, partition, entry.highestWriteId)
     _delete_aborted_components(connection, database, table, partition, entry.highestWriteId)
     condition: ColumnElement[bool] = Q.CQ_ID == entry.id
-    if is_abort_cleanup:
-        of_same = and_(
+    if not is_abort_cleanup:
+        # The compaction has removed the files of aborted transactions, too: what would try that again may go.
+        retries = and_(
             Q.CQ_DATABASE == database,
             Q.CQ_TABLE == table,
-            Q.CQ_TYPE == COMPACTION_TYPE_CODES[entry.type],
-            Q.CQ_PARTITION.is_(None) if partition is None else Q.CQ_PARTITION == partition,
+            Q.CQ_TYPE == COMPACTION_TYPE_CODES[CompactionType.ABORT_TXN_CLEANUP],
+            true() if partition is None else Q.CQ_PARTITION == partition,
         )
-        condition = or_(condition, of_same)
+        condition = or_(condition, retries)
     connection.execute(delete(COMPACTION_QUEUE).where(condition))
 
 
@@ -94,15 +96,17 @@ def _delete_completed_components(
 def _delete_aborted_components(
     connection: Connection, database: str, table: str, partition: str | None, highest_write_id: int | None
 ) -> None:
+    if not highest_write_id:
+        # Nothing is known to be gone: without its component an aborted write id would count as committed one day.
+        return
     condition = and_(
         C.TC_DATABASE == database,
         C.TC_TABLE == table,
         C.TC_TXNID.in_(select(TXNS.c.TXN_ID).where(TXNS.c.TXN_STATE == TXN_ABORTED)),
+        C.TC_WRITEID <= highest_write_id,
     )
     if partition is not None:
         condition = and_(condition, C.TC_PARTITION == partition)
-    if highest_write_id:
-        condition = and_(condition, C.TC_WRITEID <= highest_write_id)
     connection.execute(delete(TXN_COMPONENTS).where(condition))
 
 
@@ -131,7 +135,7 @@ def _finish(connection: Connection, entry: CompactionInfoStruct, state: str) -> 
             CC_TABLE=plain_table(entry.tablename),
             CC_PARTITION=entry.partitionname,
             CC_STATE=state,
-            CC_TYPE=COMPACTION_TYPE_CODES[entry.type],
+            CC_TYPE=code_of_type(entry.type),
             CC_WORKER_ID=entry.workerId,
             CC_START=entry.start,
             CC_END=now_ms(),

@@ -36,6 +36,7 @@ from hms_cache.store.txn.context import TxnContext
 from hms_cache.store.txn.database_values import now_ms, read_now_ms, take_id
 from hms_cache.store.txn.mutexes import Mutex, hold_mutex
 from hms_cache.store.txn.names import plain_database, plain_partition, plain_table
+from hms_cache.store.txn.txn_rows import lock_open_txn
 from hms_cache.store.txn.valid_write_ids import current_snapshot, valid_write_ids_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionInfoStruct,
@@ -53,13 +54,19 @@ _CANDIDATES = 20
 DEFAULT_POOL = "default"
 
 
+def code_of_type(compaction_type: int | None) -> str:
+    """The letter of a type. Raises MetaException for one that there is not."""
+    code = None if compaction_type is None else COMPACTION_TYPE_CODES.get(compaction_type)
+    if code is None:
+        raise MetaException(f"Unexpected compaction type {compaction_type}")
+    return code
+
+
 def compact(connection: Connection, context: TxnContext, request: CompactionRequest) -> CompactionResponse:
     """Ask for a compaction. Not accepted while one of the same table or partition waits, works, or, ready for cleaning,
     already covers all there is to compact. Raises MetaException for an unknown type.
     """
-    type_code = COMPACTION_TYPE_CODES.get(request.type)
-    if type_code is None:
-        raise MetaException(f"Unexpected compaction type {request.type}")
+    type_code = code_of_type(request.type)
     database, table = plain_database(request.dbname), plain_table(request.tablename)
     partition = plain_partition(request.partitionname) if request.partitionname else None
     hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
@@ -158,9 +165,7 @@ def submit_all_for_cleanup(
 
     Raises MetaException for an unknown type.
     """
-    types = [COMPACTION_TYPE_CODES.get(request.type) for request in requests]
-    if None in types:
-        raise MetaException(f"Unexpected compaction type {requests[types.index(None)].type}")
+    types = [code_of_type(request.type) for request in requests]
     now = read_now_ms(connection)
     first = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(requests))
     rows = [
@@ -248,8 +253,9 @@ def update_compactor_state(connection: Connection, entry: CompactionInfoStruct, 
     """Note under which transaction, as whom and up to which write id a worker compacts.
 
     Its component keeps the transaction known until the files are cleaned if it aborts. Raises MetaException for an
-    entry that is not in the queue.
+    entry that is not in the queue, NoSuchTxnException and TxnAbortedException for a transaction that is not open.
     """
+    lock_open_txn(connection, txn_id)
     updated = connection.execute(
         update(COMPACTION_QUEUE)
         .where(Q.CQ_ID == entry.id)

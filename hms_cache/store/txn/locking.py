@@ -66,10 +66,11 @@ def lock(connection: Connection, request: LockRequest) -> LockResponse:
         now = read_now_ms(connection)
     external_id = take_id(connection, NEXT_LOCK_ID.c.NL_NEXT)
     conflict = _conflict_of(connection, external_id, txn_id, targets)
-    if conflict is not None and txn_id > 0 and _must_not_wait(request, targets):
-        return LockResponse(
-            lockid=external_id, state=LockState.NOT_ACQUIRED, errorMessage=_refusal_text(request, conflict[1])
-        )
+    if conflict is not None and txn_id > 0:
+        blocker = _blocker_not_waited_for(connection, request, external_id, targets, conflict[1])
+        if blocker is not None:
+            text = _refusal_text(request, blocker)
+            return LockResponse(lockid=external_id, state=LockState.NOT_ACQUIRED, errorMessage=text)
     _insert_locks(connection, request, external_id, txn_id, targets, now, conflict)
     return LockResponse(lockid=external_id, state=LockState.ACQUIRED if conflict is None else LockState.WAITING)
 
@@ -156,10 +157,20 @@ def _lock_row(row: Any) -> LockRow:
     return LockRow(row.HL_LOCK_EXT_ID, row.HL_LOCK_INT_ID, row.HL_TXNID, target)
 
 
-def _must_not_wait(request: LockRequest, targets: Iterable[LockTarget]) -> bool:
+def _blocker_not_waited_for(
+    connection: Connection, request: LockRequest, external_id: int, targets: Sequence[LockTarget], blocker: LockRow
+) -> LockRow | None:
+    """The earlier lock for which the request is refused instead of made to wait; None where it may wait.
+
+    With `zeroWaitReadEnabled` reads do not wait; a request of which only writes are blocked does.
+    """
     if request.exclusiveCTAS:
-        return True
-    return bool(request.zeroWaitReadEnabled) and any(target.lock_type == SHARED_READ for target in targets)
+        return blocker
+    if not request.zeroWaitReadEnabled:
+        return None
+    reads = [target for target in targets if target.lock_type == SHARED_READ]
+    conflict = _conflict_of(connection, external_id, request.txnid, reads) if reads else None
+    return None if conflict is None else conflict[1]
 
 
 def _refusal_text(request: LockRequest, blocker: LockRow) -> str:

@@ -31,8 +31,10 @@ T = TXNS.c
 def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest) -> list[int]:
     """Open the transactions of the request, at most `max_open_batch`; returns their ids, ascending.
 
-    Replayed ones that are open already answer with the ids they have. Appends OPEN_TXN, but not for read-only
-    transactions nor for those that Hive's replication opens for itself (HIVE-24909). Raises MetaException.
+    If any of those to replay are open already, their ids are the answer and none is opened. Appends OPEN_TXN, but not
+    for read-only transactions nor for those that Hive's replication opens for itself (HIVE-24909).
+
+    Raises MetaException.
     """
     if request.num_txns <= 0:
         raise MetaException(f"Invalid input for number of txns: {request.num_txns}")
@@ -46,11 +48,8 @@ def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenT
     if source_ids:
         known = target_txn_ids(connection, request.replPolicy, source_ids)
         if known:
-            if len(known) != len(source_ids):
-                raise MetaException(
-                    f"target txn id number {len(known)} is not matching with source txn id number {len(source_ids)}"
-                )
-            return [known[source_id] for source_id in source_ids]
+            # A repeated event: of those that have ended since nothing is known any more.
+            return sorted(known.values())
     row = {
         "TXN_STATE": TXN_OPEN,
         "TXN_USER": request.user,

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, literal, null, select, union_all
 
 from hms_cache.store.schema import COMPACTION_QUEUE, COMPLETED_COMPACTIONS
-from hms_cache.store.txn.codes import COMPACTION_STATE_NAMES, COMPACTION_TYPE_CODES, COMPACTION_TYPES
-from hms_cache.store.txn.compaction_queue import DEFAULT_POOL
+from hms_cache.store.txn.codes import COMPACTION_STATE_NAMES, COMPACTION_TYPES
+from hms_cache.store.txn.compaction_queue import DEFAULT_POOL, code_of_type
 from hms_cache.store.txn.names import plain_database, plain_partition, plain_table
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
@@ -52,7 +52,7 @@ def show_compactions(connection: Connection, request: ShowCompactRequest) -> Sho
     if request.state:
         query = query.where(found.c.STATE == _state_code(request.state))
     if request.type is not None:
-        query = query.where(found.c.TYPE == COMPACTION_TYPE_CODES[request.type])
+        query = query.where(found.c.TYPE == code_of_type(request.type))
     if request.poolName:
         pool = found.c.POOL_NAME
         query = query.where(pool.is_(None) if request.poolName == DEFAULT_POOL else pool == request.poolName)

@@ -375,11 +375,16 @@ class TxnStore:
 
     # What a background service drives; each holds a mutex between servers while it works
 
-    def give_up_timed_out(self) -> time_outs.TimedOut:
-        """Abort transactions and delete locks whose clients are gone: one step, all of them in rounds of 1,000."""
+    def give_up_timed_out(self, longest_pause_s: float | None = None) -> time_outs.TimedOut:
+        """Abort transactions and delete locks whose clients are gone: one step, all of them in rounds of 1,000.
+
+        `longest_pause_s`: nothing is given up when no server has run this step for longer, nor for a time-out from
+        then on. None for a caller that vouches for the time before.
+        """
+        pause_ms = None if longest_pause_s is None else int(longest_pause_s * 1000)
         txns = locks = rebuild_locks = 0
         for _ in range(_MOST_ROUNDS):
-            given_up = self._log(time_outs.give_up_timed_out)
+            given_up = self._log(time_outs.give_up_timed_out, pause_ms)
             txns, locks = txns + given_up.txns, locks + given_up.locks
             rebuild_locks += given_up.rebuild_locks
             if given_up.is_complete:

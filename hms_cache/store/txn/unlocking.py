@@ -52,10 +52,11 @@ def heartbeat(connection: Connection, request: HeartbeatRequest) -> None:
 
     Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException.
     """
-    if request.lockid:
-        heartbeat_lock(connection, request.lockid)
+    # In Hive's order: of a transaction and a lock that are both gone the client hears of the transaction.
     if request.txnid:
         heartbeat_txn(connection, request.txnid)
+    if request.lockid:
+        heartbeat_lock(connection, request.lockid)
 
 
 def heartbeat_txn_range(connection: Connection, request: HeartbeatTxnRangeRequest) -> HeartbeatTxnRangeResponse:

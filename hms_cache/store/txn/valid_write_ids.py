@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
@@ -107,17 +108,20 @@ def _list_of(
 ) -> ValidWriteIdList:
     """`seen`: how many write ids have an owner up to the snapshot's mark; `rows`: invalid ones, owners, ascending."""
     name = f"{table[0]}.{table[1]}"
+    aborted = snapshot.aborted_ids()
+    # What compaction goes by: also above the mark, should that be lowered.
+    min_open = next((write_id for write_id, txn_id in rows if txn_id not in aborted), None)
     invalid_seen = sum(txn_id <= snapshot.high_watermark for _, txn_id in rows)
     if rows and seen == invalid_seen:
         # No write of a known owner is valid (HIVE-22122): what there is of valid data is below the lowest invalid id.
         high_watermark, rows = rows[0][0], rows[:1]
-    aborted = snapshot.aborted_ids()
-    return ValidWriteIdList.of(
+    found = ValidWriteIdList.of(
         name,
         high_watermark,
         [write_id for write_id, txn_id in rows if txn_id not in aborted],
         [write_id for write_id, txn_id in rows if txn_id in aborted],
     )
+    return found if min_open is None else replace(found, min_open=min_open)
 
 
 def _highest_seen(
