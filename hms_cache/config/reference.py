@@ -113,7 +113,7 @@ def _toml_value(value: Any, reference: SettingReference) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float) and not reference.key.endswith("_bytes"):
-        return f"{value:.0f}" if value == int(value) else repr(value)
+        return f"{value:.0f}" if float(value).is_integer() else repr(value)
     return f'"{shown(value, reference.name)}"'
 
 

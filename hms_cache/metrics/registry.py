@@ -63,7 +63,30 @@ class ServerMetrics(_Subsystem):
         self.connections = self._gauge("connections", "Client connections open now.")
         self.in_flight = self._gauge("calls_in_flight", "Calls being answered or waiting for a thread now.")
         self.refused_connections = self._count(
-            "connections_refused_total", "Connections refused because server.max_connections were open."
+            "connections_refused_total",
+            "Connections refused because server.max_connections were open, or server.max_connections_per_address.",
+        )
+        self.displaced_connections = self._count(
+            "connections_displaced_total", "Connections without a call that made way when all places were taken."
+        )
+        self.connections_limit = self._gauge(
+            "connections_limit", "Connections that may be open: server.max_connections, or what open files allow."
+        )
+        self.timed_out_connections = self._tally(
+            "connections_timed_out_total",
+            "Connections closed because a time was up. kind: message, write, first_call, idle.",
+            "kind",
+        )
+        self.cut_off_connections = self._count(
+            "connections_cut_off_total", "Connections closed because server.buffer_budget_bytes were used up."
+        )
+        self.buffered_bytes = self._gauge(
+            "buffered_bytes", "Memory of requests that arrive or whose call runs, and of replies not taken yet."
+        )
+        self.buffer_budget_bytes = self._gauge("buffer_budget_bytes", "What that may be: server.buffer_budget_bytes.")
+        self.session_bytes = self._gauge("session_bytes", "What connections have set about themselves.")
+        self.refused_session_changes = self._count(
+            "session_changes_refused_total", "Users, groups and options refused because of their size or number."
         )
         self.refused_calls = self._count(
             "calls_refused_total", "Calls refused because server.max_in_flight were on their way."

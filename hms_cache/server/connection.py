@@ -7,27 +7,32 @@ a time, so a `Session` needs no lock.
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
+import struct
 from typing import TYPE_CHECKING, cast
 
 from thrift.Thrift import TApplicationException
 
 from hms_cache.cache.answers import Reply
 from hms_cache.server.faults import wire_fault
+from hms_cache.server.first_call import FirstCall
 from hms_cache.server.session import Session
-from hms_cache.wire import Message, MessageReader, WireError, encode_exception
+from hms_cache.wire import Message, MessageReader, ServerFull, WireError, encode_exception
 
 if TYPE_CHECKING:
     from hms_cache.server.hot_path import HotPath
     from hms_cache.server.listener import Listener
 
-_log = logging.getLogger(__name__)
-
 PIPELINE_BYTES = 4 * 1024 * 1024
 """Bytes a client may send ahead while its call runs; beyond it the socket is not read (P11). A message larger than
 this still arrives: reading pauses only while a call is running."""
 
+
+LEAST_PROGRESS_BYTES = 64 * 1024
+"""Of a reply, within `write_timeout_s`: a client that takes less is not slow, it keeps what it holds on purpose."""
+
+REFUSAL_TIMEOUT_S = 2.0
+"""How long a connection that is refused may take to send the request that the reason is told to."""
 
 _HOT = object()
 
@@ -39,24 +44,32 @@ class Connection(asyncio.Protocol):
         self._listener = listener
         self._reader = MessageReader(listener.limits.max_message_bytes)
         self._transport: asyncio.Transport | None = None
+        self._address = ""
         self._session: Session | None = None
         self._running: object | None = None
         """The message whose call is running, or `_HOT` while a request waits for a position check."""
         self._held = b""
         """The bytes of the request that waits for a position check; the reader has them when it is to be decoded."""
         self._behind = False
-        """Whether bytes came while a call was running."""
+        """Whether bytes came, or their end, while a call was running."""
+        self._ended = False
+        """Whether the client has said that it will send no more."""
         self._deadline: asyncio.TimerHandle | None = None
         self._arrival: asyncio.TimerHandle | None = None
         self._paused = False
         self._writable = True
+        self._closing = False
         self._refusal: str | None = None
-        self._hot: HotPath | None = None
+        self._hot: HotPath | FirstCall | None = None
+        self._unsent_bytes = 0
+        self._writing: asyncio.TimerHandle | None = None
+        self.charged_bytes = 0
+        self.charged_since_s = 0.0
 
     # Socket events
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Counts the connection in; above the limit it is told so on its first message, then closed."""
+        """Counts the connection in; one that is refused is told so on its first message, then closed."""
         self._transport = cast(asyncio.Transport, transport)
         # What is written goes out at once, not at the end of the loop's turn: of those who wait for one position check
         # the first has its answer while the others' are made. What the client does not take yet stops its next call.
@@ -65,11 +78,12 @@ class Connection(asyncio.Protocol):
         if raw is not None and raw.family != socket.AF_UNIX:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        self._refusal = self._listener.admit(self)
+        self._address = self._peer()
+        self._refusal = self._listener.admit(self, self._address)
         if self._refusal is not None:
-            self._start_arrival_timer()
-        else:
-            self._hot = self._listener.hot_path
+            self._arrival = self._listener.loop.call_later(REFUSAL_TIMEOUT_S, self.abort)
+        elif self._listener.hot_path is not None:
+            self._hot = FirstCall(self._listener, self._listener.hot_path)
 
     def data_received(self, data: bytes) -> None:
         """Takes bytes; answers a request that is known by its bytes, or starts the next call when none is running.
@@ -94,31 +108,53 @@ class Connection(asyncio.Protocol):
             self._behind = True
         try:
             self._reader.feed(data)
-            if self._running is None:
+            if self._running is None and self._writable:
                 self._start_next()
-            elif not self._paused and self._reader.buffered_bytes > PIPELINE_BYTES:
-                self._pause_reading()
+            else:
+                if not self._paused and self._reader.buffered_bytes > PIPELINE_BYTES:
+                    self._pause_reading()
+                self._charge()
         except WireError as error:
             self._refuse_bytes(error)
 
     def eof_received(self) -> bool:
-        """The client will send no more; a running call still gets its answer (half-closed sockets are legal)."""
-        return self._running is not None
+        """The client will send no more; what it has sent whole still gets its answers (half-closed sockets are legal).
+
+        Nothing tells a client that has gone from one that listens. So the connection ends with the last answer; the
+        loop does not close it by itself when this returns True, and does not look for the client's end again either.
+        """
+        self._ended = True
+        self._behind = True
+        return self._running is not None or not self._writable
 
     def connection_lost(self, error: Exception | None) -> None:
         """Counts the connection out. A call that is running goes on; its answer has nobody to go to."""
         self._cancel_timers()
+        self._closing = True
         self._transport = None
-        self._listener.release(self)
+        self._hot = None
+        self._held = b""
+        self._reader.close()  # a decoder that waits within a message is a cycle of references
+        self._unsent_bytes = 0
+        self._listener.release(self, self._address, self._session)
 
     def pause_writing(self) -> None:
         """The client reads slower than we answer: no further call of it starts until it has caught up."""
         self._writable = False
+        transport = self._transport
+        if transport is not None:
+            self._unsent_bytes = transport.get_write_buffer_size()
+            self._charge()
+            self._watch_writing()
 
     def resume_writing(self) -> None:
         """The client caught up."""
         self._writable = True
-        if self._running is None:
+        self._unsent_bytes = 0
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
+        if self._running is None and not self._closing:
             self._continue()
 
     # Calls
@@ -127,15 +163,46 @@ class Connection(asyncio.Protocol):
         """Whether no call is running."""
         return self._running is None
 
+    def is_within_message(self) -> bool:
+        """Whether part of a message has come: its time limit is another one."""
+        return self._arrival is not None
+
+    def idle_s(self) -> float:
+        """Since when nothing has come and nothing gone out, as far as the system tells; 0 while a call runs."""
+        if self._running is not None or not self._writable or self._transport is None:
+            return 0.0
+        return seconds_without_data(self._transport.get_extra_info("socket"))
+
     def close(self) -> None:
-        """Closes after what is already written has gone out."""
+        """Closes after what is already written has gone out; a client that takes none of it has a time limit."""
+        self._closing = True
         if self._transport is not None:
             self._transport.close()
+            if self._listener.draining and self._writing is not None:
+                self._writing.cancel()
+                self._watch_writing()
+
+    def cut_off(self, reason: str) -> None:
+        """Its bytes are needed: closes at once. A client that was sending is told, if its message can be answered."""
+        self._listener.log_limited("closing the connection of %s: %s", self._address, reason)
+        if self._running is not None or not self._writable:
+            self.abort()
+            return
+        error = ServerFull(reason)
+        self._reader.fail(error)
+        if error.message is not None and error.message.expects_reply:
+            self._write(encode_exception(error.message, _busy(reason)))
+        self.close()
 
     def abort(self) -> None:
         """Closes at once."""
+        self._closing = True
         if self._transport is not None:
             self._transport.abort()
+
+    def use_hot_path(self, hot: HotPath) -> None:
+        """From now on it is asked itself."""
+        self._hot = hot
 
     def send_hot(self, reply: Reply) -> None:
         """The position check found memory current: sends the reply of the request that waits."""
@@ -162,11 +229,10 @@ class Connection(asyncio.Protocol):
         self._running = None
         self._reader.put_back(self._held)
         self._held = b""
-        if self._transport is not None:
-            self._continue()
+        self._continue()
 
     def _start_next(self) -> None:
-        while self._running is None and self._writable and self._transport is not None:
+        while self._running is None and self._writable and not self._closing:
             message = self._reader.next_message()
             if message is None:
                 self._watch_partial_message()
@@ -177,18 +243,21 @@ class Connection(asyncio.Protocol):
                 self.close()
                 return
             self._begin(message)
+        if self.charged_bytes:
+            self._charge()
 
     def _begin(self, message: Message) -> None:
         session = self._session
         if session is None:
-            session = self._session = Session(self._peer())
+            session = self._session = Session(self._address, self._listener.session_budget)
+            self._listener.first_call(self)
         dispatcher = self._listener.dispatcher
         if dispatcher.runs_on_loop(message):
             self._write(dispatcher.execute(session, message))
             if session.closing or self._listener.draining:
                 self.close()
             return
-        refusal = self._listener.begin_call()
+        refusal = self._listener.begin_call(message.memory_bytes)
         if refusal is not None:
             self._write(encode_exception(message, _busy(refusal)) if message.expects_reply else None)
             return
@@ -205,14 +274,14 @@ class Connection(asyncio.Protocol):
         self._listener.workers.submit(work)
 
     def _finished(self, message: Message, reply: bytes | None) -> None:
-        self._listener.end_call()
+        self._listener.end_call(message.memory_bytes)
         if self._running is not message:
             return  # overdue: the client was told and the connection closed
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
         self._running = None
-        if self._transport is None:
+        if self._closing:
             return
         self._write(reply)
         if self._listener.draining or (self._session is not None and self._session.closing):
@@ -222,6 +291,8 @@ class Connection(asyncio.Protocol):
 
     def _continue(self) -> None:
         self._behind = False
+        if self._closing:
+            return
         if self._paused and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()
@@ -254,10 +325,12 @@ class Connection(asyncio.Protocol):
     def _refuse_bytes(self, error: WireError) -> None:
         """Bad bytes cost their sender only: a fault where one can be told, then the end. Logged once, counted."""
         self._listener.count_bad_message(error)
-        _log.warning("closing the connection of %s: %s", self._peer(), error)
+        self._listener.log_limited("closing the connection of %s: %s", self._address, error)
         if error.message is not None and error.message.expects_reply:
             self._write(encode_exception(error.message, wire_fault(error)))
         self.close()
+        # The reader keeps the error, and tracebacks keep this connection's frames: a cycle that would stay a while.
+        error.__traceback__ = error.__cause__ = error.__context__ = None
 
     def _pause_reading(self) -> None:
         if self._transport is not None:
@@ -265,17 +338,56 @@ class Connection(asyncio.Protocol):
             self._paused = True
 
     def _watch_partial_message(self) -> None:
-        if self._reader.buffered_bytes:
+        if self._ended:
+            self._reader.close()  # what it holds will never be whole
+            self._charge()
+            self.close()
+        elif self._reader.buffered_bytes:
+            self._charge()
             if self._arrival is None:
                 self._start_arrival_timer()
         else:
-            self._cancel_arrival_timer()
+            if self._refusal is None:
+                self._cancel_arrival_timer()
+            if self.charged_bytes:
+                self._charge()
 
     def _start_arrival_timer(self) -> None:
         """A message must arrive whole within a time, or half-sent ones would hold memory for ever (P11)."""
         timeout_s = self._listener.limits.message_timeout_s
         if timeout_s:
-            self._arrival = self._listener.loop.call_later(timeout_s, self.abort)
+            self._arrival = self._listener.loop.call_later(timeout_s, self._message_overdue)
+
+    def _message_overdue(self) -> None:
+        self._arrival = None
+        self._listener.count_timeout("message")
+        self.abort()
+
+    def _watch_writing(self) -> None:
+        """A reply must be taken, too: see `LEAST_PROGRESS_BYTES`."""
+        timeout_s = self._listener.write_timeout_s()
+        if timeout_s:
+            self._writing = self._listener.loop.call_later(timeout_s, self._look_at_writing)
+
+    def _look_at_writing(self) -> None:
+        self._writing = None
+        transport = self._transport
+        if transport is None:
+            return
+        unsent_bytes = transport.get_write_buffer_size()
+        if unsent_bytes > self._unsent_bytes - LEAST_PROGRESS_BYTES:
+            self._listener.count_timeout("write")
+            self.abort()
+            return
+        self._unsent_bytes = unsent_bytes
+        self._charge()
+        self._watch_writing()
+
+    def _charge(self) -> None:
+        """Tells the budget what is held now."""
+        held_bytes = self._reader.held_bytes + self._unsent_bytes
+        if held_bytes != self.charged_bytes:
+            self._listener.buffers.charge(self, held_bytes)
 
     def _cancel_arrival_timer(self) -> None:
         if self._arrival is not None:
@@ -287,10 +399,30 @@ class Connection(asyncio.Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
 
     def _peer(self) -> str:
         name = self._transport.get_extra_info("peername") if self._transport is not None else None
         return str(name[0]) if isinstance(name, tuple) and name else "local"
+
+
+def seconds_without_data(sock: socket.socket | None) -> float:
+    """Since when nothing was sent or received, by the kernel's count, which costs the traffic nothing. Linux; else 0.
+
+    From `struct tcp_info`: `tcpi_last_data_sent` and `tcpi_last_data_recv`, milliseconds.
+    """
+    if sock is None or not hasattr(socket, "TCP_INFO") or sock.family == socket.AF_UNIX:
+        return 0.0
+    try:
+        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 60)
+    except OSError:  # it has just been closed
+        return 0.0
+    if len(info) < 60:
+        return 0.0
+    sent_ms, received_ms = struct.unpack_from("=I", info, 44)[0], struct.unpack_from("=I", info, 52)[0]
+    return float(min(sent_ms, received_ms)) / 1000
 
 
 def _busy(text: str) -> TApplicationException:

@@ -5,17 +5,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import time
 from dataclasses import dataclass
+from typing import cast
 
+from hms_cache.server.admission import Admission
+from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.connection import Connection
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.hot_path import HotPath
+from hms_cache.server.session import Session, SessionBudget
 from hms_cache.server.workers import WorkerPool
 
 _log = logging.getLogger(__name__)
 
 BACKLOG = 1024
 """Connections the kernel may hold before they are accepted: Trino opens one per call, in bursts."""
+
+STALLS_IN_DRAIN = 10
+"""While the server stops, a client has this part of the drain time to take some of its reply: one that takes none
+shall not keep the server for the whole of it."""
+
+_LOG_INTERVAL_S = 1.0
+"""Between two lines about clients that are closed: each line is written while others wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +36,18 @@ class Limits:
 
     max_message_bytes: int
     max_connections: int
+    max_connections_per_address: int
+    """0: no limit of its own."""
     max_in_flight: int
+    buffer_budget_bytes: int
+    max_session_bytes: int
+    sessions_budget_bytes: int
     request_timeout_s: float
     message_timeout_s: float
+    write_timeout_s: float
+    first_call_timeout_s: float
+    idle_timeout_s: float
+    """Of the time-outs, 0 is never."""
     drain_timeout_s: float
 
 
@@ -42,12 +63,19 @@ class Listener:
         self.draining = False
         self.in_flight = 0
         self.bad_messages = 0
-        self.refused_connections = 0
         self.refused_calls = 0
+        self.timeouts: dict[str, int] = {"message": 0, "write": 0, "first_call": 0, "idle": 0}
+        """Connections closed because a time was up, by which it was."""
         self.loop: asyncio.AbstractEventLoop
-        self._connections: set[Connection] = set()
+        self.buffers = BufferBudget(limits.buffer_budget_bytes, time.monotonic)
+        self.session_budget = SessionBudget(limits.max_session_bytes, limits.sessions_budget_bytes)
+        self.admission = Admission(limits.max_connections, limits.max_connections_per_address)
         self._empty: asyncio.Event
         self._server: asyncio.Server | None = None
+        self._expiry: asyncio.TimerHandle | None = None
+        self._idle_look: asyncio.TimerHandle | None = None
+        self._next_log_s = 0.0
+        self._unlogged = 0
 
     async def start(self, host: str, port: int, *, reuse_port: bool = False) -> tuple[str, int]:
         """Listens; returns the address, with the port the system picked when `port` is 0. Raises OSError."""
@@ -57,67 +85,126 @@ class Listener:
         self._server = await self.loop.create_server(
             lambda: Connection(self), host, port, backlog=BACKLOG, reuse_port=reuse_port or None, family=_family(host)
         )
+        if self.limits.idle_timeout_s:
+            self._look_for_idle()
         address = self._server.sockets[0].getsockname()
         return str(address[0]), int(address[1])
 
     @property
     def connections(self) -> int:
         """Connections that are open now."""
-        return len(self._connections)
+        return len(self.admission)
 
     async def drain(self) -> None:
         """Stops accepting, lets running calls answer, closes; what still runs after `drain_timeout_s` is cut off."""
         self.draining = True
         if self._server is not None:
             self._server.close()
-        for connection in list(self._connections):
+        for timer in (self._expiry, self._idle_look):
+            if timer is not None:
+                timer.cancel()
+        for connection in self._open_connections():
             if connection.is_idle():
                 connection.close()
         try:
             await asyncio.wait_for(self._empty.wait(), self.limits.drain_timeout_s)
         except TimeoutError:
-            _log.warning("%d connections were still busy after the drain time; cut off", len(self._connections))
-            for connection in list(self._connections):
+            _log.warning("%d connections were still busy after the drain time; cut off", self.connections)
+            for connection in self._open_connections():
                 connection.abort()
+
+    def _open_connections(self) -> list[Connection]:
+        return cast("list[Connection]", self.admission.everyone())
 
     # Called by connections
 
-    def admit(self, connection: Connection) -> str | None:
+    def admit(self, connection: Connection, address: str) -> str | None:
         """Counts a connection in; a text says why it must be refused."""
-        full = len(self._connections) >= self.limits.max_connections
-        self._connections.add(connection)
         self._empty.clear()
         if self.draining:
+            self.admission.refuse(connection)
             return "the server is shutting down"
-        if full:
-            self.refused_connections += 1
-            return (
-                f"too many connections: {self.limits.max_connections} are open (setting server.max_connections); "
-                "retry, or use another server of the set"
-            )
-        return None
+        refusal = self.admission.admit(connection, address, self.loop.time())
+        if refusal is None and self._expiry is None and self.limits.first_call_timeout_s:
+            self._expiry = self.loop.call_later(self.limits.first_call_timeout_s, self._expire)
+        return refusal
 
-    def release(self, connection: Connection) -> None:
-        """Counts a connection out."""
-        self._connections.discard(connection)
-        if not self._connections:
+    def first_call(self, connection: Connection) -> None:
+        """The connection has sent a call."""
+        self.admission.first_call(connection)
+
+    def release(self, connection: Connection, address: str, session: Session | None) -> None:
+        """Counts a connection out, with what it held."""
+        self.admission.release(connection, address)
+        self.buffers.charge(connection, 0)
+        if session is not None:
+            session.end()
+        if not len(self.admission):
             self._empty.set()
 
-    def begin_call(self) -> str | None:
-        """Counts a call in; a text says why it must be refused."""
+    def begin_call(self, request_bytes: int) -> str | None:
+        """Counts a call in, with what its request holds; a text says why it must be refused."""
         if self.in_flight >= self.limits.max_in_flight:
             self.refused_calls += 1
             return f"too many calls in flight: {self.in_flight} (setting server.max_in_flight); retry"
+        if not self.buffers.begin_request(request_bytes):
+            self.refused_calls += 1
+            return (
+                f"requests of calls in flight take {self.buffers.held_bytes} bytes, and this one {request_bytes} "
+                "(setting server.buffer_budget_bytes); retry"
+            )
         self.in_flight += 1
         return None
 
-    def end_call(self) -> None:
+    def end_call(self, request_bytes: int) -> None:
         """Counts a call out."""
         self.in_flight -= 1
+        self.buffers.end_request(request_bytes)
 
     def count_bad_message(self, error: Exception) -> None:
         """A message was refused because of its bytes."""
         self.bad_messages += 1
+
+    def count_timeout(self, kind: str) -> None:
+        """A connection is closed because its time was up."""
+        self.timeouts[kind] += 1
+
+    def write_timeout_s(self) -> float:
+        """How long a client may take nothing of its reply; 0: for ever."""
+        limits = self.limits
+        if not self.draining:
+            return limits.write_timeout_s
+        drain_s = max(limits.drain_timeout_s / STALLS_IN_DRAIN, 0.001)
+        return min(limits.write_timeout_s or drain_s, drain_s)
+
+    def log_limited(self, text: str, *arguments: object) -> None:
+        """A warning about one client; at most one line a second, the others are counted in the next."""
+        now_s = self.loop.time()
+        if now_s < self._next_log_s:
+            self._unlogged += 1
+            return
+        self._next_log_s = now_s + _LOG_INTERVAL_S
+        unlogged, self._unlogged = self._unlogged, 0
+        more = f" ({unlogged} more of such since the last line)" if unlogged else ""
+        _log.warning(text + "%s", *arguments, more)
+
+    # Time limits of connections
+
+    def _expire(self) -> None:
+        self._expiry = None
+        closed, next_s = self.admission.expire_uncalled(self.loop.time(), self.limits.first_call_timeout_s)
+        self.timeouts["first_call"] += closed
+        if next_s is not None:
+            self._expiry = self.loop.call_at(next_s, self._expire)
+
+    def _look_for_idle(self) -> None:
+        """Asks the system since when each connection is silent: noting it here would be a part of each hot call."""
+        timeout_s = self.limits.idle_timeout_s
+        for connection in self._open_connections():
+            if connection.idle_s() >= timeout_s:
+                self.timeouts["idle"] += 1
+                connection.close()
+        self._idle_look = self.loop.call_later(min(max(timeout_s / 10, 0.05), 60.0), self._look_for_idle)
 
 
 def _family(host: str) -> socket.AddressFamily:

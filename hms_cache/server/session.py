@@ -5,7 +5,31 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+
 _ids = itertools.count(1)
+
+MAX_VARIABLES = 64
+"""Options and variables of a connection. There are 7 variables, and no client is known to set an option."""
+
+MAX_NAME_CHARACTERS = 256
+"""Of a user or group: names in Active Directory end at 256, and Hive's columns for owners at 128."""
+
+ALWAYS_KEPT_BYTES = 1024
+"""A session up to this size needs no room in the budget of all: others' sessions cannot keep a client out."""
+
+_ENTRY_BYTES = 200
+"""What an entry takes beside its characters."""
+
+
+class SessionBudget:
+    """What all connections have told about themselves. Everything runs on the event loop: such calls are local."""
+
+    def __init__(self, max_session_bytes: int = 64 * 1024, budget_bytes: int = 64 * 1024 * 1024) -> None:
+        self.max_session_bytes = max_session_bytes
+        self.budget_bytes = budget_bytes
+        self.held_bytes = 0
+        self.refused = 0
 
 
 @dataclass(slots=True)
@@ -13,16 +37,71 @@ class Session:
     """State of one connection. Touched by one call at a time: calls of a connection run in order.
 
     `user` and `groups` come from `set_ugi`, which is optional; without it the client is `anonymous`.
-    `variables` holds what `setMetaConf` set (MSCK sets its expression proxy here, for its connection only).
+    `variables` holds what `setMetaConf` set (MSCK sets its expression proxy here, for its connection only) and fb303's
+    options. Both are changed by the methods only, which keep them within the limits.
     """
 
     peer: str
+    budget: SessionBudget = field(default_factory=SessionBudget)
     user: str = "anonymous"
     groups: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
     identifier: int = field(default_factory=lambda: next(_ids))
     closing: bool = False
+    held_bytes: int = 0
 
     def close_after_reply(self) -> None:
         """The client said fb303 `shutdown`: this conversation ends; the server and other clients stay."""
         self.closing = True
+
+    def set_user(self, user: str, groups: tuple[str, ...]) -> None:
+        """Raises MetaException when names are too long or too many."""
+        longest = max(map(len, (user, *groups)))
+        if longest > MAX_NAME_CHARACTERS:
+            self.budget.refused += 1
+            raise MetaException(
+                f"a name of a user or group has {longest} characters; {MAX_NAME_CHARACTERS} are allowed"
+            )
+        self._resize(self._size(self.variables) + _size_of((user, *groups)))
+        self.user, self.groups = user, groups
+
+    def set_variable(self, name: str, value: str) -> None:
+        """Raises MetaException when there are too many, or they are too long."""
+        if name not in self.variables and len(self.variables) >= MAX_VARIABLES:
+            self.budget.refused += 1
+            raise MetaException(f"the connection has {MAX_VARIABLES} options, which is the limit")
+        variables = {**self.variables, name: value}
+        self._resize(self._size(variables) + _size_of((self.user, *self.groups)))
+        self.variables = variables
+
+    def end(self) -> None:
+        """The connection is closed. Its call, if one runs, keeps what it has seen."""
+        self.budget.held_bytes -= self.held_bytes
+        self.held_bytes = 0
+
+    @staticmethod
+    def _size(variables: dict[str, str]) -> int:
+        return _size_of((*variables, *variables.values()))
+
+    def _resize(self, size_bytes: int) -> None:
+        budget = self.budget
+        if size_bytes > budget.max_session_bytes:
+            budget.refused += 1
+            raise MetaException(
+                f"user, groups and options of the connection would take {size_bytes} bytes; "
+                f"{budget.max_session_bytes} are allowed (setting server.max_session_bytes)"
+            )
+        total_bytes = budget.held_bytes - self.held_bytes + size_bytes
+        if total_bytes > budget.budget_bytes and size_bytes > max(self.held_bytes, ALWAYS_KEPT_BYTES):
+            budget.refused += 1
+            raise MetaException(
+                f"users, groups and options of all connections take {budget.held_bytes} bytes, which is the limit "
+                "(setting server.sessions_budget_bytes); retry"
+            )
+        budget.held_bytes = total_bytes
+        self.held_bytes = size_bytes
+
+
+def _size_of(texts: tuple[str, ...]) -> int:
+    """Bytes that they take, at most: a character has up to four."""
+    return sum(4 * len(text) + _ENTRY_BYTES for text in texts)

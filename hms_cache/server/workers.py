@@ -50,3 +50,4 @@ class WorkerPool:
             except Exception:
                 # Work reports its own failures to its client; anything here is a defect, and must not end the thread.
                 _log.exception("a call failed outside its own error handling")
+            del work  # a thread that waits would keep the last request and its connection

@@ -6,6 +6,7 @@
     │   ├── TruncatedMessage      the connection ended in the middle of a message
     │   └── UnsupportedProtocol   the first bytes are those of another protocol (HTTP, TLS, SASL, …)
     ├── MessageTooLarge           more bytes, or more objects in them, than the limits allow
+    ├── ServerFull                nothing: the server has no room for the rest of the message
     └── UnencodableReply          a reply holds a value that its field cannot carry
 
 After one of these the reader of the connection is unusable, because the start of the next message is unknown: answer
@@ -50,6 +51,10 @@ class UnsupportedProtocol(MalformedMessage):
 
 class MessageTooLarge(WireError):
     """The message has more bytes than allowed, or would make more objects than allowed."""
+
+
+class ServerFull(WireError):
+    """Nothing is wrong with the bytes; the server has no room for the rest of the message."""
 
 
 class UnencodableReply(WireError):

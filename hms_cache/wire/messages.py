@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from io import BytesIO
 from typing import Any, Final
 
@@ -33,6 +34,13 @@ DEFAULT_MAX_MESSAGE_OBJECTS: Final = 8_000_000
 #: Messages up to this size that have come in one piece are decoded where they lie; their bytes can serve as a key.
 WHOLE_BYTES: Final = 64 * 1024
 
+#: An object that the decoder makes, with its place in a list: one of few fields has 136, a short text 56.
+OBJECT_BYTES: Final = 128
+#: Shorter messages are not looked at for what they make: even of empty structs it is half a megabyte.
+_SMALL_BYTES: Final = 4096
+#: A text of one letter takes 5 bytes of a message and 50 of memory.
+_MEMORY_PER_BYTE: Final = 10
+
 _FRAME_LENGTH_BYTES: Final = 4
 #: How a call begins that is unframed, in strict binary: a connection's first request can be one that was seen before.
 _STRICT_CALL: Final = b"\x80\x01\x00\x01"
@@ -58,6 +66,7 @@ class Message:
     method: the method's description, or None if there is no such method.
     encoding: how the connection is encoded, and so the reply.
     size_bytes: length of the whole message, frame length included.
+    memory_bytes: about what it takes while it is decoded.
     """
 
     __slots__ = (
@@ -67,6 +76,7 @@ class Message:
         "args",
         "encoding",
         "kind",
+        "memory_bytes",
         "method",
         "name",
         "sequence_id",
@@ -81,6 +91,7 @@ class Message:
         self.method = method
         self.encoding = encoding
         self.size_bytes = 0
+        self.memory_bytes = 0
         self._raw: bytes | None = None
         self._sequence_start = 0
         self._sequence_end = 0
@@ -131,10 +142,9 @@ class MessageReader:
         "_max_objects",
         "_message",
         "_more",
-        "_more_bytes",
         "_needed",
         "_position",
-        "_raw_pieces",
+        "_raw",
         "_state",
         "_stream",
     )
@@ -149,15 +159,16 @@ class MessageReader:
         self._encoding: Encoding | None = None
         self._data = b""
         self._position = 0
-        self._more: list[bytes] = []
-        self._more_bytes = 0
+        self._more = (
+            bytearray()
+        )  # one buffer: a list of pieces would cost a hundred bytes for each byte of some clients
         self._needed = 0  # bytes of the message without which nothing more can be told
         self._buffer = FixedBuffer()
         self._state = DecoderState(self._buffer, max_message_bytes)
         self._stream: MessageStream | None = None
         self._message: Message | None = None
         self._header: Header | None = None
-        self._raw_pieces: list[bytes] | None = None
+        self._raw: bytearray | None = None
         self._error: WireError | None = None
 
     @property
@@ -170,7 +181,14 @@ class MessageReader:
         """How many bytes have been fed and belong to no message that was given out yet."""
         if self._stream is not None and self._header is not None:
             return self._header.arguments_start + self._stream.received_bytes
-        return len(self._data) - self._position + self._more_bytes
+        return len(self._data) - self._position + len(self._more)
+
+    @property
+    def held_bytes(self) -> int:
+        """How much memory that takes, with what was decoded of a long message so far."""
+        if self._stream is not None:
+            return self.buffered_bytes + self._stream.decoded_objects * OBJECT_BYTES
+        return len(self._data) + len(self._more)
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
         """Append bytes that have come. `bytes` are kept, everything else is copied."""
@@ -181,8 +199,7 @@ class MessageReader:
         elif not self._data:
             self._data = data
         else:
-            self._more.append(data)
-            self._more_bytes += len(data)
+            self._more += data
 
     def peek(self, data: bytes) -> tuple[bytes, bytes] | None:
         """The key and the sequence id of what might be one whole request: (`Message.key_bytes`, 4 bytes).
@@ -214,8 +231,7 @@ class MessageReader:
     def put_back(self, data: bytes) -> None:
         """Feed a request that `peek` showed, before everything that was fed since."""
         if self._data:
-            self._more.insert(0, self._data)
-            self._more_bytes += len(self._data)
+            self._more[:0] = self._data
         self._data = data
 
     def next_message(self) -> Message | None:
@@ -233,6 +249,13 @@ class MessageReader:
             self.close()
             raise
 
+    def fail(self, error: WireError) -> None:
+        """End the conversation for a reason of the caller's, which `next_message` raises from now on."""
+        if self._error is None:
+            error.message = self._message
+            self._error = error
+        self.close()
+
     def end(self) -> None:
         """Say that no more bytes will come. Raises TruncatedMessage if they ended in the middle of a message."""
         waiting = self.buffered_bytes
@@ -248,20 +271,18 @@ class MessageReader:
             stream.close()
         self._data = b""
         self._position = 0
-        self._more = []
-        self._more_bytes = 0
+        self._more = bytearray()
         self._message = None
-        self._raw_pieces = None
+        self._raw = None
 
     def _read(self) -> Message | None:
         data = self._data
         if self._more:
-            if len(data) - self._position + self._more_bytes < self._needed:
+            if len(data) - self._position + len(self._more) < self._needed:
                 return None
-            data = self._data = b"".join((data[self._position :], *self._more))
+            data = self._data = b"".join((data[self._position :], self._more))
             self._position = 0
-            self._more = []
-            self._more_bytes = 0
+            self._more = bytearray()
             self._needed = 0
         start = self._position
         if start >= len(data):
@@ -317,6 +338,7 @@ class MessageReader:
             source = BytesIO(data[arguments_start : start + WHOLE_BYTES])
         buffer.cstringio_buf = source
         self._state.container_length_limit = self._max_bytes if frame_end is None else end - arguments_start
+        containers = gc.get_count()[0] if end - start > _SMALL_BYTES else 0
         try:
             encoding.decode(arguments, self._state, table)
         except Exception as error:
@@ -329,6 +351,12 @@ class MessageReader:
                 raise MessageTooDeep("the arguments are nested too deep") from error
             raise MalformedMessage(f"the arguments cannot be decoded: {error}") from error
         stop = window_start + source.tell()
+        if end - start > _SMALL_BYTES:
+            made = gc.get_count()[0]
+            made -= containers if made >= containers else 0  # counted anew: the collector came in between
+            message.memory_bytes = (stop - start) * _MEMORY_PER_BYTE + made * OBJECT_BYTES
+        else:
+            message.memory_bytes = (stop - start) * _MEMORY_PER_BYTE
         if stop != end:
             if frame_end is not None:
                 raise MalformedMessage("the frame does not end with its message")
@@ -383,7 +411,7 @@ class MessageReader:
         data = self._data
         self._data = b""
         self._position = 0
-        self._raw_pieces = [data[start : header.arguments_start]]
+        self._raw = bytearray(data[start : header.arguments_start])
         self._push(data[header.arguments_start :])
         return self._resume()
 
@@ -392,12 +420,12 @@ class MessageReader:
         stream = self._stream
         assert stream is not None and self._message is not None
         stream.push(data)
-        if self._raw_pieces is not None:
+        if self._raw is not None:
             method = self._message.method
             if stream.received_bytes > WHOLE_BYTES and (method is None or method.reread is None):
-                self._raw_pieces = None
+                self._raw = None
             else:
-                self._raw_pieces.append(data)
+                self._raw += data
 
     def _resume(self) -> Message | None:
         stream, message, header = self._stream, self._message, self._header
@@ -408,13 +436,14 @@ class MessageReader:
         if message.encoding.framed and stream.decoded_bytes != stream.bytes_limit:
             raise MalformedMessage("the frame does not end with its message")
         size = header.arguments_start + stream.decoded_bytes
-        pieces, self._raw_pieces = self._raw_pieces, None
+        raw, self._raw = self._raw, None
+        message.memory_bytes = size + stream.decoded_objects * OBJECT_BYTES
         self._data = stream.rest()
         self._position = 0
         self._stream = None
         self._header = None
-        if pieces is not None:
-            return self._finish(message, arguments, header, 0, b"".join(pieces)[:size])
+        if raw is not None:
+            return self._finish(message, arguments, header, 0, bytes(raw[:size]))
         message.size_bytes = size
         message.args = arguments if message.method is not None else None
         self._message = None

@@ -22,6 +22,8 @@ from hms_cache.wire.errors import MalformedMessage, MessageTooDeep, MessageTooLa
 
 #: How much the decoder gets at a time. Small enough for checking often what it makes of them.
 PIECE_BYTES: Final = 64 * 1024
+#: Pieces that are shorter are put together.
+_SHORT_BYTES: Final = 2048
 #: Objects that any message may make, before the ratio below counts. Other threads allocate meanwhile, and are counted
 #: too: this is their margin.
 _FREE_OBJECTS: Final = 1_000_000
@@ -56,9 +58,14 @@ class MessageStream:
         self._decoder: greenlet | None = greenlet(self._decode)
 
     def push(self, data: bytes) -> None:
-        """Append bytes that have come. They are kept, not copied."""
+        """Append bytes that have come. They are kept; only short pieces are copied together."""
         if data:
-            self._pieces.append(memoryview(data))
+            pieces = self._pieces
+            # A piece costs some 200 bytes beside its own: it shall not be one byte long a million times.
+            if pieces and len(data) < _SHORT_BYTES and len(pieces[-1]) < _SHORT_BYTES:
+                pieces[-1] = memoryview(b"".join((pieces[-1], data)))
+            else:
+                pieces.append(memoryview(data))
             self._waiting_bytes += len(data)
             self.received_bytes += len(data)
 
@@ -83,6 +90,7 @@ class MessageStream:
             raise MalformedMessage(f"the arguments cannot be decoded: {error}") from error
         if decoder.dead:
             self._decoder = None
+            self._blocks += max(0, sys.getallocatedblocks() - self._blocks_at_entry)
             return arguments
         return None
 
@@ -94,6 +102,11 @@ class MessageStream:
     def decoded_bytes(self) -> int:
         """How long the arguments were, once `resume` has returned them."""
         return self._taken_bytes - (len(self._buffer.getvalue()) - self._buffer.tell())
+
+    @property
+    def decoded_objects(self) -> int:
+        """How many objects have been made of the bytes so far, about."""
+        return self._blocks
 
     def close(self) -> None:
         """End the decoder and let go of what it has made."""

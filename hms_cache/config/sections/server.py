@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from hms_cache.config.quantities import Seconds, SizeBytes
@@ -49,10 +50,19 @@ class ServerSettings(Section):
     )
     max_connections: int = setting(
         4096,
-        "Client connections open at once; one more is closed at once and counted.",
+        "Client connections open at once. For one more the oldest that has never sent a call is closed; where all have,"
+        " the new one is refused with a fault that says so. Less where the system allows fewer open files.",
         unit="connections",
         reason="An idle connection costs a few KiB; Hive allows 1000 because each costs it a thread.",
         ge=1,
+    )
+    max_connections_per_address: int = setting(
+        1024,
+        "Client connections from one address at once; one more is refused with a fault. 0: as many as from all.",
+        unit="connections",
+        reason="One machine shall not take the places of all others; a quarter is what Hive's whole server has. Raise"
+        " it where clients come through a proxy or address translation.",
+        ge=0,
     )
     max_in_flight: int = setting(
         1024,
@@ -70,11 +80,57 @@ class ServerSettings(Section):
         site_keys=("metastore.server.max.message.size", "hive.metastore.server.max.message.size"),
         ge=1024,
     )
+    buffer_budget_bytes: SizeBytes = setting(
+        1024**3,
+        "Memory for requests that have not arrived whole or whose call runs, with what was decoded of them, and for"
+        " replies that clients have not taken, over all connections. When it is used up, connections are closed, first"
+        " those that hold the most bytes for the longest time.",
+        unit="bytes",
+        reason="A request of the 100 MiB that are allowed takes up to 0.8 GiB when it is decoded.",
+        ge=1024 * 1024,
+    )
+    max_session_bytes: SizeBytes = setting(
+        64 * 1024,
+        "What one connection may have set: its user and groups (set_ugi), variables (setMetaConf) and options"
+        " (setOption). More is refused with a fault.",
+        unit="bytes",
+        reason="A user in 150 groups takes 50 KiB, at four bytes a character.",
+        ge=2048,
+    )
+    sessions_budget_bytes: SizeBytes = setting(
+        64 * 1024 * 1024,
+        "What all connections may have set. When it is used up, more than 1 KiB for one connection is refused.",
+        unit="bytes",
+        reason="16 KiB for each of 4096 connections.",
+        ge=0,
+    )
     message_timeout_s: Seconds = setting(
         120.0,
         "A message whose bytes have not all arrived by then closes its connection.",
         unit="seconds",
         reason="100 MiB at 1 MiB/s take 100 s; a client that stalls longer is gone.",
+        gt=0,
+    )
+    write_timeout_s: Seconds = setting(
+        60.0,
+        "A client that takes less than 64 KiB of its reply within this time is disconnected; inf: never. While the"
+        " server stops, a tenth of the drain time if that is less.",
+        unit="seconds",
+        reason="A client that works takes megabytes in that time; one that does not holds its reply in memory.",
+        gt=0,
+    )
+    first_call_timeout_s: Seconds = setting(
+        60.0,
+        "A connection that has sent no call by then is closed; inf: never.",
+        unit="seconds",
+        reason="Clients connect in order to call; Hive's send set_ugi at once.",
+        gt=0,
+    )
+    idle_timeout_s: Seconds = setting(
+        math.inf,
+        "A connection that was used before and is silent for this long is closed; inf: never. Linux only.",
+        unit="seconds",
+        reason="Clients of Hive keep their connections for days and notice a closed one by a failed call.",
         gt=0,
     )
     request_timeout_s: Seconds = setting(

@@ -75,7 +75,7 @@ def get_counter(call: Call, arguments: Any) -> int:
 
 @handlers.local("setOption")
 def set_option(call: Call, arguments: Any) -> None:
-    call.session.variables[f"fb303.{arguments.key}"] = arguments.value
+    call.session.set_variable(f"fb303.{arguments.key}", arguments.value or "")
 
 
 @handlers.local("getOption")
@@ -117,7 +117,7 @@ def set_ugi(call: Call, arguments: Any) -> list[str]:
     if not arguments.user_name:
         raise MetaException("User name cannot be null or empty")
     groups = list(arguments.group_names or ())
-    call.session.user, call.session.groups = arguments.user_name, tuple(groups)
+    call.session.set_user(arguments.user_name, tuple(groups))
     return [*groups, arguments.user_name]
 
 
@@ -152,7 +152,7 @@ def set_meta_conf(call: Call, arguments: Any) -> None:
         raise MetaException(f"Invalid configuration key {arguments.key}")
     if key in SERVER_WIDE:
         raise MetaException(f"{arguments.key} can be set for the whole server only, by {SERVER_WIDE[key]}")
-    call.session.variables[key] = arguments.value
+    call.session.set_variable(key, arguments.value or "")
 
 
 @handlers.read("partition_name_has_valid_characters")

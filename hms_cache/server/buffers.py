@@ -1,0 +1,80 @@
+"""One budget for the bytes of all connections that are on their way: requests that arrive, replies that are not taken.
+
+Most connections never come up here: a request that arrives whole and a reply that the system takes at once are not
+counted. What is counted: parts of messages with what was decoded of them, requests sent ahead, requests whose call
+runs, replies that wait for their client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Holder(Protocol):
+    """A connection that holds bytes."""
+
+    charged_bytes: int
+    """What the budget has been told of; only `BufferBudget` changes it."""
+    charged_since_s: float
+    """When that began to be more than nothing."""
+
+    def cut_off(self, reason: str) -> None:
+        """Lets go of the bytes and closes. `reason` is for the client, if it can be told."""
+
+
+class BufferBudget:
+    """See the module. Everything runs on the event loop.
+
+    When the budget is exceeded, connections are cut off until it is not: each time the one with the most bytes times
+    seconds, as what is small or makes progress is honest more often than what is large and stands still.
+    """
+
+    def __init__(self, limit_bytes: int, now_s: Callable[[], float]) -> None:
+        self.limit_bytes = limit_bytes
+        self.held_bytes = 0
+        """Of all holders, and of the requests whose calls run."""
+        self.cut_off = 0
+        """Connections that were closed for the budget."""
+        self._now_s = now_s
+        self._holders: set[Holder] = set()
+
+    def charge(self, holder: Holder, size_bytes: int) -> None:
+        """From now on `holder` holds so many bytes in place of those before. May cut off this one or others."""
+        before = holder.charged_bytes
+        self.held_bytes += size_bytes - before
+        holder.charged_bytes = size_bytes
+        if not size_bytes:
+            self._holders.discard(holder)
+            return
+        if not before:
+            holder.charged_since_s = self._now_s()
+            self._holders.add(holder)
+        if size_bytes > before and self.held_bytes > self.limit_bytes:
+            self._relieve()
+
+    def begin_request(self, size_bytes: int) -> bool:
+        """A request's call begins; False if there is no room for it even when all others have made way."""
+        self.held_bytes += size_bytes
+        if self.held_bytes > self.limit_bytes:
+            self._relieve()
+            if self.held_bytes > self.limit_bytes:
+                self.held_bytes -= size_bytes
+                return False
+        return True
+
+    def end_request(self, size_bytes: int) -> None:
+        """The call has ended."""
+        self.held_bytes -= size_bytes
+
+    def _relieve(self) -> None:
+        now_s = self._now_s()
+        while self.held_bytes > self.limit_bytes and self._holders:
+            # A millisecond for each: those that came in this turn of the loop are told apart by their size.
+            holder = max(self._holders, key=lambda one: one.charged_bytes * (now_s - one.charged_since_s + 0.001))
+            self.cut_off += 1
+            self.charge(holder, 0)
+            holder.cut_off(
+                f"the server holds as many bytes of unfinished requests and untaken replies as it may: "
+                f"{self.limit_bytes} (setting server.buffer_budget_bytes); retry, or send less at a time"
+            )

@@ -1,0 +1,230 @@
+"""Whatever a client does, at whatever point of a call: afterwards the server holds nothing of it.
+
+Every point of a call (`client_moments`) times everything a client may do there, in every encoding, on both event
+loops. Sockets, threads, tasks, calls, buffered bytes and connection objects, and with them timers, must be back at what
+they were; clients that are owed replies must get them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import uvloop
+
+import hms_cache.app.service as service_module
+from hms_cache.app import event_loop
+from hms_cache.app.service import Service
+from hms_cache.config import load
+from hms_cache.server.listener import Listener
+from tests.server import client_moments as moments
+from tests.server.client_moments import ENCODINGS, Bench, Client, running, wait_for
+
+THREADS = 2
+
+MOMENTS: tuple[Callable[[Bench, str], Client], ...] = (
+    moments.connected,
+    moments.in_header,
+    moments.in_arguments,
+    moments.queued,
+    moments.running,
+    moments.whole_call_behind,
+    moments.part_behind,
+    moments.much_behind,
+    moments.checking,
+    moments.replying,
+    moments.replying_with_a_call_behind,
+    moments.answered,
+)
+
+PARTIAL = (moments.in_header, moments.in_arguments, moments.part_behind)
+"""Where the client has sent part of a message."""
+
+STALLS_FOR_EVER = (*PARTIAL, moments.connected, moments.replying, moments.replying_with_a_call_behind)
+"""Where a client that does nothing more holds something until a time limit ends it."""
+
+
+QUICK = ("binary", "framed compact")
+"""Encodings that every run tries; the soak tries all, on both event loops."""
+
+
+@pytest.fixture(scope="module", params=["uvloop", pytest.param("asyncio", marks=pytest.mark.soak)])
+def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A server on one of the event loops, with short time limits and few threads."""
+    directory: Path = tmp_path_factory.mktemp("bench")
+    new_loop = uvloop.new_event_loop if request.param == "uvloop" else asyncio.new_event_loop
+    listeners: list[Listener] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(event_loop, "_new_loop", new_loop)
+
+        class Seen(service_module.MetastoreServer):
+            def __init__(self, *arguments: object, **named: object) -> None:
+                super().__init__(*arguments, **named)  # type: ignore[arg-type]
+                listeners.append(self.listener)
+
+        patch.setattr(service_module, "MetastoreServer", Seen)
+        settings = {
+            "server.port": 0,
+            "server.threads": THREADS,
+            "server.message_timeout_s": 0.3,
+            "server.write_timeout_s": 0.3,
+            "server.first_call_timeout_s": 0.3,
+            "admin.enabled": False,
+            "database.url": f"sqlite:///{directory / 'metastore.db'}",
+            "warehouse.directory": str(directory / "warehouse"),
+        }
+        service = Service(load(command_line=settings, environment={}))
+        port = int(service.start().rpartition(":")[2])
+        try:
+            bench = Bench(service, listeners[0], patch)
+            bench.port = port
+            _warm_up(bench)
+            yield bench
+        finally:
+            service.stop()
+
+
+def _warm_up(bench: Bench) -> None:
+    """What is made at the first use, such as connections to the database, is no leak."""
+    bench.let_go()
+    clients = [Client(bench.port, "binary") for _ in range(THREADS * 2)]
+    for client in clients:
+        client.send(moments.HELD)
+        client.send("get_database", name="default")
+    for client in clients:
+        client.read_expected()
+        client.close()
+    wait_for(lambda: not bench.listener.connections, bench.resources)
+
+
+def close(bench: Bench, client: Client, moment: object) -> None:
+    client.close()
+    bench.let_go()
+
+
+def close_when_answered(bench: Bench, client: Client, moment: object) -> None:
+    """At once after the call went on: the reply meets a client that is leaving."""
+    bench.let_go()
+    client.close()
+
+
+def reset(bench: Bench, client: Client, moment: object) -> None:
+    client.reset()
+    bench.let_go()
+
+
+def half_close(bench: Bench, client: Client, moment: object) -> None:
+    """Legal: the client sends no more and reads what it is owed; the server must end the conversation then."""
+    client.sock.shutdown(socket.SHUT_WR)
+    bench.let_go()
+    client.read_expected()
+    assert client.is_closed_by_server()
+    client.close()
+
+
+def half_close_then_close(bench: Bench, client: Client, moment: object) -> None:
+    client.sock.shutdown(socket.SHUT_WR)
+    client.close()
+    bench.let_go()
+
+
+def half_close_then_reset(bench: Bench, client: Client, moment: object) -> None:
+    client.sock.shutdown(socket.SHUT_WR)
+    client.reset()
+    bench.let_go()
+
+
+def stall(bench: Bench, client: Client, moment: object) -> None:
+    """The client does nothing at all; where that holds something, the server must end it, and elsewhere not."""
+    bench.let_go()
+    if moment in STALLS_FOR_EVER:
+        wait_for(lambda: not bench.listener.connections, bench.resources)
+    else:
+        client.read_expected()
+        client.send("getStatus")
+        client.read_expected()
+    client.close()
+
+
+def send_more(bench: Bench, client: Client, moment: object) -> None:
+    """Pipelined requests are answered, all and in order."""
+    if moment not in PARTIAL:
+        client.send("getStatus")
+        client.send("get_database", name="default")
+        client.send("getName")
+        bench.let_go()
+        client.read_expected()
+    else:
+        bench.let_go()
+    client.close()
+
+
+def send_rubbish(bench: Bench, client: Client, moment: object) -> None:
+    """Bytes that are no message end the conversation, after the replies of what came before them."""
+    client.sock.sendall(b"\xff" * 4096)
+    bench.let_go()
+    if moment not in PARTIAL:
+        client.read_expected()
+    while not client.is_closed_by_server():
+        pass
+    client.close()
+
+
+ACTIONS = (
+    close,
+    close_when_answered,
+    reset,
+    half_close,
+    half_close_then_close,
+    half_close_then_reset,
+    stall,
+    send_more,
+    send_rubbish,
+)
+
+
+@pytest.mark.parametrize(
+    "encodings", [pytest.param(QUICK, id="quick"), pytest.param(ENCODINGS, id="all", marks=pytest.mark.soak)]
+)
+@pytest.mark.parametrize("moment", MOMENTS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda one: one.__name__)
+def test_nothing_is_left_of_a_client(
+    bench: Bench,
+    moment: Callable[[Bench, str], Client],
+    action: Callable[[Bench, Client, object], None],
+    encodings: tuple[str, ...],
+) -> None:
+    before = bench.resources()
+    for encoding in encodings:
+        if moment is moments.checking and encoding not in ("binary", "framed binary"):
+            continue
+        others: list[Client] = []
+        with bench.holding(checks=moment is moments.checking):
+            if moment is moments.queued:
+                others = [running(bench, "binary") for _ in range(THREADS)]
+            client = moment(bench, encoding)
+            action(bench, client, moment)
+        for other in others:
+            other.read_expected()
+            other.close()
+        wait_for(lambda: bench.resources() == before, lambda: (before, bench.resources()))
+
+
+def test_another_client_is_answered_meanwhile(bench: Bench) -> None:
+    """All points at once, in all encodings: what is answered on the loop is answered."""
+    before = bench.resources()
+    with bench.holding():
+        clients = [running(bench, "binary") for _ in range(THREADS)]
+        for moment in (moments.in_header, moments.in_arguments, moments.queued):
+            clients += [moment(bench, encoding) for encoding in ENCODINGS]
+        honest = Client(bench.port, "binary")
+        for _ in range(10):
+            honest.send("getName")
+            honest.read_reply()
+        honest.close()
+        for client in clients:
+            client.reset()
+    wait_for(lambda: bench.resources() == before, bench.resources)
