@@ -15,8 +15,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from hms_cache.cache.assembly import CacheOptions, build_cache
 from hms_cache.cache.entries import Facet
+from hms_cache.cache.reads.assembly import CacheOptions, build_cache
 from hms_cache.clock import SystemClock
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
@@ -26,13 +26,13 @@ from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
-from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.database import Database
-from hms_cache.store.notification_log import NotificationLog
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.settings import StoreSettings
+from hms_cache.store.events.notification_log import NotificationLog
+from hms_cache.store.installation.init import init_schema
 from hms_cache.store.object_store import ObjectStore
-from hms_cache.store.schema.init import init_schema
-from hms_cache.store.settings import StoreSettings
 from hms_cache.store.warehouse import Warehouse, WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS, MessageReader

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from tests.clients.spark.session import SparkProcess
 from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing
 from tests.databases import start_server as start_database_server

@@ -25,9 +25,9 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import DBAPIError
 
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
+from hms_cache.store.installation.init import init_schema, insert_first_rows
 from hms_cache.store.schema import METADATA
-from hms_cache.store.schema.init import init_schema, insert_first_rows
 
 KINDS = ("sqlite", "mariadb", "postgresql")
 

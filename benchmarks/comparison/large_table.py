@@ -54,9 +54,9 @@ def measure_large_table(comparison: Comparison) -> None:
 
 def main(count: int) -> None:
     """Prints the figures as JSON."""
-    from hms_cache.cache.partition_selection import select_partitions
-    from hms_cache.cache.partition_set import PartitionSet
-    from hms_cache.cache.process_memory import give_back_freed_memory
+    from hms_cache.cache.partitions.partition_set import PartitionSet
+    from hms_cache.cache.partitions.selection import select_partitions
+    from hms_cache.cache.warming.process_memory import give_back_freed_memory
     from hms_cache.store.contract.partitions import ByFilter, ByNames, ByPartialValues, PartitionSelection
     from tests.cache.blocks.partitions import KEYS, ordinary, page, partition
 

@@ -62,8 +62,8 @@ _WITH_FILES = ("files", "statistics")
 @contextmanager
 def _catalog(directory: Path, sizes: Sequence[int], *, with_files: bool) -> Iterator[Place]:
     """A database, a server on it, and the catalog of all sizes in it."""
-    from hms_cache.store.database import Database
-    from hms_cache.store.schema.init import init_schema
+    from hms_cache.store.engine.database import Database
+    from hms_cache.store.installation.init import init_schema
     from tests.databases import closing, start_mariadb
 
     catalog = JobCatalog(directory / "lake", sizes)

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hms_cache.admin.commands.subject import CommandParts
-from hms_cache.cache.assembly import Cache
-from hms_cache.cache.verify import KeptReplies
+from hms_cache.cache.reads.assembly import Cache
+from hms_cache.cache.verification.verify import KeptReplies
 from hms_cache.clock import Clock
 from hms_cache.config import Configuration
 from hms_cache.metrics import Metrics
 from hms_cache.metrics.operations import Operations
 from hms_cache.notifications.poller import Poller
-from hms_cache.store.contract.snapshots import SnapshotStore
+from hms_cache.store.snapshots import SnapshotStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from hms_cache.app.background import BackgroundTask
 from hms_cache.app.options import filter_limits
 from hms_cache.app.warming import Warming
 from hms_cache.app.warming_process import WarmingProcess
-from hms_cache.cache.assembly import Cache, CacheOptions, build_cache
 from hms_cache.cache.policy import CachePolicy
-from hms_cache.cache.reading import ReadModes
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.assembly import Cache, CacheOptions, build_cache
+from hms_cache.cache.reads.reading import ReadModes
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import CommitResolver
 from hms_cache.config import Settings
 from hms_cache.metrics import Metrics
@@ -23,10 +23,10 @@ from hms_cache.metrics.registry import CacheMetrics
 from hms_cache.notifications.event_applier import EventSink
 from hms_cache.notifications.poller import Poller, PollerOptions
 from hms_cache.notifications.poller_status import IllegalPollerCommand
-from hms_cache.store.contract.snapshots import SnapshotStore
-from hms_cache.store.database import Database
-from hms_cache.store.dialects import reason_of_stale_reads
-from hms_cache.store.notification_log import NotificationLog
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.dialects import reason_of_stale_reads
+from hms_cache.store.events.notification_log import NotificationLog
+from hms_cache.store.snapshots import SnapshotStore
 
 _log = logging.getLogger(__name__)
 

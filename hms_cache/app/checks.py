@@ -23,12 +23,12 @@ from hms_cache.app.options import warehouse_settings
 from hms_cache.app.peers import ask_peer
 from hms_cache.config import Configuration, Settings
 from hms_cache.errors import DatabaseUnavailableError, SchemaError, StartupError
-from hms_cache.store.database import Database
-from hms_cache.store.dialects import database_time_ms, reason_of_stale_reads
-from hms_cache.store.names import DEFAULT_CATALOG
+from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.dialects import database_time_ms, reason_of_stale_reads
+from hms_cache.store.engine.sequences import ID_COLUMNS
+from hms_cache.store.installation.check import check_schema
 from hms_cache.store.schema import DBS, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, SEQUENCE_TABLE, TBLS
-from hms_cache.store.schema.check import check_schema
-from hms_cache.store.sequences import ID_COLUMNS
 from hms_cache.store.warehouse import Warehouse
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 

@@ -13,11 +13,11 @@ from hms_cache.config import Settings, finite_s
 from hms_cache.config.database_url import masked
 from hms_cache.errors import SchemaError, StartupError
 from hms_cache.metrics.registry import DatabaseMetrics
-from hms_cache.store.database import Database, DatabaseOptions
-from hms_cache.store.schema.check import check_schema, schema_version
-from hms_cache.store.schema.init import ensure_default_database, ensure_default_roles, init_schema
-from hms_cache.store.sequences import raise_lagging_sequences
-from hms_cache.store.transactions import WriteTransaction, run_write
+from hms_cache.store.engine.database import Database, DatabaseOptions
+from hms_cache.store.engine.sequences import raise_lagging_sequences
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.installation.check import check_schema, schema_version
+from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles, init_schema
 
 _log = logging.getLogger(__name__)
 

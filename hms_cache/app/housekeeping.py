@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from hms_cache.app.background import BackgroundTask
 from hms_cache.app.stores import DatabaseStores
 from hms_cache.config import Settings
-from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.store.engine.errors import DatabaseUnavailable
 
 _log = logging.getLogger(__name__)
 

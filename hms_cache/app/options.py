@@ -12,8 +12,8 @@ from hms_cache.expressions import FilterLimits
 from hms_cache.notifications.messages import MessageFormat
 from hms_cache.server.listener import Limits
 from hms_cache.server.service import ServerOptions
-from hms_cache.store.settings import StoreSettings
-from hms_cache.store.txn.options import TxnOptions
+from hms_cache.store.engine.settings import StoreSettings
+from hms_cache.store.transactions.options import TxnOptions
 from hms_cache.store.warehouse.settings import WarehouseSettings
 
 

@@ -13,8 +13,8 @@ from hms_cache.cache.position_check import PositionCheck
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.server.hot_path import PositionSource
 from hms_cache.server.position_sources import InlineSource, PacketSource, ThreadSource
-from hms_cache.store.database import Database
-from hms_cache.store.position_wire import PositionConnection
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.position_wire import PositionConnection
 
 _log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from hms_cache.app.positions import position_source
 from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.app.warming_process import WarmingProcess
-from hms_cache.cache.assembly import Cache
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.assembly import Cache
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.config import Configuration
 from hms_cache.errors import StartupError
 from hms_cache.metrics import Metrics
@@ -31,8 +31,8 @@ from hms_cache.server.kept_replies import KeptReplies
 from hms_cache.server.service import MetastoreServer
 from hms_cache.server.stores import Stores
 from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.database import Database
-from hms_cache.store.txn.committed_writes import read_committed_writes
+from hms_cache.store.engine.database import Database
+from hms_cache.store.transactions.committed_writes import read_committed_writes
 
 _log = logging.getLogger(__name__)
 

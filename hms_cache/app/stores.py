@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from hms_cache.app.options import message_format, store_settings, txn_options, warehouse_settings
 from hms_cache.config import Settings
 from hms_cache.notifications.message_builder import MessageBuilder
-from hms_cache.store.auxiliary import AuxiliaryStores
-from hms_cache.store.context import StoreContext
-from hms_cache.store.database import Database
-from hms_cache.store.notification_log import EventCleaner, NotificationLog
+from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import Database
+from hms_cache.store.events.notification_log import EventCleaner, NotificationLog
 from hms_cache.store.object_store import ObjectStore
-from hms_cache.store.txn.txn_store import TxnStore
+from hms_cache.store.txn_store import TxnStore
 from hms_cache.store.warehouse import Warehouse
 
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from hms_cache.app.background import BackgroundTask
 from hms_cache.app.event_loop import LOOP_THREAD
 from hms_cache.app.warming_process import WarmingProcess, WarmingReads
-from hms_cache.cache.assembly import Cache
 from hms_cache.cache.policy import CachePolicy
-from hms_cache.cache.prewarm import Lane, Prewarm, most_used, read_most_used, write_most_used
-from hms_cache.cache.snapshot_reads import SnapshotReads
+from hms_cache.cache.reads.assembly import Cache
+from hms_cache.cache.warming.prewarm import Lane, Prewarm, most_used, read_most_used, write_most_used
+from hms_cache.cache.warming.snapshot_reads import SnapshotReads
 from hms_cache.config import Settings
 from hms_cache.notifications.poller import Poller
 from hms_cache.server.workers import CALL_THREADS
-from hms_cache.store.contract.snapshots import SnapshotStore
+from hms_cache.store.snapshots import SnapshotStore
 
 _log = logging.getLogger(__name__)
 

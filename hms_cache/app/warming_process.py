@@ -19,9 +19,9 @@ from typing import NoReturn
 from hms_cache.app.child_processes import end_with_parent
 from hms_cache.app.database import open_database
 from hms_cache.app.stores import build_database_stores
-from hms_cache.cache.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
+from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
 from hms_cache.config import Settings
-from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.store.engine.errors import DatabaseUnavailable
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from hms_cache.clock import Clock
-from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.store.engine.errors import DatabaseUnavailable
 
 
 class CheckResult(NamedTuple):

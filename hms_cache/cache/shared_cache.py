@@ -35,7 +35,7 @@ from hms_cache.cache.event_rules import (
     Action,
     table_rule,
 )
-from hms_cache.cache.partition_set import PartitionSet, Values
+from hms_cache.cache.partitions.partition_set import PartitionSet, Values
 from hms_cache.cache.write_id_tags import Raise, TransactionTracker
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.scope import DatabaseName, Scope, TableName

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hms_cache.cache.weights import weight_of
-from hms_cache.store.contract.snapshots import StatisticsOfColumn
-from hms_cache.store.partition_selection import PartitionedTable
-from hms_cache.store.statistics_reads import statistics_of_partitions
+from hms_cache.store.partitions.selection import PartitionedTable
+from hms_cache.store.snapshots import StatisticsOfColumn
+from hms_cache.store.statistics.reads import statistics_of_partitions
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, ColumnStatisticsDesc, Table
 
 MOST_COLUMNS = 10_000

@@ -7,7 +7,7 @@ from typing import Any
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
-from hms_cache.cache.partition_set import PartitionSet
+from hms_cache.cache.partitions.partition_set import PartitionSet
 
 PYTHON_FACTOR = 6
 """Bytes of Python objects per encoded byte of a struct: 5 to 7 on tables and partitions of 10 to 100 columns."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hms_cache.cache.reads_of_writes import for_write
+from hms_cache.cache.reads.reads_of_writes import for_write
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from thrift.Thrift import TApplicationException
 
-from hms_cache.cache.reading import Reading
+from hms_cache.cache.reads.reading import Reading
 from hms_cache.cache.shared_cache import ALWAYS_KEPT_ANSWER_BYTES
 from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.operations import Operations

@@ -19,7 +19,7 @@ from typing import Protocol
 from hms_cache.cache.answers import Answer, Reply
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.position_check import CheckResult
-from hms_cache.cache.reading import Reading
+from hms_cache.cache.reads.reading import Reading
 
 _log = logging.getLogger(__name__)
 

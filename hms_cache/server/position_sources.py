@@ -9,8 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from hms_cache.store.errors import DatabaseUnavailable
-from hms_cache.store.position_wire import PositionConnection
+from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.engine.position_wire import PositionConnection
 
 _log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from hms_cache.cache.reading import Reading
+from hms_cache.cache.reads.reading import Reading
 from hms_cache.metrics.operations import Operations
 from hms_cache.server.audit import QUEUE_BYTES, AuditLog
 from hms_cache.server.calls import Handler

@@ -7,36 +7,36 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, func, select
 
-from hms_cache.store.catalogs import Catalogs
-from hms_cache.store.constraints import Constraints
-from hms_cache.store.context import StoreContext
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.store.contract.partitions import (
     Grantee,
     PartitionAnswer,
     PartitionProjection,
     PartitionSelection,
 )
-from hms_cache.store.contract.snapshots import Snapshot, SnapshotStore, StatisticsOfColumn
 from hms_cache.store.contract.tables import ExpectedParameter
-from hms_cache.store.databases import Databases
-from hms_cache.store.fired_events import FiredEvents
-from hms_cache.store.functions import Functions
-from hms_cache.store.names import DEFAULT_CATALOG, normalize_identifier
-from hms_cache.store.partition_pages import read_partition_pages
-from hms_cache.store.partition_reads import PartitionRows
-from hms_cache.store.partitions import Partitions
+from hms_cache.store.databases.catalog_store import Catalogs
+from hms_cache.store.databases.database_store import Databases
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.work_units import run_read
+from hms_cache.store.events.fired_events import FiredEvents
+from hms_cache.store.objects.constraints import Constraints
+from hms_cache.store.objects.functions import Functions
+from hms_cache.store.partition_store import Partitions
+from hms_cache.store.partitions.pages import read_partition_pages
+from hms_cache.store.partitions.reads import PartitionRows
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE, TBLS
-from hms_cache.store.statistics import Statistics
-from hms_cache.store.table_changes import TableChanges
-from hms_cache.store.table_creation import TableCreation
-from hms_cache.store.table_drops import TableDrops
-from hms_cache.store.table_parameter_updates import TableParameterUpdates
-from hms_cache.store.table_truncation import TableTruncation
-from hms_cache.store.tables import TableReads
-from hms_cache.store.transactions import run_read
-from hms_cache.store.txn.options import TxnOptions
-from hms_cache.store.txn.snapshots import open_txns_response, read_snapshot
-from hms_cache.store.txn.valid_write_ids import valid_write_ids_of
+from hms_cache.store.snapshots import Snapshot, SnapshotStore, StatisticsOfColumn
+from hms_cache.store.statistics.statistics_store import Statistics
+from hms_cache.store.tables.changes import TableChanges
+from hms_cache.store.tables.creation import TableCreation
+from hms_cache.store.tables.drops import TableDrops
+from hms_cache.store.tables.parameter_updates import TableParameterUpdates
+from hms_cache.store.tables.table_store import TableReads
+from hms_cache.store.tables.truncation import TableTruncation
+from hms_cache.store.transactions.options import TxnOptions
+from hms_cache.store.transactions.snapshots import open_txns_response, read_snapshot
+from hms_cache.store.write_ids.valid_write_ids import valid_write_ids_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AggrStats,
     Catalog,

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hms_cache.store.context import StoreContext
-from hms_cache.store.parameters import context_properties, is_context_true
-from hms_cache.store.table_kinds import is_transactional, is_trash_skipped
-from hms_cache.store.transactions import WriteTransaction
-from hms_cache.store.txn.compaction_queue import submit_all_for_cleanup
+from hms_cache.store.compactions.queue import submit_all_for_cleanup
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.rows.parameters import context_properties, is_context_true
+from hms_cache.store.rows.table_kinds import is_transactional, is_trash_skipped
 from hms_cache.store.warehouse import Location, WarehouseChanges
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionRequest,

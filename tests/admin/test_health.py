@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from hms_cache.admin.health import PROBE_VALID_S, DatabaseProbe
-from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.store.engine.errors import DatabaseUnavailable
 from tests.manual_clock import ManualClock
 
 

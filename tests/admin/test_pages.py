@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from hms_cache.admin.pages.routes import PAGES, Page
 from hms_cache.admin.status import ServerStatus
-from hms_cache.cache.prewarm import most_used
+from hms_cache.cache.warming.prewarm import most_used
 from tests.admin.running import TOKEN, Running
 from tests.admin.test_commands import new_partition, new_table, read_all
 

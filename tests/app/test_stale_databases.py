@@ -16,7 +16,7 @@ from sqlalchemy import create_engine, make_url, text
 from hms_cache.app.caching import reason_against_caching
 from hms_cache.app.checks import run_checks
 from hms_cache.config.settings import Settings
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from tests.app.test_service import configured
 from tests.databases import (
     DatabaseServer,

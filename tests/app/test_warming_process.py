@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hms_cache.app.warming import rest_s
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, partition, table
 from tests.consistency.observers import wait_until

@@ -13,10 +13,10 @@ from hms_cache.app.database import open_database
 from hms_cache.app.stores import build_database_stores
 from hms_cache.app.warming_process import WarmingProcess, WarmingProcessLost, warming_processes
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.snapshot_reads import SnapshotRead, SnapshotReads, Wanted
+from hms_cache.cache.warming.snapshot_reads import SnapshotRead, SnapshotReads, Wanted
 from hms_cache.config import load
 from hms_cache.notifications.scope import DatabaseName, TableName
-from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.wire import encode_struct
 
 WANTED = [

@@ -80,7 +80,7 @@ def test_imports_go_one_way() -> None:
     ("own", "statement"),
     [
         ("store", "from hms_cache.cache import shared_cache"),
-        ("txn", "import hms_cache.store.database"),
+        ("txn", "import hms_cache.store.engine.database"),
         ("notifications", "from hms_cache import expressions"),
         ("config", "from hms_cache.wire import messages"),
     ],

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hms_cache.cache.assembly import CacheOptions
+from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.clock import Clock, SystemClock
-from hms_cache.store.database import Database
-from hms_cache.store.settings import StoreSettings
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.settings import StoreSettings
 from tests.cache.world import Server
 
 MakeServer = Callable[..., Server]

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from hms_cache.cache import invariants
 from hms_cache.cache.answers import Answer
-from hms_cache.cache.assembly import CacheOptions
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.reasons import Reason
-from hms_cache.cache.refill import RECENT_S
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.verification import invariants
+from hms_cache.cache.warming.refill import RECENT_S
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions
-from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, partition, table

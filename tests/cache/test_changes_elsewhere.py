@@ -20,15 +20,15 @@ from typing import Any
 
 import pytest
 
-from hms_cache.cache import invariants
-from hms_cache.cache.assembly import CacheOptions
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.verification import invariants
 from hms_cache.notifications.poller import StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
 from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.transactions import run_write
+from hms_cache.store.engine.work_units import run_write
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table
 from tests.conftest import ServerLookup

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hms_cache.cache import invariants
-from hms_cache.cache.assembly import CacheOptions
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.verification import invariants
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
 from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, encoded, partition, table
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from hms_cache.cache import invariants
 from hms_cache.cache.entries import Entry, Facet, Key
-from hms_cache.cache.partition_set import PartitionSet
+from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import Load, SharedCache
+from hms_cache.cache.verification import invariants
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import EventHeader, TransactionWriteId
 from hms_cache.notifications.scope import (

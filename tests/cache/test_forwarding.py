@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from hms_cache.cache.assembly import CacheOptions, build_cache
-from hms_cache.cache.cached_store import CachedStore
-from hms_cache.cache.reading import ReadModes
+from hms_cache.cache.reads.assembly import CacheOptions, build_cache
+from hms_cache.cache.reads.cached_store import CachedStore
+from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.clock import SystemClock
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.contract.snapshots import SnapshotStore
+from hms_cache.store.snapshots import SnapshotStore
 
 METHODS = sorted(
     name

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from hms_cache.cache.assembly import CacheOptions
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.position_check import CheckResult, PositionCheck
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.notifications.poller_status import PollerStatus
 from tests.cache.conftest import MakeServer

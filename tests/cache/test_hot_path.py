@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from hms_cache.cache.assembly import CacheOptions
+from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.server.hot_path import HotPath
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, table

@@ -31,10 +31,10 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from hms_cache.cache import invariants
-from hms_cache.cache.assembly import CacheOptions
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.verification import invariants
 from hms_cache.notifications.poller import StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.notifications.scope import TableName
@@ -49,7 +49,7 @@ from hms_cache.store.contract.partitions import (
 )
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.contract.tables import ExpectedParameter
-from hms_cache.store.settings import StoreSettings
+from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table

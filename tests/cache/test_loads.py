@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from hms_cache.cache.assembly import CacheOptions
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.reasons import Reason
-from hms_cache.cache.snapshot_reads import Wanted
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.database import Database
-from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, partition, table

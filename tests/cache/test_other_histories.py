@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import delete, update
 
-from hms_cache.cache.assembly import CacheOptions
-from hms_cache.cache.reading import ReadModes
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.reads.reading import ReadModes
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, TABLE_PARAMS
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, create_database, table

@@ -7,10 +7,10 @@ import itertools
 
 import pytest
 
-from hms_cache.cache.assembly import CacheOptions
 from hms_cache.cache.policy import CachePolicy
-from hms_cache.cache.reading import ReadModes
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.reads.reading import ReadModes
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.thrift_gen.hive_metastore import ttypes

@@ -8,7 +8,7 @@ import pytest
 
 from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.clock import SystemClock
-from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.store.engine.errors import DatabaseUnavailable
 
 LIMIT_S = 20
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from hms_cache.cache.assembly import CacheOptions
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.prewarm import Prewarm, Progress, most_used, read_most_used, write_most_used
-from hms_cache.cache.reasons import Reason
-from hms_cache.cache.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.warming.prewarm import Prewarm, Progress, most_used, read_most_used, write_most_used
+from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.partitions import AllPartitions
-from hms_cache.store.database import Database
-from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, changed_table, partition, table
 from tests.databases import count_statements

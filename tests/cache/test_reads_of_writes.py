@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from hms_cache.cache.assembly import CacheOptions
-from hms_cache.cache.reading import ReadModes
-from hms_cache.cache.reads_of_writes import for_write, serves_a_write
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.reads.reading import ReadModes
+from hms_cache.cache.reads.reads_of_writes import for_write, serves_a_write
 from hms_cache.server.calls import Call
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.session import Session

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import delete
 
 from hms_cache.cache import creation_watch
-from hms_cache.cache.assembly import CacheOptions
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 from tests.cache.conftest import MakeServer

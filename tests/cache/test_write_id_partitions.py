@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from hms_cache.cache.assembly import CacheOptions
-from hms_cache.cache.reading import ReadModes
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.reads.reading import ReadModes
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByFilter,

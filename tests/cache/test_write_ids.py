@@ -6,9 +6,9 @@ import copy
 
 import pytest
 
-from hms_cache.cache.assembly import CacheOptions
-from hms_cache.cache.reading import ReadModes
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.reads.reading import ReadModes
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.write_id_tags import REMEMBERED_TRANSACTIONS, TransactionTracker
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import EventHeader, TransactionWriteId

@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hms_cache.cache import invariants
-from hms_cache.cache.assembly import Cache, CacheOptions, build_cache
-from hms_cache.cache.reasons import Reason
-from hms_cache.cache.snapshot_reads import Wanted
+from hms_cache.cache.reads.assembly import Cache, CacheOptions, build_cache
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.verification import invariants
+from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
 from hms_cache.notifications.poller import Poller, PollerOptions
-from hms_cache.store.auxiliary import AuxiliaryStores
-from hms_cache.store.context import StoreContext
+from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
 from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.database import Database
-from hms_cache.store.notification_log import NotificationLog
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.settings import StoreSettings
+from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.object_store import ObjectStore
-from hms_cache.store.settings import StoreSettings
-from hms_cache.store.txn.committed_writes import read_committed_writes
-from hms_cache.store.txn.txn_store import TxnStore
+from hms_cache.store.transactions.committed_writes import read_committed_writes
+from hms_cache.store.txn_store import TxnStore
 from hms_cache.store.warehouse import Warehouse, WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import encode_struct

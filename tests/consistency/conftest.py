@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hms_cache.store.database import Database
-from hms_cache.store.schema.init import init_schema
+from hms_cache.store.engine.database import Database
+from hms_cache.store.installation.init import init_schema
 from tests.databases import closing
 
 

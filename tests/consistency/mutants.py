@@ -13,11 +13,11 @@ from typing import Any
 
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.freshness import Freshness
-from hms_cache.cache.loader import Loader
 from hms_cache.cache.position_check import CheckResult, PositionCheck
-from hms_cache.cache.reading import Reading
+from hms_cache.cache.reads.reading import Reading
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.snapshot_reads import Moment
+from hms_cache.cache.warming.loader import Loader
+from hms_cache.cache.warming.snapshot_reads import Moment
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import scope_of_row
 from hms_cache.server.hot_path import HotPath

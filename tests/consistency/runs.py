@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from tests.consistency.checker import Violation, check
 from tests.consistency.history import VERSION, Change, Place, State, TableState, read_log, replay
 from tests.consistency.workload import DATABASES, Client, Workload

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hms_cache.cache.assembly import CacheOptions
-from hms_cache.cache.invariants import InvariantViolation
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.verification.invariants import InvariantViolation
 from hms_cache.clock import Clock, SystemClock
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from tests.cache import test_freshness_cells, test_hot_path, test_loads, test_position_check, test_write_ids
 from tests.cache.world import Server

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from tests.consistency import mutants
 from tests.consistency.checker import Violation
 from tests.consistency.history import read_log

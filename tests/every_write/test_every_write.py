@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.notifications.messages import MessageFormat
 from hms_cache.server.handlers.table import METHODS_NOT_SERVED, all_handlers
 from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from hms_cache.wire import METHODS
 from tests.every_write.reads import UNCACHED, all_reads
 from tests.every_write.requests import BASES, NOTHING_CACHED, WITHOUT_EVENT, base_requests, write_methods

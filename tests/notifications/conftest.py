@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from hms_cache.notifications.poller import Poller, PollerOptions
-from hms_cache.store.database import Database
-from hms_cache.store.notification_log import NotificationLog
+from hms_cache.store.engine.database import Database
+from hms_cache.store.events.notification_log import NotificationLog
 from tests.manual_clock import ManualClock
 from tests.notifications.log_writer import LogWriter, RecordingSink, UnreliableLog
 

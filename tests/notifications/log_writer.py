@@ -9,10 +9,10 @@ from sqlalchemy import delete, func, select, update
 from hms_cache.notifications.event_log import EventLog, LogHead, LogPage
 from hms_cache.notifications.events import Event, EventRow
 from hms_cache.notifications.message_builder import MessageBuilder
-from hms_cache.store.database import Database
-from hms_cache.store.errors import DatabaseUnavailable
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
-from hms_cache.store.transactions import run_write
 from tests.notifications.samples import table
 
 LOG = NOTIFICATION_LOG.c

@@ -11,9 +11,9 @@ from sqlalchemy import insert
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.poller import Poller, StepOutcome
-from hms_cache.store import notification_log
-from hms_cache.store.database import Database
-from hms_cache.store.notification_log import EventCleaner, NotificationLog
+from hms_cache.store.engine.database import Database
+from hms_cache.store.events import notification_log
+from hms_cache.store.events.notification_log import EventCleaner, NotificationLog
 from hms_cache.store.schema import NOTIFICATION_LOG
 from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest, NotificationEventsCountRequest
 from tests.databases import closing, count_statements

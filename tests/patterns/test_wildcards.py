@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hms_cache.metadata.names import MAX_ALTERNATIVES, NamePattern, matching_names
 from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
-from hms_cache.store.names import MAX_ALTERNATIVES, NamePattern, matching_names
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 tokens = st.lists(st.one_of(st.sampled_from("abAäİ"), st.sampled_from(Wildcard)), max_size=8)

@@ -115,7 +115,7 @@ def test_a_connect_and_close_costs_nobody_anything(serve: Serve) -> None:
 def test_a_call_that_takes_too_long_is_answered_with_a_fault(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     server = serve(**{"server.request_timeout_s": 0.2, "cache.enabled": False})
     proceed = threading.Event()
-    from hms_cache.store.databases import Databases
+    from hms_cache.store.databases.database_store import Databases
 
     original = Databases.get_database_names
 
@@ -135,7 +135,7 @@ def test_a_call_that_takes_too_long_is_answered_with_a_fault(serve: Serve, monke
 
 def test_too_many_calls_in_flight_are_told_so(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     server = serve(**{"server.max_in_flight": 2, "server.threads": 2, "cache.enabled": False})
-    from hms_cache.store.databases import Databases
+    from hms_cache.store.databases.database_store import Databases
 
     proceed, running = threading.Event(), threading.Semaphore(0)
 
@@ -159,7 +159,7 @@ def test_too_many_calls_in_flight_are_told_so(serve: Serve, monkeypatch: pytest.
 
 def test_stop_lets_a_running_call_answer(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     server = serve(**{"cache.enabled": False})
-    from hms_cache.store.databases import Databases
+    from hms_cache.store.databases.database_store import Databases
 
     proceed, running = threading.Event(), threading.Event()
 

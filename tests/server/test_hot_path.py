@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.server.position_sources import InlineSource
 from hms_cache.wire import MessageReader
 from tests.server.conftest import PATIENCE_S, Link, Running, Serve, database, request_bytes, table

@@ -11,7 +11,7 @@ import pytest
 
 from hms_cache.server import position_sources
 from hms_cache.server.position_sources import PacketSource
-from hms_cache.store.position_wire import PositionConnection
+from hms_cache.store.engine.position_wire import PositionConnection
 
 
 class Wire:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from tests.store.partitions.catalog import PartitionCatalog
 
 

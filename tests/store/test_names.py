@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Column, String, create_engine, literal, select
 
-from hms_cache.store.name_queries import may_match
-from hms_cache.store.names import (
+from hms_cache.metadata.names import (
     is_valid_name,
     matching_names,
     name_pattern,
     normalize_identifier,
     table_directory_name,
 )
+from hms_cache.store.engine.name_queries import may_match
 
 
 @pytest.mark.parametrize(

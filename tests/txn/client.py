@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import Table, event, func, insert, select, update
 
 from hms_cache.notifications.messages import decode_message
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import DBS, HIVE_LOCKS, NOTIFICATION_LOG, TABLE_PARAMS, TBLS, TXNS
-from hms_cache.store.txn.txn_store import TxnStore
+from hms_cache.store.txn_store import TxnStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortTxnRequest,
     AllocateTableWriteIdsRequest,

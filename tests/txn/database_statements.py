@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import event
 
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 
 _CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
 

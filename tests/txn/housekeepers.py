@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hms_cache.notifications.message_builder import MessageBuilder
-from hms_cache.store.database import Database
-from hms_cache.store.txn.txn_store import TxnStore
+from hms_cache.store.engine.database import Database
+from hms_cache.store.txn_store import TxnStore
 from tests.databases import closing
 
 

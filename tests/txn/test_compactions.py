@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import insert, update
 
+from hms_cache.store.compactions.queue import to_counted_map
 from hms_cache.store.schema import (
     COMPACTION_METRICS_CACHE,
     COMPACTION_QUEUE,
@@ -13,7 +14,6 @@ from hms_cache.store.schema import (
     TAB_COL_STATS,
     TXN_COMPONENTS,
 )
-from hms_cache.store.txn.compaction_queue import to_counted_map
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortCompactionRequest,
     CompactionInfoStruct,

@@ -14,7 +14,7 @@ from hms_cache.store.schema import (
     TXNS,
     WRITE_SET,
 )
-from hms_cache.store.txn.mutexes import Mutex
+from hms_cache.store.transactions.mutexes import Mutex
 from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType, LockState
 from tests.txn.client import TxnClient
 

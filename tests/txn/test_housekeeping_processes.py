@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from hms_cache.store.schema import COMPACTION_QUEUE, TXNS
-from hms_cache.store.txn.mutexes import Mutex, hold_mutex
-from hms_cache.store.txn.time_outs import TimedOut
+from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
+from hms_cache.store.transactions.time_outs import TimedOut
 from tests.txn.client import TxnClient
 from tests.txn.housekeepers import keep_house
 

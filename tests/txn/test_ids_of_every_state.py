@@ -21,7 +21,7 @@ from hms_cache.app.service import Service
 from hms_cache.client import MetastoreClient
 from hms_cache.config import load
 from hms_cache.server.handlers import transactions as handlers_of_transactions
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import MIN_HISTORY_LEVEL, TXNS
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from hms_cache.wire import METHODS

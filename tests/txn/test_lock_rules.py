@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from hms_cache.store.txn.lock_rules import LockRow, LockTarget, first_conflict, must_wait
+from hms_cache.store.locks.lock_rules import LockRow, LockTarget, first_conflict, must_wait
 from hms_cache.thrift_gen.hive_metastore.ttypes import LockState, LockType, UnlockRequest
 from tests.txn.client import TxnClient, component
 

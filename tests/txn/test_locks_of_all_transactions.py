@@ -14,7 +14,12 @@ import pytest
 from sqlalchemy import Connection, insert, select, text
 
 from hms_cache.store.schema import TXNS, WRITE_SET
-from hms_cache.store.txn.database_values import lock_all_txns_exclusive, lock_all_txns_shared, now_ms, read_now_ms
+from hms_cache.store.transactions.database_values import (
+    lock_all_txns_exclusive,
+    lock_all_txns_shared,
+    now_ms,
+    read_now_ms,
+)
 from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType, TxnType
 from tests.txn.client import TxnClient
 

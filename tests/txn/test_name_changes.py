@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, insert
 
+from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import (
     COMPACTION_METRICS_CACHE,
     COMPACTION_QUEUE,
@@ -20,8 +21,7 @@ from hms_cache.store.schema import (
     TXN_TO_WRITE_ID,
     WRITE_SET,
 )
-from hms_cache.store.transactions import run_write
-from hms_cache.store.txn.name_changes import (
+from hms_cache.store.transactions.name_changes import (
     ObjectName,
     drop_from_transaction_tables,
     rename_in_transaction_tables,

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, TXN_TO_WRITE_ID, TXNS, WRITE_SET
 from hms_cache.thrift_gen.hive_metastore.ttypes import LockType
 from tests.txn.client import TxnClient, component

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from hms_cache.client import MetastoreClient
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
     CommitTxnRequest,

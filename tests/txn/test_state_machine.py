@@ -24,8 +24,8 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import delete, update
 
+from hms_cache.store.locks.lock_rules import LockTarget, must_wait
 from hms_cache.store.schema import HIVE_LOCKS, TXNS
-from hms_cache.store.txn.lock_rules import LockTarget, must_wait
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortTxnsRequest,
     DataOperationType,

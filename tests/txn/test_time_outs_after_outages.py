@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import update
 
 from hms_cache.store.schema import AUX_TABLE, TXNS
-from hms_cache.store.txn.time_outs import TimedOut
+from hms_cache.store.transactions.time_outs import TimedOut
 from hms_cache.thrift_gen.hive_metastore.ttypes import HeartbeatRequest, LockType
 from tests.txn.client import TxnClient, component
 from tests.txn.conftest import store_of

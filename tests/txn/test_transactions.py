@@ -18,8 +18,8 @@ from hms_cache.store.schema import (
     TXNS,
     WRITE_SET,
 )
-from hms_cache.store.txn.options import TxnOptions
-from hms_cache.store.txn.txn_store import TxnStore
+from hms_cache.store.transactions.options import TxnOptions
+from hms_cache.store.txn_store import TxnStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortTxnRequest,
     AbortTxnsRequest,

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import delete
 
 from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID
-from hms_cache.store.txn.valid_write_ids import WriteIdState, write_id_states
+from hms_cache.store.write_ids.valid_write_ids import WriteIdState, write_id_states
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
     GetValidWriteIdsRequest,

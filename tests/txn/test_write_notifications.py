@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hms_cache.notifications.tjson import read_struct
-from hms_cache.store.txn.write_notifications import TableWrite
+from hms_cache.store.transactions.write_notifications import TableWrite
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetAllWriteEventInfoRequest,
     InsertEventRequestData,

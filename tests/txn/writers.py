@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hms_cache.notifications.message_builder import MessageBuilder
-from hms_cache.store.database import Database
-from hms_cache.store.txn.txn_store import TxnStore
+from hms_cache.store.engine.database import Database
+from hms_cache.store.txn_store import TxnStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType, LockState, LockType, TxnAbortedException
 from tests.manual_clock import ManualClock
 from tests.txn.client import TxnClient, component

@@ -7,10 +7,10 @@ from itertools import islice
 
 from hms_cache.admin.commands.subject import CommandError, CommandParts, CommandResult, Subject
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.partition_set import PartitionSet
+from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.policy import CachePolicy
-from hms_cache.cache.prewarm import TABLES_A_BATCH, Prewarm
-from hms_cache.cache.snapshot_reads import Wanted
+from hms_cache.cache.warming.prewarm import TABLES_A_BATCH, Prewarm
+from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metrics.operations import Operation
 from hms_cache.notifications.scope import TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hms_cache.admin.commands.subject import CommandParts, CommandResult, Subject
-from hms_cache.cache.invariants import InvariantViolation
-from hms_cache.cache.verify import verify as compare
+from hms_cache.cache.verification.invariants import InvariantViolation
+from hms_cache.cache.verification.verify import verify as compare
 from hms_cache.metrics.operations import Operation
 
 #: Differences told in full: one is enough to act on, and each may hold a table's every column.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hms_cache.admin.pages.context import PageContext
 from hms_cache.admin.status import CacheStatus, cache_status
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.partition_set import PartitionSet
+from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.notifications.scope import DEFAULT_CATALOG, TableName
 

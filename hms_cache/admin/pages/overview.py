@@ -9,7 +9,7 @@ from hms_cache.admin.health import readiness
 from hms_cache.admin.history import Sample, resident_bytes
 from hms_cache.admin.pages.context import PageContext
 from hms_cache.admin.status import CacheStatus, CallStatus, ServerStatus, server_status
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metrics import quantile_s
 
 MOST_METHODS = 30

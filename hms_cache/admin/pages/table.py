@@ -12,7 +12,7 @@ from hms_cache.admin.commands.verification import verify
 from hms_cache.admin.pages.cache import CachedTable, cached_table, shown_name
 from hms_cache.admin.pages.context import PageContext, PageError
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.partition_set import PartitionSet
+from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.notifications.scope import TableName, table_name

@@ -21,7 +21,7 @@ from hms_cache.jobs.files.directories import (
 )
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
-from hms_cache.store.names import DEFAULT_CATALOG
+from hms_cache.metadata.names import DEFAULT_CATALOG
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,7 +21,7 @@ from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
 from hms_cache.jobs.sources.catalog_reader import TableName
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.scope import TableScope
-from hms_cache.store.names import DEFAULT_CATALOG
+from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 PARTITIONS_OF_A_SLICE = 1_000

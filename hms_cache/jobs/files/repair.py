@@ -10,7 +10,7 @@ from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.files.directories import DirectoryLister
-from hms_cache.store.partition_names import values_of_name
+from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AddPartitionsRequest,
     DropPartitionsRequest,

@@ -9,11 +9,11 @@ from hms_cache.config import Settings
 from hms_cache.config.sections.catalog import CatalogSettings
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.store.contract.partitions import AllPartitions
-from hms_cache.store.database import Database as MetastoreDatabase
-from hms_cache.store.database import DatabaseOptions
-from hms_cache.store.notification_log import NotificationLog
-from hms_cache.store.partition_reads import partitions_of_rows
-from hms_cache.store.partition_spans import partition_counts, partition_id_spans, read_partition_span
+from hms_cache.store.engine.database import Database as MetastoreDatabase
+from hms_cache.store.engine.database import DatabaseOptions
+from hms_cache.store.events.notification_log import NotificationLog
+from hms_cache.store.partitions.reads import partitions_of_rows
+from hms_cache.store.partitions.spans import partition_counts, partition_id_spans, read_partition_span
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
     Database,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
-from hms_cache.store.names import DEFAULT_CATALOG
-from hms_cache.store.partition_names import PartitionNaming
+from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ClientCapabilities,
     ClientCapability,

@@ -57,7 +57,7 @@ class Origin:
         """The notification log, closed at the end."""
         if self.database:
             from hms_cache.jobs.sources.database_reader import open_metastore_database
-            from hms_cache.store.notification_log import NotificationLog
+            from hms_cache.store.events.notification_log import NotificationLog
 
             database = open_metastore_database(self.database)
             try:

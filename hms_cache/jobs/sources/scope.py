@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hms_cache.errors import ConfigurationError
-from hms_cache.store.names import DEFAULT_CATALOG
+from hms_cache.metadata.names import DEFAULT_CATALOG
 
 NAME_COLUMNS = ("catalog", "database", "table")
 """Columns whose filters narrow what is read, in the order of a full name."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hms_cache.store.statistics_values import StatisticsKind, kind_of_type
+from hms_cache.metadata.statistics_values import StatisticsKind, kind_of_type
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 if TYPE_CHECKING:

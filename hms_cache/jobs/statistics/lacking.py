@@ -9,7 +9,7 @@ from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.sources.catalog_reader import TableName
-from hms_cache.store.names import DEFAULT_CATALOG
+from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, PartitionsStatsRequest, TableStatsRequest
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from hms_cache.jobs.statistics.columns import StatisticsColumn
 from hms_cache.jobs.statistics.hashes import Hashes, hash_bytes, hash_doubles, hash_longs
 from hms_cache.jobs.statistics.sketches import sketches_of_groups
-from hms_cache.store.statistics_values import StatisticsKind
+from hms_cache.metadata.statistics_values import StatisticsKind
 
 ROWS_OF_A_PARTIAL = 200_000
 """Rows gathered before they are reduced: fewer partial rows to shuffle, against some ten MB of values per column."""

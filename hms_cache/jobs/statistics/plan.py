@@ -11,10 +11,10 @@ from hms_cache.jobs.sources.scope import TableScope
 from hms_cache.jobs.statistics.changes import Changes
 from hms_cache.jobs.statistics.columns import StatisticsColumn, statistics_columns
 from hms_cache.jobs.statistics.reading import unreadable_partitions
+from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.notifications.scope import TableName, table_name
-from hms_cache.store.names import DEFAULT_CATALOG
-from hms_cache.store.partition_names import values_of_name
-from hms_cache.store.table_kinds import is_transactional
+from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, Table
 
 _WITH_ROWS = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE"})

@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from hms_cache.jobs.statistics.columns import StatisticsColumn
-from hms_cache.store.partition_names import DEFAULT_PARTITION_VALUE, values_of_name
+from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, values_of_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hms_cache.jobs.statistics.hashes import Hashes
-from hms_cache.store.statistics_sketch_data import PRECISION
-from hms_cache.store.statistics_sketches import HyperLogLog
+from hms_cache.metadata.statistics_sketch_data import PRECISION
+from hms_cache.metadata.statistics_sketches import HyperLogLog
 
 _KEY_BITS, _RUN_BITS = 25, 6
 _BYTES_OF_AN_ENTRY = -(-(_KEY_BITS + _RUN_BITS) // 7)

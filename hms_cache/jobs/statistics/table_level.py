@@ -14,9 +14,9 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
 from thrift.TSerialization import deserialize, serialize
 
 from hms_cache.jobs.sources.origin import Origin
-from hms_cache.store.names import DEFAULT_CATALOG
-from hms_cache.store.statistics_merge import AggregationRules, aggregate
-from hms_cache.store.statistics_values import values_of
+from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.metadata.statistics_merge import AggregationRules, aggregate
+from hms_cache.metadata.statistics_values import values_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatisticsObj
 
 if TYPE_CHECKING:

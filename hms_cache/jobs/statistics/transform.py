@@ -22,8 +22,8 @@ from pyspark.sql.types import (
 from hms_cache.jobs.statistics.columns import StatisticsColumn, value_of
 from hms_cache.jobs.statistics.partials import reducer
 from hms_cache.jobs.statistics.sketches import merged_data
-from hms_cache.store.statistics_sketches import written_count
-from hms_cache.store.statistics_values import Bound, ColumnValues, StatisticsKind
+from hms_cache.metadata.statistics_sketches import written_count
+from hms_cache.metadata.statistics_values import Bound, ColumnValues, StatisticsKind
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,7 @@ from thrift.Thrift import TException
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.statistics.table_level import Together
 from hms_cache.jobs.statistics.transform import column_values
-from hms_cache.store.statistics_values import statistics_of
+from hms_cache.metadata.statistics_values import statistics_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
     ColumnStatisticsDesc,

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hms_cache.cache.partition_block_specs import kinds_below, without_descriptor, without_descriptors
-from hms_cache.cache.selected_partitions import EncodedPartitions, SelectedPartitions
+from hms_cache.cache.partitions.block_specs import kinds_below, without_descriptor, without_descriptors
+from hms_cache.cache.partitions.selected_partitions import EncodedPartitions, SelectedPartitions
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     Partition,

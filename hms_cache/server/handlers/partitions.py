@@ -7,6 +7,7 @@ from typing import Any
 
 from thrift.Thrift import TApplicationException
 
+from hms_cache.metadata.partition_names import parse_partition_name, values_for_keys
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import TableName, requested_table, table_name, version
 from hms_cache.server.handlers.partition_specs import group_partitions, listed_or_grouped
@@ -20,7 +21,6 @@ from hms_cache.store.contract.partitions import (
     PartitionProjection,
     PartitionSelection,
 )
-from hms_cache.store.partition_names import parse_partition_name, values_for_keys
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetPartitionNamesPsResponse,
     GetPartitionResponse,

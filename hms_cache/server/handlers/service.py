@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
-from hms_cache.store.partition_additions import check_values_allowed
+from hms_cache.store.partitions.additions import check_values_allowed
 from hms_cache.thrift_gen.hive_metastore.ttypes import ConfigValSecurityException, MetaException
 
 handlers = HandlerTable()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
-from hms_cache.store.tokens import Tokens
+from hms_cache.store.security.tokens import Tokens
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 handlers = HandlerTable()

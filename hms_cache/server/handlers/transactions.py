@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import table_name
-from hms_cache.store.partition_names import make_partition_name
-from hms_cache.store.txn.write_notifications import TableWrite
+from hms_cache.store.transactions.write_notifications import TableWrite
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionRequest,
     FindNextCompactRequest,

@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.store.context import StoreContext
-from hms_cache.store.database import features_of
-from hms_cache.store.errors import RetryableConflict
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.properties.selection import SelectionError, is_wanted, parse_expression, project
 from hms_cache.store.properties.serialized_maps import read_map, write_map
 from hms_cache.store.schema import METASTORE_DB_PROPERTIES
-from hms_cache.store.transactions import WriteTransaction, run_read, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 
 NAMESPACE = "hms"

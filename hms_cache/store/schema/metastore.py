@@ -13,7 +13,7 @@ VERSION = table(
     primary_key("VER_ID"),
 )
 
-#: Next id per model class, see hms_cache.store.sequences.
+#: Next id per model class, see hms_cache.store.engine.sequences.
 SEQUENCE_TABLE = table(
     "SEQUENCE_TABLE",
     column("SEQUENCE_NAME", string(255), nullable=False),

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Collection
 from typing import NamedTuple
 
-from hms_cache.store.names import DEFAULT_CATALOG
+from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.translation.capabilities import (
     ACCEPTS_UNMODIFIED_METADATA,
     BUCKETS_VERSION_2,

@@ -6,13 +6,13 @@ outside of it. Facts: `Warehouse`, `MetastoreDefaultTransformer.validateTablePat
 
 from __future__ import annotations
 
-from hms_cache.store.context import StoreContext
-from hms_cache.store.names import (
+from hms_cache.metadata.names import (
     DEFAULT_DATABASE,
     database_directory_name,
     normalize_identifier,
     table_directory_name,
 )
+from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, Table
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection
 
-from hms_cache.store.context import StoreContext
-from hms_cache.store.names import DEFAULT_CATALOG
+from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.translation.access import TranslatedTable, translate_partitions, translate_table
 from hms_cache.store.translation.capabilities import (
     FULL_ACID_WRITE,

@@ -22,7 +22,7 @@ from typing import Any
 
 from fsspec.implementations.local import LocalFileSystem
 
-from hms_cache.store.names import DEFAULT_CATALOG, DEFAULT_DATABASE, database_directory_name, table_directory_name
+from hms_cache.metadata.names import DEFAULT_CATALOG, DEFAULT_DATABASE, database_directory_name, table_directory_name
 from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
 from hms_cache.store.warehouse.file_systems import FileSystems
 from hms_cache.store.warehouse.locations import Location

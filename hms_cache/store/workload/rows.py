@@ -11,8 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from hms_cache.store.database import features_of
-from hms_cache.store.names import normalize_identifier
+from hms_cache.metadata.names import normalize_identifier
+from hms_cache.store.engine.database import features_of
 from hms_cache.store.schema import WM_MAPPING, WM_POOL, WM_POOL_TO_TRIGGER, WM_RESOURCEPLAN, WM_TRIGGER
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     InvalidOperationException,

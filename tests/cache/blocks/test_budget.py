@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hms_cache.cache.assembly import CacheOptions
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.partition_set import PartitionSet, SetTooLargeError
+from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeError
+from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.thrift_gen.hive_metastore import ttypes

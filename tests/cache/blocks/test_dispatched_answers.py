@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.server.audit import AuditLog
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.handlers.table import all_handlers
@@ -16,7 +16,7 @@ from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS, MessageReader
 from hms_cache.wire.encodings import BINARY, COMPACT, FRAMED_BINARY, Encoding, write_header

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hms_cache.cache.encoded_lists import EncodedList, EncodedTables
-from hms_cache.cache.partition_set import PartitionSet
+from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.server.encoded_answers import encode_in_pieces
 from hms_cache.server.handlers.partition_specs import group_partitions
 from hms_cache.thrift_gen.hive_metastore import ttypes

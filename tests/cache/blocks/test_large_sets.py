@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from hms_cache.cache.partition_selection import select_partitions
-from hms_cache.cache.partition_set import PartitionSet
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.selection import select_partitions
 from hms_cache.store.contract.partitions import ByFilter, ByNames, ByPartialValues, PartitionSelection
 from hms_cache.wire import encode_struct
 from tests.cache.blocks.partitions import KEYS, ordinary, page, partition
@@ -79,8 +79,8 @@ def test_a_table_of_a_million_partitions() -> None:
 GROWTH = """
 import gc, json, sys
 from tests.cache.blocks.partitions import KEYS, page
-from hms_cache.cache.partition_set import PartitionSet
-from hms_cache.cache.process_memory import give_back_freed_memory
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.warming.process_memory import give_back_freed_memory
 
 def resident():
     give_back_freed_memory()  # as the prewarm does at its end: or what the start needed stands for some of the growth

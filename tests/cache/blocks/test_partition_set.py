@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from hms_cache.cache.partition_block_builder import BlockBuilder
-from hms_cache.cache.partition_block_records import decode_partition, encode_partition
-from hms_cache.cache.partition_selection import SelectionError, select_partitions
-from hms_cache.cache.partition_set import PartitionSet, Rebuild
-from hms_cache.cache.selected_partitions import SelectedPartitions
+from hms_cache.cache.partitions.block_builder import BlockBuilder
+from hms_cache.cache.partitions.block_records import decode_partition, encode_partition
+from hms_cache.cache.partitions.partition_set import PartitionSet, Rebuild
+from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
+from hms_cache.cache.partitions.selection import SelectionError, select_partitions
 from hms_cache.expressions import KeyColumns, bind, evaluate, parse_filter
+from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues, ByValues
-from hms_cache.store.partition_names import DEFAULT_PARTITION_VALUE
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
 from hms_cache.wire import encode_struct
 from hms_cache.wire.splicing import list_header, string
@@ -216,7 +216,7 @@ def test_changes_outgrow_a_block_and_a_new_one_has_as_few_templates() -> None:
 
 
 def test_partitions_of_too_many_kinds_are_kept_whole(monkeypatch: Any) -> None:
-    monkeypatch.setattr("hms_cache.cache.partition_block_builder.MOST_KINDS", 3)
+    monkeypatch.setattr("hms_cache.cache.partitions.block_builder.MOST_KINDS", 3)
     held = []
     for number in range(8):
         one = partition((f"d{number}", "1"))

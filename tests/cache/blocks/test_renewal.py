@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.partition_set import SMALLEST_TAIL, PartitionSet, Rebuild
+from hms_cache.cache.partitions.partition_set import SMALLEST_TAIL, PartitionSet, Rebuild
 from hms_cache.cache.weights import weight_of
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByNames

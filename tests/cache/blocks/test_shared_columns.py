@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from hms_cache.cache.process_memory import SharedParts, give_back_freed_memory
+from hms_cache.cache.warming.process_memory import SharedParts, give_back_freed_memory
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, create_database, encoded, table

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from hms_cache.cache.reasons import Reason
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.statistics_by_column import MOST_COLUMNS, add_columns, missing_columns
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.thrift_gen.hive_metastore import ttypes

@@ -13,9 +13,9 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.event_range import EventLogError
 from hms_cache.jobs.sources.events import EventOptions, HmsEventsReader, HmsEventsStreamReader
 from hms_cache.notifications.events import EventRow
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
-from hms_cache.store.transactions import WriteTransaction, run_write
 
 LOG = NOTIFICATION_LOG.c
 

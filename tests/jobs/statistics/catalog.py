@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hms_cache.jobs.frame import Job
 from hms_cache.jobs.statistics.definition import JOB
-from hms_cache.store.statistics_values import ColumnValues, StatisticsKind
+from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind
 
 COLUMNS = {
     "flag": "boolean",

@@ -12,10 +12,10 @@ from hms_cache.app.stores import build_database_stores
 from hms_cache.client import MetastoreClient
 from hms_cache.config import Settings
 from hms_cache.config.sections.catalog import CatalogSettings
-from hms_cache.store.database import Database
-from hms_cache.store.partition_names import make_partition_name
-from hms_cache.store.statistics_sketches import HyperLogLog
-from hms_cache.store.statistics_values import values_of
+from hms_cache.metadata.partition_names import make_partition_name
+from hms_cache.metadata.statistics_sketches import HyperLogLog
+from hms_cache.metadata.statistics_values import values_of
+from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics
 from tests.clients.conftest import ServerStarter
 from tests.clients.spark.session import SparkProcess, remote

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hms_cache.jobs.statistics.hashes import Hashes, hash_bytes, hash_doubles, hash_longs
 from hms_cache.jobs.statistics.sketches import merged_data, merged_sketch, sketches_of_groups
-from hms_cache.store.statistics_sketches import HyperLogLog, SketchError, written_count
+from hms_cache.metadata.statistics_sketches import HyperLogLog, SketchError, written_count
 from tests.jobs.hive_sketches import hive_sketches
 
 SIZES = (0, 1, 2, 7, 100, 152, 153, 154, 155, 300, 1_000, 5_000, 30_000)

@@ -10,8 +10,8 @@ import pytest
 from hms_cache.jobs.statistics.hashes import hash_longs
 from hms_cache.jobs.statistics.sketches import sketches_of_groups
 from hms_cache.jobs.statistics.table_level import PARTITIONS_PUT_TOGETHER, Together, merged
-from hms_cache.store.statistics_sketches import HyperLogLog, written_count
-from hms_cache.store.statistics_values import ColumnValues, StatisticsKind, statistics_of, values_of
+from hms_cache.metadata.statistics_sketches import HyperLogLog, written_count
+from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, statistics_of, values_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
 
 COLUMNS = ["number", "flag"]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from hms_cache.notifications.message_builder import MessageBuilder
-from hms_cache.store.auxiliary import AuxiliaryStores
-from hms_cache.store.context import StoreContext
-from hms_cache.store.database import Database
+from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.object_store import ObjectStore
-from hms_cache.store.settings import StoreSettings
 from hms_cache.store.warehouse import Warehouse, WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.manual_clock import ManualClock

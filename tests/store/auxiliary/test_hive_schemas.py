@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.work_units import run_write
+from hms_cache.store.installation.init import ensure_default_roles
 from hms_cache.store.schema import RUNTIME_STATS
-from hms_cache.store.schema.init import ensure_default_roles
-from hms_cache.store.transactions import run_write
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.auxiliary.conftest import make_world
 from tests.store.schema.distribution import load_hive_schema

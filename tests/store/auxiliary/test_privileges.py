@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hms_cache.store.schema.init import ensure_default_roles
-from hms_cache.store.transactions import run_write
+from hms_cache.store.engine.work_units import run_write
+from hms_cache.store.installation.init import ensure_default_roles
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     HiveObjectPrivilege,
     HiveObjectRef,

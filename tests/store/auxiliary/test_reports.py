@@ -7,8 +7,8 @@ import uuid
 import pytest
 from sqlalchemy import insert, select
 
+from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, TBLS
-from hms_cache.store.transactions import run_write
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, ReplicationMetrics, RuntimeStat, Type
 from tests.store.auxiliary.conftest import World

@@ -7,9 +7,9 @@ import random
 import pytest
 from sqlalchemy import select
 
+from hms_cache.store.engine.work_units import run_write
+from hms_cache.store.installation.init import ensure_default_roles
 from hms_cache.store.schema import GLOBAL_PRIVS, ROLE_MAP
-from hms_cache.store.schema.init import ensure_default_roles
-from hms_cache.store.transactions import run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     InvalidObjectException,
     MetaException,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hms_cache.store.schema_registry import SchemaRegistry
+from hms_cache.store.auxiliary.schema_registry import SchemaRegistry
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     FieldSchema,

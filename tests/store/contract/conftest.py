@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from hms_cache.notifications.message_builder import MessageBuilder
-from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.database import Database
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.settings import StoreSettings
+from hms_cache.store.engine.work_units import run_write
+from hms_cache.store.installation.init import ensure_default_database
 from hms_cache.store.object_store import ObjectStore
-from hms_cache.store.schema.init import ensure_default_database
-from hms_cache.store.settings import StoreSettings
-from hms_cache.store.transactions import run_write
 from hms_cache.store.warehouse import Warehouse, WarehouseSettings
 from tests.conftest import ServerLookup
 from tests.manual_clock import ManualClock

@@ -16,10 +16,10 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.message_reader import read_event
-from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.database import Database
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import METADATA, NOTIFICATION_LOG
 from hms_cache.thrift_gen.hive_metastore import ttypes
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from hms_cache.cache import invariants
-from hms_cache.cache.assembly import CacheOptions, build_cache
+from hms_cache.cache.reads.assembly import CacheOptions, build_cache
+from hms_cache.cache.verification import invariants
 from hms_cache.notifications.event_applier import EventSink
 from hms_cache.notifications.poller import Poller, PollerOptions
-from hms_cache.store.context import StoreContext
 from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.notification_log import NotificationLog
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.object_store import ObjectStore
-from hms_cache.store.txn.committed_writes import read_committed_writes
+from hms_cache.store.transactions.committed_writes import read_committed_writes
 
 
 @contextmanager

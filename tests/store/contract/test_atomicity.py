@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from hms_cache.store.errors import CommitOutcomeUnknown, DatabaseUnavailable
+from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest, environment, external, table
 from tests.store.contract.test_constraints import everything

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import insert, select
 
 from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.store.engine.settings import StoreSettings
+from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import COLUMNS_V2, NEXT_WRITE_ID, PART_COL_STATS, PARTITIONS, SDS, TAB_COL_STATS, TBLS
-from hms_cache.store.settings import StoreSettings
-from hms_cache.store.transactions import run_write
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import (
     A_BLOCK_OF_IDS,

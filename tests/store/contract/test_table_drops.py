@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import insert, text
 
 from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.store.engine.settings import StoreSettings
+from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import PARTITION_KEY_VALS, PARTITIONS, SDS, TXN_COMPONENTS
-from hms_cache.store.settings import StoreSettings
-from hms_cache.store.transactions import run_write
 from hms_cache.store.warehouse import WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import (

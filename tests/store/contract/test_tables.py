@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
+from hms_cache.store.engine.settings import StoreSettings
+from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import TBL_PRIVS
-from hms_cache.store.settings import StoreSettings
-from hms_cache.store.transactions import run_write
 from hms_cache.store.warehouse import WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest, as_received, columns, environment, external, table

@@ -14,10 +14,10 @@ from sqlalchemy.exc import DBAPIError
 from hms_cache.errors import ConfigurationError, DatabaseUnavailableError
 from hms_cache.metrics import Metrics
 from hms_cache.store import schema
-from hms_cache.store.database import Database, DatabaseOptions
-from hms_cache.store.dialects import database_time_ms, reason_of_stale_reads
-from hms_cache.store.errors import DatabaseUnavailable
-from hms_cache.store.transactions import run_read, run_write
+from hms_cache.store.engine.database import Database, DatabaseOptions
+from hms_cache.store.engine.dialects import database_time_ms, reason_of_stale_reads
+from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.engine.work_units import run_read, run_write
 from tests.databases import closing, count_statements
 from tests.store.foundation.writes import add_database, names_of_databases
 

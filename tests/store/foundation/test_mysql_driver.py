@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from pymysql.converters import escape_string
 from sqlalchemy import bindparam, text
 
-from hms_cache.store.database import Database
-from hms_cache.store.mysql_driver import LONG_TEXT_CHARACTERS, MySqlConnection, escaped
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.mysql_driver import LONG_TEXT_CHARACTERS, MySqlConnection, escaped
 
 ON_MARIADB = pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
 

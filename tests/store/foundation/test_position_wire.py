@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from hms_cache.store.database import Database
-from hms_cache.store.errors import DatabaseUnavailable
-from hms_cache.store.position_wire import PositionConnection, parse_answer
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.engine.position_wire import PositionConnection, parse_answer
 
 ON_MARIADB = pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
 

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import delete, insert, select, update
 
 from hms_cache.store import schema
-from hms_cache.store.database import Database
-from hms_cache.store.sequences import ID_COLUMNS, raise_lagging_sequences
-from hms_cache.store.transactions import WriteTransaction, run_write
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.sequences import ID_COLUMNS, raise_lagging_sequences
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from tests.databases import count_statements
 from tests.store.foundation.writes import take_table_ids
 

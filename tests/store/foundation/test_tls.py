@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from hms_cache.config.database_url import sqlalchemy_url
 from hms_cache.errors import ConfigurationError, DatabaseUnavailableError
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
 from tests.databases import DatabaseServer, ServerMissing, closing, start_mariadb, start_postgresql
 
 

@@ -14,10 +14,10 @@ from sqlalchemy import insert, make_url, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store import schema
-from hms_cache.store.database import Database, DatabaseOptions
-from hms_cache.store.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
-from hms_cache.store.events import EventRow
-from hms_cache.store.transactions import NeedMoreIds, WriteTransaction, run_read, run_write
+from hms_cache.store.engine.database import Database, DatabaseOptions
+from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
+from hms_cache.store.engine.events import EventRow
+from hms_cache.store.engine.work_units import NeedMoreIds, WriteTransaction, run_read, run_write
 from tests.databases import closing, count_statements
 from tests.store.foundation.relay import Relay
 from tests.store.foundation.writes import (
@@ -340,7 +340,7 @@ def test_a_missing_event_counter_begins_at_one(initialized_database: Database) -
 @pytest.mark.parametrize("database_kind", [pytest.param("mariadb", marks=pytest.mark.mariadb)])
 def test_a_counter_whose_row_id_the_database_computes(empty_database: Database) -> None:
     """As Hive's 4.0 alphas made it on MySQL."""
-    from hms_cache.store.schema.init import init_schema
+    from hms_cache.store.installation.init import init_schema
 
     init_schema(empty_database)
     with empty_database.writing() as connection:

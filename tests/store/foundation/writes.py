@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from sqlalchemy import insert, select
 
 from hms_cache.store import schema
-from hms_cache.store.database import Database
-from hms_cache.store.events import EventRow
-from hms_cache.store.transactions import WriteTransaction, run_write
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.events import EventRow
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from tests.databases import closing
 
 

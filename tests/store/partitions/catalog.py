@@ -11,13 +11,13 @@ from sqlalchemy import insert, select
 from hms_cache.clock import SystemClock
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
-from hms_cache.store.context import StoreContext
-from hms_cache.store.database import Database, features_of
-from hms_cache.store.partitions import Partitions
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import Database, features_of
+from hms_cache.store.engine.settings import StoreSettings
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.partition_store import Partitions
+from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors
 from hms_cache.store.schema import DBS, NOTIFICATION_LOG, PARTITION_KEYS, TABLE_PARAMS, TBLS
-from hms_cache.store.settings import StoreSettings
-from hms_cache.store.storage_descriptor_writes import insert_storage_descriptors
-from hms_cache.store.transactions import WriteTransaction, run_write
 from hms_cache.store.warehouse import Warehouse, WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     FieldSchema,

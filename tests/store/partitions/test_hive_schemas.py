@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByValues
-from hms_cache.store.database import Database
-from hms_cache.store.statistics import Statistics
+from hms_cache.store.engine.database import Database
+from hms_cache.store.statistics.statistics_store import Statistics
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
     ColumnStatisticsData,

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import insert
 
 from hms_cache.store.contract.partitions import AllPartitions, ByValues
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.schema import (
     BUCKETING_COLS,
     CDS,
@@ -18,7 +19,6 @@ from hms_cache.store.schema import (
     SERDE_PARAMS,
     SKEWED_STRING_LIST,
 )
-from hms_cache.store.transactions import WriteTransaction, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
     FieldSchema,

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByFilter,
@@ -19,8 +20,7 @@ from hms_cache.store.contract.partitions import (
     ByValues,
     PartitionSelection,
 )
-from hms_cache.store.database import Database
-from hms_cache.store.partition_names import make_partition_name
+from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore.ttypes import AlreadyExistsException, EnvironmentContext, NoSuchObjectException
 from tests.store.partitions.catalog import PartitionCatalog, partition
 

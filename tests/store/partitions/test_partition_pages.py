@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE
 from hms_cache.store.contract.partitions import AllPartitions
-from hms_cache.store.database import Database
-from hms_cache.store.partition_names import DEFAULT_PARTITION_VALUE
-from hms_cache.store.partition_pages import read_partition_pages
-from hms_cache.store.partition_reads import partitions_of_rows
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.work_units import run_write
+from hms_cache.store.partitions.pages import read_partition_pages
+from hms_cache.store.partitions.reads import partitions_of_rows
 from hms_cache.store.schema import PARTITION_KEY_VALS
-from hms_cache.store.transactions import run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, Partition
 from tests.store.partitions.catalog import PartitionCatalog, descriptor, partition
 

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import insert, select
 
 from hms_cache.store.contract.partitions import AllPartitions, Grantee
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.schema import (
     PART_COL_PRIVS,
     PART_PRIVS,
@@ -17,7 +18,6 @@ from hms_cache.store.schema import (
     TBL_PRIVS,
     TBLS,
 )
-from hms_cache.store.transactions import WriteTransaction, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import PrincipalPrivilegeSet
 from tests.store.partitions.catalog import PartitionCatalog, partition
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hms_cache.store import partition_reads, partition_selection
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByFilter,
@@ -17,7 +16,9 @@ from hms_cache.store.contract.partitions import (
     Grantee,
     PartitionSelection,
 )
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
+from hms_cache.store.partitions import reads as partition_reads
+from hms_cache.store.partitions import selection as partition_selection
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
     Partition,

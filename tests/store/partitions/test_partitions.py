@@ -15,7 +15,8 @@ from hms_cache.store.contract.partitions import (
     ByValues,
     PartitionProjection,
 )
-from hms_cache.store.database import Database
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.schema import (
     CDS,
     COLUMNS_V2,
@@ -27,7 +28,6 @@ from hms_cache.store.schema import (
     SERDE_PARAMS,
     SERDES,
 )
-from hms_cache.store.settings import StoreSettings
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     InvalidObjectException,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import insert, select, update
 
+from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import METASTORE_DB_PROPERTIES
-from hms_cache.store.transactions import run_write
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.auxiliary.conftest import World, make_world, sqlite_world, world
 

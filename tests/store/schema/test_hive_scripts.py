@@ -10,12 +10,12 @@ from sqlalchemy import insert, select
 from sqlalchemy.exc import DataError, OperationalError
 
 from hms_cache.store import schema
-from hms_cache.store.database import Database
-from hms_cache.store.events import EventRow
-from hms_cache.store.schema.check import check_schema, schema_version
-from hms_cache.store.schema.init import ensure_default_database, ensure_default_roles, init_schema
-from hms_cache.store.schema.inspection import IndexShape, TableShape, inspect_tables
-from hms_cache.store.transactions import WriteTransaction, run_write
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.events import EventRow
+from hms_cache.store.engine.inspection import IndexShape, TableShape, inspect_tables
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.installation.check import check_schema, schema_version
+from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles, init_schema
 from tests.conftest import DatabaseServer, SqliteFiles
 from tests.databases import closing
 from tests.store.schema.distribution import load_hive_schema

@@ -11,10 +11,10 @@ from sqlalchemy.exc import DBAPIError
 
 from hms_cache.errors import SchemaError
 from hms_cache.store import schema
-from hms_cache.store.database import Database
-from hms_cache.store.schema.check import check_schema, schema_version
-from hms_cache.store.schema.init import ensure_default_database, ensure_default_roles, init_schema
-from hms_cache.store.transactions import WriteTransaction, run_write
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.installation.check import check_schema, schema_version
+from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles, init_schema
 from tests.databases import closing
 
 

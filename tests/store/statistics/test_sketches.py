@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_cache.store.statistics_sketches import FmSketch, HyperLogLog, SketchError, empty_like, read_sketch
+from hms_cache.metadata.statistics_sketches import FmSketch, HyperLogLog, SketchError, empty_like, read_sketch
 
 ROWS = [line.split("\t") for line in Path(__file__).with_name("hive_sketches.tsv").read_text().splitlines()]
 SINGLE = [(int(row[1]), int(row[2]), base64.b64decode(row[3])) for row in ROWS if row[0] == "hll"]

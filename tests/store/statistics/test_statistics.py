@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from hms_cache.store.database import Database
+from hms_cache.metadata.statistics_sketches import HyperLogLog
+from hms_cache.metadata.statistics_values import decimal_struct
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.schema import NOTIFICATION_LOG, PART_COL_STATS, TAB_COL_STATS, TABLE_PARAMS
-from hms_cache.store.settings import StoreSettings
-from hms_cache.store.statistics import Statistics
-from hms_cache.store.statistics_sketches import HyperLogLog
-from hms_cache.store.statistics_values import decimal_struct
+from hms_cache.store.statistics.statistics_store import Statistics
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     BinaryColumnStatsData,
     BooleanColumnStatsData,

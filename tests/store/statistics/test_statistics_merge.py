@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolFactory
 from thrift.TSerialization import deserialize
 
-from hms_cache.store.statistics_merge import AggregationRules, aggregate, histogram_size, merge_into_new
-from hms_cache.store.statistics_sketches import HyperLogLog
-from hms_cache.store.statistics_values import (
+from hms_cache.metadata.statistics_merge import AggregationRules, aggregate, histogram_size, merge_into_new
+from hms_cache.metadata.statistics_sketches import HyperLogLog
+from hms_cache.metadata.statistics_values import (
     ColumnValues,
     StatisticsKind,
     decimal_of,

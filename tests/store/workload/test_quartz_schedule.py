@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_cache.store.quartz_schedule import parse_schedule
+from hms_cache.metadata.quartz_schedule import parse_schedule
 
 
 @pytest.fixture

@@ -1,0 +1,126 @@
+"""A selection decided on a complete set in memory: the counterpart of the store's, by the same expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
+from hms_cache.expressions import FilterError, KeyColumns, bind, evaluate, evaluate_expression, parse_filter
+from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, FilterLimits
+from hms_cache.expressions.hive_tree import parse_expression
+from hms_cache.expressions.key_columns import KeyColumn
+from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE
+from hms_cache.store.contract.partitions import (
+    AllPartitions,
+    ByExpression,
+    ByFilter,
+    ByNames,
+    ByPartialValues,
+    ByValues,
+    PartitionSelection,
+)
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+
+Mask = npt.NDArray[np.bool_]
+
+
+class SelectionError(Exception):
+    """The selection does not fit the table; the store has the exception and the text for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Partitions by name; `has_unknown` when an expression could not be decided exactly."""
+
+    partitions: SelectedPartitions
+    has_unknown: bool = False
+
+
+def select_partitions(
+    held: PartitionSet, selection: PartitionSelection, max_parts: int, limits: FilterLimits = DEFAULT_LIMITS
+) -> Selected:
+    """The selected partitions: filter first, then `max_parts` (negative: no limit). Raises SelectionError."""
+    if max_parts == 0:
+        return Selected(held.all().first(0))
+    selected = _select(held, selection, limits)
+    if max_parts > 0:
+        return Selected(selected.partitions.first(max_parts), selected.has_unknown)
+    return selected
+
+
+def _select(held: PartitionSet, selection: PartitionSelection, limits: FilterLimits) -> Selected:
+    try:
+        match selection:
+            case AllPartitions():
+                return Selected(held.all())
+            case ByNames(names):
+                return Selected(held.select_names(names))
+            case ByValues(values):
+                return Selected(held.select_names([held.name_of(values)]))
+            case ByPartialValues(values):
+                return Selected(_by_partial_values(held, values))
+            case ByFilter(text):
+                return Selected(_by_filter(held, text, limits))
+            case ByExpression():
+                return _by_expression(held, selection, limits)
+    except (FilterError, MetaException, UnicodeError) as error:
+        raise SelectionError(str(error)) from error
+
+
+def _by_partial_values(held: PartitionSet, values: Sequence[str]) -> SelectedPartitions:
+    if len(values) > len(held.keys):
+        raise SelectionError("more values than partition keys")
+    fixed = [(position, value) for position, value in enumerate(values) if value]
+    if not fixed:
+        return held.all()
+    if len(fixed) == len(held.keys):
+        return held.select_names([held.name_of(values)])
+
+    def mask_of(columns: KeyColumns) -> Mask:
+        masks = [_equal_text(columns.columns[position], value) for position, value in fixed]
+        return np.logical_and.reduce(masks)  # type: ignore[no-any-return]
+
+    return _masked(held, mask_of)
+
+
+def _equal_text(column: KeyColumn, value: str) -> Mask:
+    """Rows whose text is `value`; an empty text is stored where the name holds the default partition's."""
+    wanted = [value, ""] if value == DEFAULT_PARTITION_VALUE else [value]
+    found = [code for text in wanted if (code := column.dictionary.find(text)) is not None]
+    if len(found) == 1:
+        return np.asarray(column.codes == found[0])
+    return np.isin(column.codes, found)
+
+
+def _by_filter(held: PartitionSet, text: str, limits: FilterLimits) -> SelectedPartitions:
+    if not text.strip():
+        return held.all()
+    bound = bind(parse_filter(text, limits), held.keys)
+    return _masked(held, lambda columns: evaluate(bound, columns, limits))
+
+
+def _by_expression(held: PartitionSet, selection: ByExpression, limits: FilterLimits) -> Selected:
+    parsed = parse_expression(selection.expression, selection.plain_text, limits)
+    bound = parsed.bind(held.keys, selection.default_partition_name or DEFAULT_PARTITION_VALUE)
+    if parsed.is_filter_text:
+        return Selected(_masked(held, lambda columns: evaluate(bound, columns, limits)))
+    base = evaluate_expression(bound, held.base_columns, limits)
+    has_unknown = base.has_unknown
+    if has_unknown and held.hides_rows:
+        # What could not be decided may be among the rows that are no more.
+        has_unknown = evaluate_expression(bound, held.visible_columns(), limits).has_unknown
+    columns = held.tail_columns
+    if columns is None:
+        return Selected(held.select_masks(base.mask, None), has_unknown)
+    tail = evaluate_expression(bound, columns, limits)
+    return Selected(held.select_masks(base.mask, tail.mask), has_unknown or tail.has_unknown)
+
+
+def _masked(held: PartitionSet, mask_of: Callable[[KeyColumns], Mask]) -> SelectedPartitions:
+    columns = held.tail_columns
+    return held.select_masks(mask_of(held.base_columns), mask_of(columns) if columns is not None else None)

@@ -1,0 +1,1 @@
+"""Reads of each entity, answered from memory or from the store."""

@@ -1,0 +1,88 @@
+"""The cache of one server, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hms_cache.cache.freshness import Follower, Freshness
+from hms_cache.cache.policy import CachePolicy
+from hms_cache.cache.position_check import PositionCheck
+from hms_cache.cache.reads.cached_store import CachedStore
+from hms_cache.cache.reads.own_writes import OwnWrites
+from hms_cache.cache.reads.reading import Reading, ReadModes, ReadObserver
+from hms_cache.cache.shared_cache import CommitResolver, SharedCache
+from hms_cache.cache.warming.loader import Loader
+from hms_cache.cache.warming.refill import Refill
+from hms_cache.clock import Clock
+from hms_cache.expressions import FilterLimits
+from hms_cache.notifications.event_applier import EventSink
+from hms_cache.store.snapshots import SnapshotStore
+
+
+@dataclass(frozen=True, slots=True)
+class CacheOptions:
+    """The settings of the `cache` section, in its own words."""
+
+    max_staleness_s: float = 0.0
+    budget_bytes: int = 1024**3
+    include: tuple[str, ...] = ("*",)
+    exclude: tuple[str, ...] = ()
+    peers: str = "none"
+    modes: ReadModes = field(default_factory=ReadModes)
+    limits_partitions: bool = False
+    filter_limits: FilterLimits = field(default_factory=FilterLimits)
+    apply_timeout_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """All parts of a cache, for those who run, watch and command it."""
+
+    shared: SharedCache
+    check: PositionCheck
+    freshness: Freshness
+    loader: Loader
+    reading: Reading
+    refill: Refill
+    own_writes: OwnWrites
+    store: CachedStore
+
+
+def build_cache(
+    store: SnapshotStore,
+    clock: Clock,
+    options: CacheOptions,
+    follow: Callable[[EventSink], Follower],
+    *,
+    resolve_commits: CommitResolver | None = None,
+    observe: ReadObserver | None = None,
+) -> Cache:
+    """A cache over `store`; `follow` makes the poller that feeds it."""
+    shared = SharedCache(options.budget_bytes, resolve_commits)
+    follower = follow(shared)
+    check = PositionCheck(store.current_event_id, clock)
+    freshness = Freshness(shared, check, follower, clock, options.max_staleness_s, options.apply_timeout_s)
+    policy = CachePolicy(options.include, options.exclude, options.peers)
+    loader = Loader(shared, store, freshness, follower.ensure_applied, lambda reason: follower.fail(reason))
+    reading = Reading(
+        shared,
+        freshness,
+        loader,
+        clock,
+        policy,
+        options.modes,
+        observe,
+        limits_partitions=options.limits_partitions,
+        filter_limits=options.filter_limits,
+    )
+    return Cache(
+        shared,
+        check,
+        freshness,
+        loader,
+        reading,
+        Refill(shared, loader, clock),
+        OwnWrites(freshness),
+        CachedStore(store, reading),
+    )

@@ -1,0 +1,438 @@
+"""Partitions through the cache: single ones, or the complete set of a table that answers every selection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from hms_cache.cache.entries import Entry, Facet
+from hms_cache.cache.partitions.partition_set import PartitionSet, Values
+from hms_cache.cache.partitions.selection import Selected, SelectionError, select_partitions
+from hms_cache.cache.reads.cached_validity import is_no_list, judging_list
+from hms_cache.cache.reads.reading import Bypass, Need, Reading, RequestVersion, frozen_table, key_of
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.expressions import PartitionKey
+from hms_cache.expressions.partition_orders import parse_order, sort_by_values, sort_key
+from hms_cache.notifications.scope import TableName
+from hms_cache.store.contract.partitions import (
+    AllPartitions,
+    Grantee,
+    PartitionAnswer,
+    PartitionProjection,
+    PartitionSelection,
+    PartitionStore,
+)
+from hms_cache.store.partition_store import judge_partition
+from hms_cache.store.partitions.projections import project_partitions
+from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    EnvironmentContext,
+    MetaException,
+    Partition,
+    PartitionValuesRow,
+)
+
+T = TypeVar("T")
+
+
+class CachedPartitions(PartitionStore):
+    """The part of `CachedStore` for partitions."""
+
+    _reading: Reading
+    _store: SnapshotStore
+
+    def _select(self, held: PartitionSet, selection: PartitionSelection, max_parts: int) -> Selected:
+        return select_partitions(held, selection, max_parts, self._reading.filter_limits)
+
+    def get_partition(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        values: Sequence[str],
+        *,
+        grantee: Grantee | None = None,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> Partition:
+        key = key_of(catalog, database, table)
+        version = RequestVersion(valid_write_ids, table_id)
+        wanted: Values = tuple(values)
+        was_asked = False
+
+        def look(cache: SharedCache) -> Partition | Need | Bypass:
+            nonlocal was_asked
+            entry = self._reading.table_entry(cache, key, version)
+            if not isinstance(entry, Entry):
+                return entry
+            if len(wanted) != len(frozen_table(entry).partitionKeys or ()):
+                return Bypass(Reason.UNSUPPORTED_FIELD)
+            refused = _needs_store(entry, grantee, valid_write_ids)
+            if refused is not None:
+                return refused
+            reader = judging_list(entry, valid_write_ids)
+            held = entry.facets.get(Facet.PARTITIONS)
+            if isinstance(held, PartitionSet):
+                try:
+                    found = held.find(wanted)
+                except MetaException:
+                    return Bypass(Reason.UNSUPPORTED_FIELD)
+                if found is not None:
+                    if reader is not None:
+                        judge_partition(found, reader)
+                    return found
+                if held.complete and wanted not in held.missing:
+                    # There is none; the store has the text that clients know.
+                    return Bypass(Reason.INCOMPLETE)
+            if was_asked:
+                return Bypass(Reason.INCOMPLETE)  # a set that is not complete does not tell what it has looked for
+            was_asked = True
+            return Need((Wanted(key, Facet.PARTITIONS, (wanted,)),))
+
+        def ask() -> Partition:
+            return self._store.get_partition(
+                catalog, database, table, values, grantee=grantee, valid_write_ids=valid_write_ids, table_id=table_id
+            )
+
+        return self._reading.answer("partition", look, ask, facet=Facet.PARTITIONS, table=key, version=version)
+
+    def get_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        max_parts: int = -1,
+        grantee: Grantee | None = None,
+        projection: PartitionProjection | None = None,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> PartitionAnswer:
+        def ask() -> PartitionAnswer:
+            return self._store.get_partitions(
+                catalog,
+                database,
+                table,
+                selection,
+                max_parts=max_parts,
+                grantee=grantee,
+                projection=projection,
+                valid_write_ids=valid_write_ids,
+                table_id=table_id,
+            )
+
+        def answer(entry: Entry, held: PartitionSet) -> Callable[[], PartitionAnswer] | Bypass:
+            refused = _needs_store(entry, grantee, valid_write_ids)
+            if refused is not None:
+                return refused
+            reader = judging_list(entry, valid_write_ids)
+            return partial(_partition_answer, self._select(held, selection, max_parts), projection, reader)
+
+        version = RequestVersion(valid_write_ids, table_id)
+        return self._from_set("partitions", key_of(catalog, database, table), version, answer, ask)
+
+    def get_partition_names(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        max_parts: int = -1,
+        order: str | None = None,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> list[str]:
+        def ask() -> list[str]:
+            return self._store.get_partition_names(
+                catalog,
+                database,
+                table,
+                selection,
+                max_parts=max_parts,
+                order=order,
+                valid_write_ids=valid_write_ids,
+                table_id=table_id,
+            )
+
+        def answer(entry: Entry, held: PartitionSet) -> Callable[[], list[str]] | Bypass:
+            try:
+                ordered_by = parse_order(order, len(held.keys))
+            except MetaException:
+                return Bypass(Reason.UNSUPPORTED_FIELD)
+            selected = self._select(held, selection, -1 if ordered_by else max_parts)
+            if selected.has_unknown:
+                return Bypass(Reason.UNSUPPORTED_FIELD)
+            if not ordered_by:
+                return selected.partitions.encoded_names
+            return partial(_ordered_names, selected, held.keys, ordered_by, max_parts)
+
+        version = RequestVersion(valid_write_ids, table_id)
+        return self._from_set("partition_names", key_of(catalog, database, table), version, answer, ask)
+
+    def get_partition_count(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> int:
+        def ask() -> int:
+            return self._store.get_partition_count(
+                catalog, database, table, selection, valid_write_ids=valid_write_ids, table_id=table_id
+            )
+
+        version = RequestVersion(valid_write_ids, table_id)
+        return self._from_set(
+            "partition_count",
+            key_of(catalog, database, table),
+            version,
+            lambda entry, held: partial(len, self._select(held, selection, -1).partitions),
+            ask,
+        )
+
+    def get_partition_values(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        keys: Sequence[str],
+        *,
+        selection: PartitionSelection | None = None,
+        distinct: bool = True,
+        ascending: bool = True,
+        max_parts: int = -1,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> list[PartitionValuesRow]:
+        def ask() -> list[PartitionValuesRow]:
+            return self._store.get_partition_values(
+                catalog,
+                database,
+                table,
+                keys,
+                selection=selection,
+                distinct=distinct,
+                ascending=ascending,
+                max_parts=max_parts,
+                valid_write_ids=valid_write_ids,
+                table_id=table_id,
+            )
+
+        def answer(entry: Entry, held: PartitionSet) -> Callable[[], list[PartitionValuesRow]] | Bypass:
+            positions = _key_positions(held.keys, keys)
+            if positions is None:
+                return Bypass(Reason.UNSUPPORTED_FIELD)
+            selected = self._select(held, selection or AllPartitions(), -1)
+            return partial(_value_rows, selected, held.keys, positions, distinct, ascending, max_parts)
+
+        version = RequestVersion(valid_write_ids, table_id)
+        return self._from_set("partition_values", key_of(catalog, database, table), version, answer, ask)
+
+    def _from_set(
+        self,
+        kind: str,
+        key: TableName,
+        version: RequestVersion,
+        answer: Callable[[Entry, PartitionSet], Callable[[], T] | Bypass],
+        ask: Callable[[], T],
+    ) -> T:
+        """An answer from the complete set, which a first question loads.
+
+        `answer` runs under the cache's lock and selects; what it returns makes the answer of the selection afterwards.
+        """
+
+        def look(cache: SharedCache) -> Callable[[], T] | Need | Bypass:
+            entry = self._reading.table_entry(cache, key, version)
+            if not isinstance(entry, Entry):
+                return entry
+            if not frozen_table(entry).partitionKeys or self._reading.limits_partitions:
+                return Bypass(Reason.UNSUPPORTED_FIELD)
+            held = entry.facets.get(Facet.PARTITIONS)
+            if not isinstance(held, PartitionSet) or not held.complete:
+                return Need((Wanted(key, Facet.PARTITIONS),))
+            if held.missing:
+                if len(held.missing) > len(held) // 2 + 1000:
+                    return Need((Wanted(key, Facet.PARTITIONS),))
+                return Need((Wanted(key, Facet.PARTITIONS, tuple(sorted(held.missing))),))
+            try:
+                return answer(entry, held)
+            except SelectionError:
+                # The store says what is wrong with the selection.
+                return Bypass(Reason.UNSUPPORTED_FIELD)
+
+        def ask_store() -> Callable[[], T]:
+            answered = ask()
+            return lambda: answered
+
+        make = self._reading.answer(kind, look, ask_store, facet=Facet.PARTITIONS, table=key, version=version)
+        return make()
+
+    # Writes: the store's, unchanged (P9)
+
+    def add_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        if_not_exists: bool = False,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+    ) -> list[Partition]:
+        return self._store.add_partitions(
+            catalog,
+            database,
+            table,
+            partitions,
+            if_not_exists=if_not_exists,
+            environment_context=environment_context,
+            write_id=write_id,
+        )
+
+    def alter_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        self._store.alter_partitions(
+            catalog,
+            database,
+            table,
+            partitions,
+            environment_context=environment_context,
+            write_id=write_id,
+            valid_write_ids=valid_write_ids,
+        )
+
+    def rename_partition(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        old_values: Sequence[str],
+        partition: Partition,
+        *,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        self._store.rename_partition(
+            catalog, database, table, old_values, partition, write_id=write_id, valid_write_ids=valid_write_ids
+        )
+
+    def drop_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        delete_data: bool,
+        if_exists: bool = False,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+    ) -> list[Partition]:
+        return self._store.drop_partitions(
+            catalog,
+            database,
+            table,
+            selection,
+            delete_data=delete_data,
+            if_exists=if_exists,
+            environment_context=environment_context,
+            write_id=write_id,
+        )
+
+    def exchange_partitions(
+        self,
+        partition_specification: dict[str, str],
+        source: tuple[str, str, str],
+        destination: tuple[str, str, str],
+    ) -> list[Partition]:
+        return self._store.exchange_partitions(partition_specification, source, destination)
+
+    def mark_partition_for_event(
+        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
+    ) -> None:
+        self._store.mark_partition_for_event(catalog, database, table, values, event_type)
+
+    def is_partition_marked_for_event(
+        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
+    ) -> bool:
+        return self._store.is_partition_marked_for_event(catalog, database, table, values, event_type)
+
+
+def _needs_store(entry: Entry, grantee: Grantee | None, valid_write_ids: str | None) -> Bypass | None:
+    """Privileges are the store's, as is what it makes of a list that is none; hardly a request needs either."""
+    parameters = frozen_table(entry).parameters or {}
+    if grantee is not None and parameters.get("PARTITION_LEVEL_PRIVILEGE", "").upper() == "TRUE":
+        return Bypass(Reason.UNSUPPORTED_FIELD)
+    if is_no_list(valid_write_ids):
+        return Bypass(Reason.UNSUPPORTED_FIELD)
+    return None
+
+
+def _partition_answer(
+    selected: Selected, projection: PartitionProjection | None, reader: str | None
+) -> PartitionAnswer:
+    """`reader`: the list that the statistics are judged by."""
+    partitions = selected.partitions
+    if reader is not None:
+        judged = partitions.structs()
+        for partition in judged:
+            judge_partition(partition, reader)
+        found = judged if projection is None else project_partitions(judged, projection)
+        return PartitionAnswer(found, selected.has_unknown)
+    if projection is not None:
+        return PartitionAnswer(project_partitions(partitions.structs(), projection), selected.has_unknown)
+    return PartitionAnswer(partitions.encoded_structs(), selected.has_unknown)
+
+
+def _ordered_names(
+    selected: Selected, keys: Sequence[PartitionKey], ordered_by: Sequence[tuple[int, bool]], max_parts: int
+) -> list[str]:
+    """Names ordered by typed values; `max_parts` counts after that."""
+    partitions = selected.partitions
+    names = sort_by_values(partitions.names(), partitions.values(), keys, ordered_by)
+    return names[:max_parts] if max_parts >= 0 else names
+
+
+def _value_rows(
+    selected: Selected,
+    keys: Sequence[PartitionKey],
+    positions: Sequence[int],
+    distinct: bool,
+    ascending: bool,
+    max_parts: int,
+) -> list[PartitionValuesRow]:
+    """The values at these positions, ordered as the store orders them; 0 is no limit here, as in Hive."""
+    if distinct:
+        rows = selected.partitions.distinct_values(positions)
+    else:
+        rows = [tuple(row[position] for position in positions) for row in selected.partitions.values()]
+    rows.sort(
+        key=lambda row: [sort_key(keys[position], text) for position, text in zip(positions, row, strict=True)],
+        reverse=not ascending,
+    )
+    return [PartitionValuesRow(row=list(row)) for row in (rows[:max_parts] if max_parts > 0 else rows)]
+
+
+def _key_positions(keys: Sequence[PartitionKey], names: Sequence[str]) -> list[int] | None:
+    """Positions of the named keys; None when one is none of them: the store has the text for it."""
+    numbers = {name.lower(): position for position, (name, _) in reversed(list(enumerate(keys)))}
+    positions = [numbers.get(name.lower()) for name in names]
+    return None if None in positions else [position for position in positions if position is not None]

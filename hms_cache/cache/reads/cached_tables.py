@@ -1,0 +1,273 @@
+"""Tables and their names through the cache."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+from hms_cache.cache.encoded_lists import EncodedTables
+from hms_cache.cache.entries import Entry, Facet
+from hms_cache.cache.reads.reading import Bypass, Need, Reading, RequestVersion, database_entry, frozen_table, key_of
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.metadata.names import matching_names
+from hms_cache.notifications.scope import DatabaseName
+from hms_cache.store.contract.tables import ExpectedParameter, TableStore
+from hms_cache.store.rows.statistics_validity import parse_write_ids
+from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.tables.table_store import judge_statistics
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CreationMetadata,
+    EnvironmentContext,
+    InsertEventRequestData,
+    SQLAllTableConstraints,
+    Table,
+    TableMeta,
+    TableParamsUpdate,
+)
+
+TableNames = dict[str, TableMeta]
+
+MOST_LOADED_TOGETHER = 300
+"""Missing tables that one `get_tables` loads into the cache (Hive's batch size for clients that list): above it the
+store answers in its fixed number of statements, and the cache is not filled by one listing."""
+
+
+class CachedTables(TableStore):
+    """The part of `CachedStore` for tables."""
+
+    _reading: Reading
+    _store: SnapshotStore
+
+    def get_table(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        *,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+        statistics_engine: str | None = None,
+    ) -> Table:
+        key = key_of(catalog, database, table)
+        version = RequestVersion(valid_write_ids, table_id)
+
+        def look(cache: SharedCache) -> Table | Need | Bypass:
+            if statistics_engine is not None:
+                return Bypass(Reason.UNSUPPORTED_FIELD)
+            entry = self._reading.table_entry(cache, key, version)
+            return _for_request(entry, valid_write_ids) if isinstance(entry, Entry) else entry
+
+        def ask() -> Table:
+            return self._store.get_table(
+                catalog,
+                database,
+                table,
+                valid_write_ids=valid_write_ids,
+                table_id=table_id,
+                statistics_engine=statistics_engine,
+            )
+
+        return self._reading.answer("table", look, ask, facet=Facet.TABLE, table=key, version=version)
+
+    def get_tables(
+        self, catalog: str, database: str, names: Sequence[str], *, valid_write_ids: str | None = None
+    ) -> list[Table]:
+        keys = [key_of(catalog, database, name) for name in dict.fromkeys(name.strip().lower() for name in names)]
+        version = RequestVersion(valid_write_ids)
+        policy = self._reading.policy
+
+        def look(cache: SharedCache) -> list[Table] | Need | Bypass:
+            if valid_write_ids is not None or not all(policy.names_table(key) for key in keys):
+                return Bypass(Reason.UNSUPPORTED_FIELD if valid_write_ids is not None else Reason.EXCLUDED)
+            held_names = database_entry(
+                cache, DatabaseName(catalog.strip().lower(), database.strip().lower()), Facet.TABLE_NAMES
+            )
+            if isinstance(held_names, Need):
+                return held_names
+            if not held_names:
+                return Bypass(Reason.INCOMPLETE)  # perhaps there is no such database: the store knows the exception
+            found: list[Entry] = []
+            missing: list[Wanted] = []
+            for key in keys:
+                if key.table not in held_names:
+                    continue
+                entry = self._reading.table_entry(cache, key, version)
+                if isinstance(entry, Bypass):
+                    return entry
+                if isinstance(entry, Need):
+                    missing.extend(entry.wanted)
+                else:
+                    found.append(entry)
+            if len(missing) > MOST_LOADED_TOGETHER:
+                return Bypass(Reason.INCOMPLETE)
+            if missing:
+                return Need(tuple(missing))
+            for entry in found:
+                entry.reads += 1
+            return EncodedTables(
+                [frozen_table(entry) for entry in found], [entry.encoded_table or b"" for entry in found]
+            )
+
+        return self._reading.answer(
+            "tables",
+            look,
+            lambda: self._store.get_tables(catalog, database, names, valid_write_ids=valid_write_ids),
+            facet=Facet.TABLE,
+        )
+
+    def get_table_names(
+        self, catalog: str, database: str, pattern: str | None = None, table_type: str | None = None
+    ) -> list[str]:
+        key = DatabaseName(catalog.strip().lower(), database.strip().lower())
+
+        def look(cache: SharedCache) -> list[str] | Need:
+            held: TableNames | Need = database_entry(cache, key, Facet.TABLE_NAMES)
+            if isinstance(held, Need):
+                return held
+            names = [name for name, meta in held.items() if table_type is None or meta.tableType == table_type]
+            return matching_names(names, pattern)
+
+        return self._reading.answer(
+            "table_names",
+            look,
+            lambda: self._store.get_table_names(catalog, database, pattern, table_type),
+            facet=Facet.TABLE_NAMES,
+            subject=key,
+        )
+
+    def get_table_names_by_filter(self, catalog: str, database: str, filter_text: str, limit: int = -1) -> list[str]:
+        return self._reading.pass_through(
+            "table_names_by_filter",
+            lambda: self._store.get_table_names_by_filter(catalog, database, filter_text, limit),
+        )
+
+    def get_table_meta(
+        self, catalog: str, database_pattern: str | None, table_pattern: str | None, table_types: Sequence[str] = ()
+    ) -> list[TableMeta]:
+        return self._reading.pass_through(
+            "table_meta",
+            lambda: self._store.get_table_meta(catalog, database_pattern, table_pattern, table_types),
+        )
+
+    def get_materialized_view_names(self, catalog: str, database: str | None = None) -> list[tuple[str, str]]:
+        return self._reading.pass_through(
+            "materialized_views", lambda: self._store.get_materialized_view_names(catalog, database)
+        )
+
+    # Writes: the store's, unchanged (P9)
+
+    def create_table(
+        self,
+        table: Table,
+        *,
+        environment_context: EnvironmentContext | None = None,
+        constraints: SQLAllTableConstraints | None = None,
+    ) -> None:
+        self._store.create_table(table, environment_context=environment_context, constraints=constraints)
+
+    def alter_table(
+        self,
+        catalog: str,
+        database: str,
+        name: str,
+        table: Table,
+        *,
+        environment_context: EnvironmentContext | None = None,
+        cascade: bool = False,
+        expected_parameter: ExpectedParameter | None = None,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        self._store.alter_table(
+            catalog,
+            database,
+            name,
+            table,
+            environment_context=environment_context,
+            cascade=cascade,
+            expected_parameter=expected_parameter,
+            write_id=write_id,
+            valid_write_ids=valid_write_ids,
+        )
+
+    def drop_table(
+        self,
+        catalog: str,
+        database: str,
+        name: str,
+        *,
+        delete_data: bool,
+        environment_context: EnvironmentContext | None = None,
+        if_exists: bool = False,
+    ) -> None:
+        self._store.drop_table(
+            catalog,
+            database,
+            name,
+            delete_data=delete_data,
+            environment_context=environment_context,
+            if_exists=if_exists,
+        )
+
+    def truncate_table(
+        self,
+        catalog: str,
+        database: str,
+        name: str,
+        partition_names: Sequence[str] | None = None,
+        *,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        self._store.truncate_table(
+            catalog,
+            database,
+            name,
+            partition_names,
+            environment_context=environment_context,
+            write_id=write_id,
+            valid_write_ids=valid_write_ids,
+        )
+
+    def update_creation_metadata(
+        self, catalog: str, database: str, name: str, creation_metadata: CreationMetadata
+    ) -> None:
+        self._store.update_creation_metadata(catalog, database, name, creation_metadata)
+        # No event names this change (research d.5): other servers of the set keep materialized views out of the cache.
+        self._reading.cache.forget(key_of(catalog, database, name))
+
+    def update_table_parameters(self, updates: Sequence[TableParamsUpdate]) -> None:
+        self._store.update_table_parameters(updates)
+
+    def fire_insert_event(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partition_values: Sequence[str] | None,
+        data: InsertEventRequestData,
+    ) -> list[int]:
+        return self._store.fire_insert_event(catalog, database, table, partition_values, data)
+
+    def fire_reload_event(
+        self, catalog: str, database: str, table: str, partition_values: Sequence[str] | None, *, is_refresh: bool
+    ) -> list[int]:
+        return self._store.fire_reload_event(catalog, database, table, partition_values, is_refresh=is_refresh)
+
+
+def _for_request(entry: Entry, valid_write_ids: str | None) -> Table | Bypass:
+    """The table as the store would answer it to this request.
+
+    A covered list decides alone whether the statistics fit: every write id valid in it is valid in the entry's tag,
+    so none of them is aborted, and the transaction tables have nothing to add.
+    """
+    table = copy.copy(frozen_table(entry))
+    if entry.is_transactional and valid_write_ids is not None:
+        if parse_write_ids(valid_write_ids).is_no_list:
+            return Bypass(Reason.UNSUPPORTED_FIELD)
+        table.parameters = dict(table.parameters or {})
+        judge_statistics(table, valid_write_ids)
+    return table

@@ -1,0 +1,74 @@
+"""Whose statistics a reader with a list may use, judged from memory.
+
+A list that the tag covers decides alone: every write id valid in it is valid in the tag, hence committed, so none of
+those that it lets pass is aborted, and the transaction tables have nothing to add (`store.statistics_validity`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+from hms_cache.cache.entries import Entry, Facet
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.reads.reading import Need, frozen_table
+from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.notifications.scope import TableName
+from hms_cache.store.rows.statistics_validity import are_statistics_valid, parse_write_ids
+from hms_cache.store.statistics.writes import normalized_partition_name
+from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics
+
+
+def is_no_list(valid_write_ids: str | None) -> bool:
+    """Whether the text stands for "no list", of which the store makes its own. Raises MetaException: unreadable."""
+    return valid_write_ids is not None and parse_write_ids(valid_write_ids).is_no_list
+
+
+def judging_list(entry: Entry, valid_write_ids: str | None) -> str | None:
+    """The list by which statistics of the table's partitions are judged, if they are at all."""
+    return valid_write_ids if entry.is_transactional else None
+
+
+def judged_table_statistics(entry: Entry, found: ColumnStatistics, valid_write_ids: str | None) -> ColumnStatistics:
+    """The columns' statistics as the store answers them to a reader with this list."""
+    if valid_write_ids is None:
+        return found
+    table = frozen_table(entry)
+    judged = copy.copy(found)
+    judged.isStatsCompliant = not entry.is_transactional or are_statistics_valid(
+        table.parameters or {}, table.writeId, valid_write_ids
+    )
+    return judged
+
+
+def judged_partition_statistics(found: Sequence[ColumnStatistics], invalid: frozenset[str]) -> list[ColumnStatistics]:
+    """The same for partitions; `invalid` names those whose statistics the reader must not use."""
+    judged = [copy.copy(one) for one in found]
+    for one in judged:
+        one.isStatsCompliant = one.statsDesc.partName not in invalid
+    return judged
+
+
+def judged_aggregate(found: AggrStats, invalid: frozenset[str]) -> AggrStats:
+    """The same for an aggregate: nothing, if the statistics of one partition must not be used."""
+    return AggrStats(colStats=[], partsFound=0, isStatsCompliant=False) if invalid else found
+
+
+def invalid_partitions(
+    entry: Entry, key: TableName, names: Sequence[str], valid_write_ids: str
+) -> frozenset[str] | Need:
+    """Those of the named partitions that exist and whose statistics a reader with this list must not use.
+
+    Decided on the complete set of partitions: only that tells which of the names exist (P6).
+    """
+    held = entry.facets.get(Facet.PARTITIONS)
+    if not isinstance(held, PartitionSet) or not held.complete:
+        return Need((Wanted(key, Facet.PARTITIONS),))
+    if held.missing:
+        return Need((Wanted(key, Facet.PARTITIONS, tuple(sorted(held.missing))),))
+    selected = held.select_names([normalized_partition_name(name) for name in names])
+    return frozenset(
+        name
+        for name, partition in zip(selected.names(), selected.structs(), strict=True)
+        if not are_statistics_valid(partition.parameters or {}, partition.writeId, valid_write_ids)
+    )

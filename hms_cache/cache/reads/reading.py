@@ -1,0 +1,369 @@
+"""How a read is decided (DESIGN 3): freshness, then memory, then one load, then the store."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from hms_cache.cache.answers import Answer, Provenance, Reply
+from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.freshness import Freshness
+from hms_cache.cache.policy import CachePolicy
+from hms_cache.cache.reads.reads_of_writes import serves_a_write
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.warming.loader import Loader
+from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.clock import Clock
+from hms_cache.errors import DatabaseUnavailableError
+from hms_cache.expressions import FilterLimits
+from hms_cache.metadata.names import qualified
+from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
+from hms_cache.txn.id_lists import IdListFormatError
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+ReadObserver = Callable[[str, Reason], None]
+"""(kind of question, why it was answered as it was)."""
+
+ROUNDS = 3
+"""Looks before the store answers: a table, then its partitions, then what an event took out meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A look found that this is missing."""
+
+    wanted: tuple[Wanted, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bypass:
+    """A look found that memory must not answer."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class RequestVersion:
+    """What a request says about the moment it wants to see."""
+
+    valid_write_ids: str | None = None
+    table_id: int | None = None
+
+
+NO_VERSION = RequestVersion()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadModes:
+    """The settings that decide reads; replaced as a whole on a reload."""
+
+    enabled: bool = True
+    trust_write_ids: bool = False
+    """`write_id_reads = trust`: a covered list with the right table id is answered without the position check."""
+    without_write_ids: str = "check"
+    """`reads_without_write_ids`: transactional tables asked without a list: `check`, `store` or `reject`."""
+
+
+class Reading:
+    """The algorithm, shared by all kinds of questions. Immutable but for `modes` and `policy`, which are replaced."""
+
+    def __init__(
+        self,
+        cache: SharedCache,
+        freshness: Freshness,
+        loader: Loader,
+        clock: Clock,
+        policy: CachePolicy,
+        modes: ReadModes,
+        observe: ReadObserver | None = None,
+        limits_partitions: bool = False,
+        filter_limits: FilterLimits | None = None,
+    ) -> None:
+        self.filter_limits = filter_limits or FilterLimits()
+        """What is beyond them goes to the store, which refuses it and counts that."""
+        self.limits_partitions = limits_partitions
+        """`metastore.limit.partition.request` is set: the store counts what is asked and refuses too much."""
+        self.cache = cache
+        self.freshness = freshness
+        self.loader = loader
+        self.clock = clock
+        self.policy = policy
+        self.modes = modes
+        self.provenance = Provenance()
+        self._observe = observe or (lambda kind, reason: None)
+
+    def answer(
+        self,
+        kind: str,
+        look: Callable[[SharedCache], T | Need | Bypass],
+        ask: Callable[[], T],
+        *,
+        facet: Facet,
+        table: TableName | None = None,
+        subject: Key | None = None,
+        version: RequestVersion = NO_VERSION,
+    ) -> T:
+        """One read. `look` runs under the cache's lock and touches memory only; `ask` asks the store.
+
+        Raises what `ask` raises, and what `look` raises when it finds from complete names that there is no such object.
+        Whatever else goes wrong on the way to memory is logged and leaves the question to the store (P9); only a
+        database that cannot be asked where it stands cannot be asked for the answer either (DatabaseUnavailable).
+        """
+        subject = table if table is not None else subject
+        if not self.modes.enabled:
+            return self._ask(kind, Reason.DISABLED, ask)
+        if not self.policy.may_cache(facet) or (table is not None and not self.policy.names_table(table)):
+            return self._ask(kind, Reason.EXCLUDED, ask)
+        if self._may_trust(version):
+            trusted = self._look_trusting(look, table)
+            if trusted is not None:
+                self._observe(kind, Reason.HIT)
+                self.provenance.from_elsewhere()  # encoded answers are sent after a position check
+                return cast(T, trusted)
+        if not self._is_fresh():
+            return self._ask(kind, Reason.BEHIND_EVENTS, ask)
+        reason = Reason.HIT
+        for _ in range(ROUNDS):
+            try:
+                with self.cache.lock:
+                    found = look(self.cache)
+                    if not isinstance(found, Need | Bypass):
+                        self._note_source(kind, subject)
+            except (NoSuchObjectException, MetaException):
+                self._observe(kind, reason)
+                raise
+            except Exception:
+                self._drop_broken(subject)
+                return self._ask(kind, Reason.BROKEN, ask)
+            if isinstance(found, Bypass):
+                return self._ask(kind, found.reason, ask)
+            if not isinstance(found, Need):
+                self._observe(kind, reason)
+                return found
+            reason = Reason.MISS
+            if not self._load(found):
+                break
+        return self._ask(kind, Reason.INCOMPLETE, ask)
+
+    def _is_fresh(self) -> bool:
+        try:
+            return self.freshness.ensure(wants_proof=serves_a_write())
+        except DatabaseUnavailableError:
+            raise
+        except Exception:
+            _log.exception("whether memory is recent could not be found out")
+            return False
+
+    def _drop_broken(self, subject: Key | None) -> None:
+        """In an `except` clause: memory could not be read; what is held of the subject may be the cause."""
+        _log.exception("what is held of %s cannot be read and is dropped", subject)
+        try:
+            if subject is not None:
+                self.cache.forget(subject)
+            else:
+                self.cache.forget_all()
+        except Exception:
+            _log.exception("it could not be dropped")
+
+    def _note_source(self, kind: str, subject: Key | None) -> None:
+        entry = self.cache.entry(subject) if subject is not None else None
+        if entry is not None:
+            entry.reads += 1
+            self.provenance.from_entry(entry, kind)
+        else:
+            self.provenance.from_elsewhere()
+
+    def keep_answer(self, key: bytes, method: str, render: Callable[[bytes], Reply], size_bytes: int) -> None:
+        """Keeps the encoded reply of the call that this thread just answered, if it came from one entry as it still is.
+
+        The caller has called `provenance.begin()` before the call.
+        """
+        source = self.provenance
+        entry = source.entry
+        if entry is None or not source.is_pure:
+            return
+        try:
+            with self.cache.lock:
+                if entry.version == source.version and self.cache.entry(entry.key) is entry:
+                    self.cache.answers.add(key, Answer(method, source.kind, render, size_bytes, entry))
+        except Exception:
+            _log.exception("a reply could not be kept")  # P9: it is right all the same
+
+    def wants_large_answer(self, key: bytes) -> bool:
+        """Whether to keep the large reply of the call that this thread just answered; see `Answers.wants_large`."""
+        if self.provenance.entry is None or not self.provenance.is_pure:
+            return False
+        with self.cache.lock:
+            return self.cache.answers.wants_large(key)
+
+    def pass_through(self, kind: str, ask: Callable[[], T]) -> T:
+        """A question that memory never answers."""
+        return self._ask(kind, Reason.UNSUPPORTED_FIELD if self.modes.enabled else Reason.DISABLED, ask)
+
+    def _may_trust(self, version: RequestVersion) -> bool:
+        has_version = version.valid_write_ids is not None and version.table_id is not None
+        return self.modes.trust_write_ids and has_version and not serves_a_write()
+
+    def _look_trusting(self, look: Callable[[SharedCache], Any], table: TableName | None) -> Any:
+        """A look without a position check: only a transactional table whose tag covers the list may answer it, and
+        only while no read has shown more than memory has (P3).
+
+        None: it may not, or there is something wrong, which the ordinary way finds out.
+        """
+        try:
+            if not self.freshness.may_serve() or self.freshness.is_check_required():
+                return None
+            with self.cache.lock:
+                entry = self.cache.tables.get(table) if table is not None else None
+                if entry is None or not entry.is_transactional or self.cache.position < self.freshness.floor:
+                    return None
+                if Facet.TABLE not in entry.facets:
+                    return None
+                found = look(self.cache)
+                if isinstance(found, Need | Bypass):
+                    return None
+                entry.reads += 1
+                return found
+        except Exception:
+            return None
+
+    def _load(self, need: Need) -> bool:
+        try:
+            return self.loader.load(need.wanted)
+        except DatabaseUnavailableError:
+            raise
+        except Exception:
+            # P9: the store answers, or says what is wrong in its own words.
+            _log.exception("a load failed")
+            return False
+
+    def _ask(self, kind: str, reason: Reason, ask: Callable[[], T]) -> T:
+        self._observe(kind, reason)
+        self.provenance.from_elsewhere()
+        try:
+            answer = ask()
+        except DatabaseUnavailableError:
+            raise  # nothing was shown to anybody
+        except Exception:
+            self.freshness.require_check()
+            raise
+        self.freshness.require_check()
+        return answer
+
+    # Shared parts of looks, under the lock
+
+    def table_entry(self, cache: SharedCache, table: TableName, version: RequestVersion) -> Entry | Need | Bypass:
+        """The entry of a table that may answer this request.
+
+        Raises NoSuchObjectException, with the store's text, when complete names prove that there is none (P6).
+        """
+        entry = cache.tables.get(table)
+        if entry is None or Facet.TABLE not in entry.facets:
+            if entry is not None and Facet.EXCLUDED in entry.facets:
+                return Bypass(Reason.EXCLUDED)
+            if self.is_absent(cache, table):
+                if _has_seen_table(version):
+                    return Bypass(Reason.STALE_WRITE_IDS)
+                raise NoSuchObjectException(f"{qualified(*table)} table not found")
+            return Need((Wanted(table, Facet.TABLE),))
+        reason = self.version_test(entry, version)
+        if reason is not None:
+            return Bypass(reason)
+        cache.touch(entry, self.clock.monotonic_s())
+        return entry
+
+    def is_absent(self, cache: SharedCache, table: TableName) -> bool:
+        """Whether complete names prove that there is no such table (P6)."""
+        database = cache.databases.get(table.in_database)
+        names = database.facets.get(Facet.TABLE_NAMES) if database is not None else None
+        return names is not None and table.table not in names
+
+    def version_test(self, entry: Entry, version: RequestVersion) -> Reason | None:
+        """None when the entry may answer a request of this version, else why not (P2). Raises MetaException: reject."""
+        if version.table_id is not None and version.table_id != entry.table_id:
+            return Reason.WRONG_TABLE_ID
+        if version.valid_write_ids is None:
+            return self._without_list(entry)
+        request = _parsed(version.valid_write_ids)
+        if request is None:
+            return Reason.UNSUPPORTED_FIELD
+        if request.is_no_list:
+            return self._without_list(entry)
+        assert isinstance(entry.key, TableName)
+        if not request.is_for_table(f"{entry.key.database}.{entry.key.table}"):
+            return Reason.STALE_WRITE_IDS
+        if not entry.is_transactional:
+            # Hive sends lists for external tables, too: of no write id at all.
+            return None if request.high_watermark == 0 else Reason.STALE_WRITE_IDS
+        if entry.tag is None or not entry.tag.covers(request):
+            return Reason.STALE_WRITE_IDS
+        return None
+
+    def _without_list(self, entry: Entry) -> Reason | None:
+        if not entry.is_transactional or self.modes.without_write_ids == "check":
+            return None
+        if self.modes.without_write_ids == "reject":
+            raise MetaException(
+                f"The transactional table {'.'.join(entry.key)} was read without a ValidWriteIdList "
+                "(setting cache.reads_without_write_ids = reject)"
+            )
+        return Reason.EXCLUDED
+
+
+def _has_seen_table(version: RequestVersion) -> bool:
+    """Whether the reader's snapshot is of a table of the name: that memory has none is no answer to it (P2)."""
+    if version.table_id is not None:
+        return True
+    request = _parsed(version.valid_write_ids) if version.valid_write_ids is not None else None
+    return request is not None and not request.is_no_list and request.high_watermark > 0
+
+
+@functools.lru_cache(maxsize=4096)
+def _parsed(text: str) -> ValidWriteIdList | None:
+    """The list, None for one that cannot be read: the store judges it."""
+    try:
+        return ValidWriteIdList.parse(text)
+    except (IdListFormatError, ValueError):
+        return None
+
+
+def database_entry(cache: SharedCache, database: DatabaseName, facet: Facet) -> Any | Need:
+    """A facet of a database."""
+    entry = cache.databases.get(database)
+    if entry is None or facet not in entry.facets:
+        return Need((Wanted(database, facet),))
+    return entry.facets[facet]
+
+
+def key_of(catalog: str, database: str, table: str) -> TableName:
+    """The cache's key of a table: names as Hive normalizes them."""
+    return TableName(catalog.strip().lower(), database.strip().lower(), table.strip().lower())
+
+
+def frozen_table(entry: Entry) -> Table:
+    """The entry's table struct; frozen by convention."""
+    table: Table = entry.facets[Facet.TABLE]
+    return table
+
+
+__all__ = [
+    "Bypass",
+    "Key",
+    "Need",
+    "ReadModes",
+    "ReadObserver",
+    "Reading",
+    "RequestVersion",
+    "database_entry",
+    "frozen_table",
+    "key_of",
+]

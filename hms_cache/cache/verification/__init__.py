@@ -1,0 +1,1 @@
+"""Comparison of memory with the database, and rules that always hold."""

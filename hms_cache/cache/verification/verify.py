@@ -1,0 +1,222 @@
+"""Compares what is remembered with the database: every facet, what stands beside it, and the replies that are kept.
+
+Each subject is read in a snapshot as a load would be, under a slot, so that an event which arrives meanwhile is no
+difference. The oracle is the store, never the cache.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from hms_cache.cache.answers import Reply
+from hms_cache.cache.entries import (
+    CATALOG_FACETS,
+    DATABASE_FACETS,
+    TABLE_FACETS,
+    CatalogKey,
+    Entry,
+    Facet,
+    Key,
+)
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.verification import invariants
+from hms_cache.cache.verification.verify_tables import Held, read_table, table_differences
+from hms_cache.cache.warming.loader import Loader
+from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
+
+T = TypeVar("T")
+
+KeptReplies = Callable[[bytes], Callable[[Reply], str | None]]
+"""Asks the store a request whose reply is kept, by the bytes it is kept under; what it gives tells how a reply differs
+from the store's, None when it does not. Called within a snapshot."""
+
+_SEQUENCE = bytes(4)
+
+
+@dataclass(slots=True)
+class Report:
+    """What was compared, and what differs."""
+
+    tables: int = 0
+    partitions: int = 0
+    statistics: int = 0
+    """Columns with their statistics, and aggregates."""
+    databases: int = 0
+    catalogs: int = 0
+    replies: int = 0
+    """Encoded replies."""
+    undecided: int = 0
+    """Changed while they were compared, or evicted."""
+    differences: list[str] = field(default_factory=list)
+
+
+def verify(
+    cache: SharedCache,
+    store: SnapshotStore,
+    loader: Loader,
+    *,
+    sample: int | None = None,
+    seed: int | None = None,
+    keys: Sequence[TableName] | None = None,
+    databases: Sequence[DatabaseName] | None = None,
+    catalogs: Sequence[CatalogKey] | None = None,
+    replies: KeptReplies | None = None,
+    progress: Callable[[int, int], bool] | None = None,
+) -> Report:
+    """Compares all that is held, or these tables (`keys`), `databases` and `catalogs`, after the invariants.
+
+    A table with its constraints, tag, partitions and statistics; a database with its tables' and functions' names; a
+    catalog with its databases' names; each as far as it is held. `sample`: so many tables and databases, picked by
+    `seed`. `replies`: compares what is kept by requests' bytes, too.
+
+    `progress` is told how many of how many are compared, and says whether to go on. Raises DatabaseUnavailable.
+    """
+    invariants.check(cache)
+    with cache.lock:
+        keys = list(cache.tables) if keys is None else keys
+        databases = list(cache.databases) if databases is None else databases
+        catalogs = list(cache.catalogs) if catalogs is None else catalogs
+    if sample is not None:
+        chosen = random.Random(seed)
+        keys = chosen.sample(keys, min(sample, len(keys)))
+        databases = chosen.sample(databases, min(sample, len(databases)))
+    comparison = _Comparison(cache, store, loader, replies)
+    subjects: list[tuple[Callable[[Any], None], Key]] = [
+        *((comparison.compare_table, key) for key in keys),
+        *((comparison.compare_database, database) for database in databases),
+        *((comparison.compare_catalog, catalog) for catalog in catalogs),
+    ]
+    for done, (compare, subject) in enumerate(subjects, start=1):
+        compare(subject)
+        if progress is not None and not progress(done, len(subjects)):
+            break
+    return comparison.report
+
+
+class _Comparison:
+    """One run; `report` grows."""
+
+    def __init__(self, cache: SharedCache, store: SnapshotStore, loader: Loader, replies: KeptReplies | None) -> None:
+        self.report = Report()
+        self._cache = cache
+        self._store = store
+        self._loader = loader
+        self._replies = replies
+
+    def compare_table(self, key: TableName) -> None:
+        """The table with everything that is held of it."""
+        found = self._compare(key, TABLE_FACETS, lambda held: read_table(self._store, key, held))
+        if found is None:
+            return
+        held, stored = found
+        self.report.tables += 1
+        self.report.partitions += len(held.partitions) if held.partitions is not None else 0
+        self.report.statistics += held.count_of_statistics()
+        self.report.differences.extend(table_differences(key, held, stored))
+
+    def compare_database(self, key: DatabaseName) -> None:
+        """The database itself, and the complete sets of its tables' and functions' names (P6)."""
+
+        def read(held: Held) -> dict[Facet, Any]:
+            try:
+                stored: dict[Facet, Any] = {Facet.DATABASE: self._store.get_database(*key)}
+            except NoSuchObjectException:
+                return {}
+            if Facet.TABLE_NAMES in held.facets:
+                found = self._store.get_table_meta(key.catalog, key.database, None)
+                stored[Facet.TABLE_NAMES] = {meta.tableName: meta for meta in found if meta.dbName == key.database}
+            if Facet.FUNCTIONS in held.facets:
+                stored[Facet.FUNCTIONS] = self._store.get_functions(key.catalog, key.database)
+            return stored
+
+        found = self._compare(key, DATABASE_FACETS, read)
+        if found is not None:
+            self.report.databases += 1
+            self.report.differences.extend(_plain_differences(".".join(key), *found))
+
+    def compare_catalog(self, key: CatalogKey) -> None:
+        """The complete list of its databases' names (P6)."""
+
+        def read(_held: Held) -> dict[Facet, Any]:
+            try:
+                return {Facet.DATABASE_NAMES: self._store.get_database_names(key)}
+            except NoSuchObjectException:
+                return {}
+
+        found = self._compare(key, CATALOG_FACETS, read)
+        if found is not None:
+            self.report.catalogs += 1
+            self.report.differences.extend(_plain_differences(key, *found))
+
+    def _compare(self, key: Key, facets: frozenset[Facet], read: Callable[[Held], T]) -> tuple[Held, T] | None:
+        """What is held and what the database has, of one moment; None when something happened meanwhile.
+
+        Kept replies are judged here: they, too, are of that moment.
+        """
+        cache = self._cache
+        slot = cache.begin_load(key, facets)
+        try:
+            with cache.lock:
+                entry = cache.entry(key)
+                before = _copy(entry) if entry is not None else None
+                requests = list(entry.answers) if entry is not None and self._replies is not None else []
+            if before is None:
+                self.report.undecided += 1
+                return None
+            with self._store.snapshot() as snapshot:
+                fence = snapshot.event_id
+                stored = read(before)
+                judges = {request: self._replies(request) for request in requests if self._replies is not None}
+            if not self._loader.bring_up_to(fence):
+                self.report.undecided += 1
+                return None
+            with cache.lock:
+                entry = cache.entry(key)
+                late = any(event_id > fence for event_id, *_ in slot.effects)
+                if entry is None or slot.abandoned or late or entry.facets.keys() - before.facets.keys():
+                    self.report.undecided += 1
+                    return None
+                held = _copy(entry)
+                kept = {request: cache.answers.find(request) for request in judges if request in entry.answers}
+        finally:
+            cache.end_load(slot)
+        label = key if isinstance(key, str) else ".".join(key)
+        for request, answer in kept.items():
+            difference = judges[request](answer.render(_SEQUENCE)) if answer is not None else None
+            self.report.replies += 1
+            if difference is not None:
+                self.report.differences.append(f"{label}: a kept reply differs: {difference}")
+        return held, stored
+
+
+def _copy(entry: Entry) -> Held:
+    """Under the lock; structs are frozen, what grows in place is copied, and partitions are decoded without it."""
+    facets = dict(entry.facets)
+    for facet in (Facet.TABLE_STATISTICS, Facet.PARTITION_STATISTICS):
+        if facet in facets:
+            facets[facet] = {
+                question: dict(answer) if isinstance(answer, dict) else answer
+                for question, answer in facets[facet].items()
+            }
+    partitions = facets.get(Facet.PARTITIONS)
+    held = partitions if isinstance(partitions, PartitionSet) else None
+    return Held(
+        facets=facets,
+        tag=entry.tag,
+        is_transactional=entry.is_transactional,
+        has_commit_parameters=entry.has_commit_parameters,
+        partitions=held.all() if held is not None else None,
+        whole=held is not None and held.whole,
+    )
+
+
+def _plain_differences(label: str, held: Held, stored: dict[Facet, Any]) -> Iterable[str]:
+    for facet, value in held.facets.items():
+        if value != stored.get(facet):
+            yield f"{label}: {facet.value} differ: held {value}, database {stored.get(facet)}"

@@ -1,0 +1,190 @@
+"""What is held of one table, what the database has of the same, and how they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hms_cache.cache.entries import Facet, has_commit_parameters, is_transactional
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
+from hms_cache.cache.policy import properties_allow
+from hms_cache.cache.statistics_by_column import add_columns
+from hms_cache.cache.warming.snapshot_reads import MATERIALIZED_VIEW
+from hms_cache.notifications.scope import TableName
+from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.snapshots import SnapshotStore, StatisticsOfColumn
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AggrStats,
+    MetaException,
+    NoSuchObjectException,
+    Partition,
+    SQLAllTableConstraints,
+    Table,
+)
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from hms_cache.wire import encode_struct
+
+_STATISTICS = (Facet.TABLE_STATISTICS, Facet.PARTITION_STATISTICS)
+
+Statistics = Mapping[Facet, Mapping[tuple[Any, ...], Any]]
+"""By facet and question: statistics by column, or an aggregate, as in the entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A copy of an entry."""
+
+    facets: Mapping[Facet, Any]
+    tag: ValidWriteIdList | None
+    is_transactional: bool
+    has_commit_parameters: bool
+    partitions: SelectedPartitions | None
+    whole: bool
+    """The partitions are all that there are."""
+
+    def statistics(self) -> Statistics:
+        """What is held of statistics."""
+        return {facet: self.facets.get(facet) or {} for facet in _STATISTICS}
+
+    def count_of_statistics(self) -> int:
+        """Columns and aggregates."""
+        return sum(
+            len(answer) if isinstance(answer, dict) else 1
+            for answers in self.statistics().values()
+            for answer in answers.values()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A table as the database has it; what is not held is not read."""
+
+    table: Table | None
+    is_allowed: bool = True
+    """Whether its properties, its database's and its kind let it be cached."""
+    partitions: Sequence[Partition] = ()
+    constraints: SQLAllTableConstraints | None = None
+    tag: ValidWriteIdList | None = None
+    statistics: Statistics = field(default_factory=dict)
+
+
+def read_table(store: SnapshotStore, key: TableName, held: Held) -> Stored:
+    """Within a snapshot. Raises DatabaseUnavailable."""
+    try:
+        table = store.get_table(*key)
+        database = store.get_database(key.catalog, key.database)
+        constraints = store.get_table_constraints(*key) if Facet.CONSTRAINTS in held.facets else None
+    except NoSuchObjectException:
+        return Stored(None)
+    partitions: Sequence[Partition] = ()
+    if table.partitionKeys and Facet.PARTITIONS in held.facets:
+        partitions = store.get_partitions(*key, AllPartitions()).partitions
+    text = store.get_write_id_tag(*key) if is_transactional(table) else None
+    return Stored(
+        table,
+        properties_allow(table.parameters, database.parameters) and table.tableType != MATERIALIZED_VIEW,
+        partitions,
+        constraints,
+        ValidWriteIdList.parse(text) if text is not None else None,
+        {
+            facet: {
+                question: _read_statistics(store, key, facet, question, answer) for question, answer in answers.items()
+            }
+            for facet, answers in held.statistics().items()
+        },
+    )
+
+
+def _read_statistics(store: SnapshotStore, key: TableName, facet: Facet, question: tuple[Any, ...], held: Any) -> Any:
+    """The store's answer to a question whose answer is held, in the same shape; None when it refuses the question."""
+    engine, names, *rest = question
+    try:
+        if not isinstance(held, dict):
+            return store.get_aggregate_statistics(*key, names, rest[0], engine=engine)
+        columns = tuple(held)
+        asked = names if facet is Facet.PARTITION_STATISTICS else None
+        stored: dict[str, tuple[StatisticsOfColumn, ...]] = {}
+        add_columns(stored, columns, store.read_column_statistics(*key, asked, columns, engine=engine))
+        return stored
+    except (NoSuchObjectException, MetaException):
+        return None
+
+
+def table_differences(key: TableName, held: Held, stored: Stored) -> Iterator[str]:
+    """A text for each."""
+    label = ".".join(key)
+    if stored.table is None:
+        parts = ", ".join(sorted(facet.value for facet in held.facets))
+        yield f"{label}: the database has no such table, and {parts} are held"
+        return
+    yield from _own_differences(label, held, stored, stored.table)
+    constraints = held.facets.get(Facet.CONSTRAINTS)
+    if constraints is not None and constraints != stored.constraints:
+        yield f"{label}: constraints differ: held {constraints}, database {stored.constraints}"
+    for facet, answers in held.statistics().items():
+        for question, answer in answers.items():
+            if question in stored.statistics[facet]:  # or asked for since
+                yield from _statistics_differences(label, question, answer, stored.statistics[facet][question])
+    partitions = held.facets.get(Facet.PARTITIONS)
+    if isinstance(partitions, PartitionSet) and held.partitions is not None:
+        structs = dict(zip(held.partitions.names(), held.partitions.structs(), strict=True))
+        named = {partitions.name_of(partition.values): partition for partition in stored.partitions}
+        yield from _partition_differences(label, structs, named, held.whole)
+
+
+def _own_differences(label: str, held: Held, stored: Stored, table: Table) -> Iterator[str]:
+    """The table, what decides how it is read, and its tag."""
+    if Facet.EXCLUDED in held.facets and stored.is_allowed:
+        yield f"{label}: it is kept out of the cache, and neither it nor its database has a property that says so"
+    own = held.facets.get(Facet.TABLE)
+    if own is None:
+        return
+    if encode_struct(own) != encode_struct(table):
+        yield f"{label}: the table differs: held {own}, database {table}"
+    if not stored.is_allowed:
+        yield f"{label}: it is cached although a property of it or its database, or its kind, keeps it out"
+    if held.is_transactional != is_transactional(table):
+        yield f"{label}: it is read as transactional: {held.is_transactional}, database {is_transactional(table)}"
+    if held.has_commit_parameters != has_commit_parameters(table):
+        yield f"{label}: a commit may change it: held {held.has_commit_parameters}, database the opposite"
+    # Fewer valid ids than there are only cost a question to the database; more would be a lie (P2).
+    if held.tag is not None and (stored.tag is None or not stored.tag.covers(held.tag)):
+        yield f"{label}: the write-id tag says too much: held {held.tag}, database {stored.tag}"
+
+
+def _statistics_differences(label: str, question: tuple[Any, ...], held: Any, stored: Any) -> Iterator[str]:
+    engine, names, *rest = question
+    of = f"{len(names)} partitions" if names else "the table"
+    if not isinstance(held, dict):
+        if stored is None or _encoded(held) != _encoded(stored):
+            columns = ", ".join(rest[0])
+            yield f"{label}: {engine} statistics of {columns} merged over {of} differ: held {held}, database {stored}"
+        return
+    for column, found in held.items():
+        if stored is not None and column not in stored:
+            continue  # asked for since
+        if stored is None or _encoded(found) != _encoded(stored[column]):
+            there = stored[column] if stored is not None else None
+            yield f"{label}: {engine} statistics of {column} of {of} differ: held {found}, database {there}"
+
+
+def _encoded(statistics: AggrStats | Iterable[StatisticsOfColumn]) -> object:
+    """For comparing: by bytes, since a NaN is no difference, and in an order of their own."""
+    if isinstance(statistics, AggrStats):
+        return statistics.partsFound, sorted(encode_struct(one) for one in statistics.colStats)
+    return sorted((one.partition, encode_struct(one.statistics), one.last_analyzed_s) for one in statistics)
+
+
+def _partition_differences(
+    label: str, held: dict[str, Partition], stored: dict[str, Partition], whole: bool
+) -> Iterator[str]:
+    for name, partition in held.items():
+        if name not in stored:
+            yield f"{label}: partition {name} is held and is not in the database"
+        elif encode_struct(partition) != encode_struct(stored[name]):
+            yield f"{label}: partition {name} differs: held {partition}, database {stored[name]}"
+    if whole:
+        for name in stored.keys() - held.keys():
+            yield f"{label}: partition {name} is in the database and not in the set that is held as complete"

@@ -1,0 +1,1 @@
+"""Loads: on demand, ahead of reads, and again after changes."""

@@ -1,0 +1,218 @@
+"""Fills what is missing: snapshot loads with fences, one at a time for each thing (DESIGN 4).
+
+A load takes its slots in the cache first, then opens one snapshot transaction, which reads the event position F, the
+objects and, for transactional tables, their tags; then A is brought to F or above, and each object is installed
+unless an event in (F, A] concerns it. What is asked by several requests at once is read once (single flight): the
+others wait for it and then look again, since what is in the cache is true at A whoever loaded it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+
+from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.freshness import Freshness
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.shared_cache import Load, SharedCache
+from hms_cache.cache.warming.loaded_parts import add_part
+from hms_cache.cache.warming.process_memory import SharedParts
+from hms_cache.cache.warming.snapshot_reads import Loaded, Reader, SnapshotRead, SnapshotReads, Wanted
+from hms_cache.cache.weights import weight_of
+from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database
+
+
+class Loader:
+    """Loads into one cache from one store. `_lock` guards `_running`."""
+
+    def __init__(
+        self,
+        cache: SharedCache,
+        store: SnapshotStore,
+        freshness: Freshness,
+        apply: Callable[[int, float], bool],
+        report: Callable[[str], None],
+        wait_timeout_s: float = 60.0,
+    ) -> None:
+        """`apply` brings the position up; `report` is told of what following the log cannot repair."""
+        self._cache = cache
+        self._reads = SnapshotReads(store, cache.budget_bytes, self._held_database, self._wants_highest_id)
+        self._freshness = freshness
+        self._apply = apply
+        self._report = report
+        self._wait_timeout_s = wait_timeout_s
+        self._lock = threading.Lock()
+        self._running: dict[Wanted, threading.Event] = {}
+        self._shared_parts = SharedParts()
+        self.loads = 0
+        self.discarded = 0
+
+    def load(self, wanted: Iterable[Wanted]) -> bool:
+        """Loads what nobody else is loading, waits for the rest; True when everything loaded here was kept.
+
+        Raises what the store raises, but NoSuchObjectException: what is absent shows in the lists of names.
+        """
+        wanted = tuple(wanted)
+        with self._cache.lock:
+            if any(not one.detail and (one.key, one.facet) in self._cache.too_large for one in wanted):
+                return False
+        mine: list[Wanted] = []
+        others: list[threading.Event] = []
+        done = threading.Event()
+        with self._lock:
+            for one in dict.fromkeys(wanted):
+                running = self._running.get(one)
+                if running is not None:
+                    others.append(running)
+                else:
+                    self._running[one] = done
+                    mine.append(one)
+        try:
+            kept = self._load(mine, self._reads.read) if mine else True
+        finally:
+            with self._lock:
+                for one in mine:
+                    del self._running[one]
+            done.set()
+        for event in others:
+            event.wait(self._wait_timeout_s)
+        return kept
+
+    def load_ahead(self, wanted: Iterable[Wanted], read: Reader | None = None) -> bool:
+        """As `load`, for what nobody waits for yet: who asks for some of it meanwhile loads that at once, rather than
+        wait for a large or slow load. `read`: how; None: here, from the store."""
+        return self._load(tuple(dict.fromkeys(wanted)), read or self._reads.read)
+
+    def _load(self, wanted: Sequence[Wanted], read: Reader) -> bool:
+        slots = {key: self._cache.begin_load(key, facets) for key, facets in _facets(wanted).items()}
+        began_s = self._freshness.now_s()
+        try:
+            self.loads += 1
+            found = _read_twice(read, wanted)
+            if not self.bring_up_to(found.fence) or any(slot.abandoned for slot in slots.values()):
+                return False
+            if self._has_unlogged(found):
+                return False
+            kept = True
+            took_s = self._freshness.now_s() - began_s
+            for item in found.loaded:
+                kept = self._install(slots[item.wanted.key], found.fence, item, took_s) and kept
+            if not kept:
+                self.discarded += 1
+            for key in slots:
+                self._renew_block(key)
+            return kept
+        finally:
+            for slot in slots.values():
+                self._cache.end_load(slot)
+
+    def _held_database(self, key: DatabaseName, fence: int) -> Database | None:
+        with self._cache.lock:
+            # What is held may be older than the snapshot; newer is no harm, that event discards this load.
+            entry = self._cache.databases.get(key) if self._cache.position >= fence else None
+            return entry.facets.get(Facet.DATABASE) if entry is not None else None
+
+    def _wants_highest_id(self, fence: int) -> bool:
+        with self._cache.lock:
+            return self._cache.creations.wants_highest_id(fence)
+
+    def bring_up_to(self, fence: int) -> bool:
+        """Applies events until A is at the fence; False when that cannot be done in time."""
+        if self._cache.position >= fence or self._apply(fence, self._freshness.apply_timeout_s):
+            return True
+        # Somebody may have been shown more than is applied: the floor keeps later reads from going back (P3).
+        self._freshness.raise_floor(fence)
+        return False
+
+    def _has_unlogged(self, found: SnapshotRead) -> bool:
+        """Whether a table was read that a writer made without an event; then nothing can be kept true (DESIGN 3)."""
+        creations = self._cache.creations
+        with self._cache.lock:
+            unlogged = [
+                item
+                for item in found.loaded
+                if item.facet is Facet.TABLE
+                and isinstance(item.wanted.key, TableName)
+                and creations.is_unlogged(item.wanted.key, item.value.id, found.fence)
+            ]
+            if found.highest_id is not None and self._cache.position >= found.fence:
+                creations.found_highest_id(found.highest_id, found.fence)
+        for item in unlogged:
+            name = ".".join(item.wanted.key)
+            self._report(f"unlogged writer: no event tells of the creation of {name} (table id {item.value.id})")
+        return bool(unlogged)
+
+    def _install(self, slot: Load, fence: int, item: Loaded, took_s: float) -> bool:
+        if item.is_part:
+            return self._merge(slot, fence, item)
+        facts = item.facts
+        if facts is not None:
+            self._shared_parts.share(item.value)
+
+        def prepare(entry: Entry) -> None:
+            entry.fence, entry.load_s = fence, took_s
+            if facts is not None:
+                entry.table_id, entry.tag, entry.encoded_table = facts.table_id, facts.tag, facts.encoded
+                entry.is_transactional = facts.is_transactional
+                entry.has_commit_parameters = facts.has_commit_parameters
+                entry.facets.pop(Facet.EXCLUDED, None)
+
+        return self._cache.install(slot, fence, item.facet, item.value, item.weight, prepare)
+
+    def _merge(self, slot: Load, fence: int, item: Loaded) -> bool:
+        """Adds to a facet in place, under the lock, unless an event after the fence concerns the facet."""
+        cache = self._cache
+        with cache.lock:
+            touched = any(event_id > fence and facet is item.facet for event_id, facet, _, _ in slot.effects)
+            if slot.abandoned or cache.position < fence or touched:
+                return False
+            entry = cache._entries(slot.key).get(slot.key)
+            if entry is None or Facet.TABLE not in entry.facets:
+                return False
+            cache.recharge(entry, item.facet, add_part(entry, item))
+            return True
+
+    def _renew_block(self, key: Key) -> None:
+        """Makes a new block of a table's partitions where changes have outgrown the old one.
+
+        Under the cache's lock at its beginning and at its end only: changes meanwhile are taken over.
+        """
+        cache = self._cache
+        with cache.lock:
+            entry = cache.tables.get(key) if isinstance(key, TableName) else None
+            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+            if not isinstance(held, PartitionSet) or not held.is_outgrown:
+                return
+            rebuild = held.begin_rebuild()
+        try:
+            rebuild.run()
+        finally:
+            with cache.lock:
+                done = held.finish_rebuild(rebuild)
+                if done and entry is not None and entry.facets.get(Facet.PARTITIONS) is held:
+                    cache.recharge(entry, Facet.PARTITIONS, weight_of(held))
+
+
+def _read_twice(read: Reader, wanted: Sequence[Wanted]) -> SnapshotRead:
+    """Once more where the connection had gone stale, as the store does by itself for what it is asked directly (P9)."""
+    try:
+        return read(wanted)
+    except DatabaseUnavailable as error:
+        if not error.connection_lost:
+            raise
+        return read(wanted)
+
+
+def _facets(wanted: Iterable[Wanted]) -> dict[Key, set[Facet]]:
+    """What a load of these may install, by subject: a table's load may fill in parts of its database."""
+    facets: dict[Key, set[Facet]] = {}
+    for one in wanted:
+        facets.setdefault(one.key, set()).add(one.facet)
+        if one.facet is Facet.TABLE:
+            facets[one.key].add(Facet.EXCLUDED)
+        if isinstance(one.key, TableName):
+            facets.setdefault(one.key.in_database, set()).update((Facet.DATABASE, Facet.TABLE_NAMES))
+    return facets

@@ -1,0 +1,254 @@
+"""Loads what will be asked, while calls are already answered (`cache.warm`).
+
+First the names of everything, so that absence can be answered and evicted tables keep their name and type; then, with
+`full`, whole tables: those used most before the restart first, then by name, in batches of one snapshot each. It never
+evicts anything for its own sake: it stops when the memory budget is nearly full.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.policy import CachePolicy
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.warming.loader import Loader
+from hms_cache.cache.warming.process_memory import give_back_freed_memory
+from hms_cache.cache.warming.snapshot_reads import Reader, Wanted
+from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.snapshots import SnapshotStore
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+DATABASES_A_BATCH = 20
+TABLES_A_BATCH = 50
+"""Subjects in one snapshot: some tens of milliseconds of database time, so that calls wait for no long load."""
+
+FULL_SHARE = 0.9
+"""Part of the budget that is filled ahead: the rest is for what is asked meanwhile."""
+
+_OF_TABLES = (Facet.TABLE, Facet.PARTITIONS)
+
+REMEMBERED_TABLES = 10_000
+"""Tables in the list that is kept over restarts: a megabyte, and more than the hot part of any catalog."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far it is. `total` is known once the names are; `done` counts tables loaded or found not cacheable."""
+
+    done: int
+    total: int | None
+    finished: bool
+
+
+class Prewarm:
+    """`step` of each lane is called by a background task of its own until it answers False.
+
+    The first lane loads names; whole tables are shared out, so that what one lane computes another one's database
+    query runs beside. `_lock` guards what lanes share.
+    """
+
+    def __init__(
+        self,
+        cache: SharedCache,
+        loader: Loader,
+        store: SnapshotStore,
+        policy: CachePolicy,
+        *,
+        tables: bool,
+        most_used: Sequence[TableName] = (),
+        reads: Sequence[Reader | None] = (None,),
+    ) -> None:
+        """`tables`: load whole tables after the names. `most_used`: what to begin with, the most used first.
+        `reads`: how each lane reads tables; None: by this process."""
+        self._cache = cache
+        self._loader = loader
+        self._store = store
+        self._policy = policy
+        self._whole_tables = tables
+        self._most_used = list(most_used)
+        self._lock = threading.Lock()
+        self._tables: deque[TableName] | None = None
+        """Those that no lane has taken; None: the names are not loaded yet."""
+        self._done = 0
+        self._total: int | None = None
+        self._finished = False
+        self.ended_early = ""
+        """Why it ended before everything was loaded; empty: it did not."""
+        self.lanes = tuple(Lane(self, read, self._plan() if not number else None) for number, read in enumerate(reads))
+        self._at_work = len(self.lanes)
+
+    def progress(self) -> Progress:
+        """How far it is."""
+        return Progress(self._done, self._total, self._finished)
+
+    def step(self) -> bool:
+        """As `Lane.step`, of all lanes in turn."""
+        going_on = [lane.step() for lane in self.lanes]
+        return any(going_on)
+
+    def load(self, batch: Sequence[Wanted], read: Reader | None) -> None:
+        """For a lane: loads what it has taken. Raises DatabaseUnavailable."""
+        self._loader.load_ahead(batch, read)
+        with self._lock:
+            self._done += sum(one.facet is Facet.TABLE for one in batch)
+
+    def take(self, *, has_some: bool) -> list[TableName] | None:
+        """For a lane: the next tables; none yet while names are loaded; None: there are no more, or no more fit.
+
+        `has_some`: the lane has something left that did not fit.
+        """
+        with self._lock:
+            if self._finished or self.ended_early:
+                return None
+            if self._tables is None:
+                return []
+            if (self._tables or has_some) and self.is_full():
+                self.ended_early = "the memory budget is nearly full"
+                return None
+            count = min(TABLES_A_BATCH, len(self._tables))
+            return [self._tables.popleft() for _ in range(count)] or None
+
+    def leave(self, outage: str = "") -> None:
+        """For a lane: it does no more; with the last one the warming up ends, or with an outage of the database."""
+        with self._lock:
+            self._at_work -= 1
+            if self._finished or (self._at_work and not outage):
+                return
+            self._finished = True
+            self.ended_early = self.ended_early or outage
+        if outage:
+            _log.warning("warming up ends early: %s", outage)
+            return
+        give_back_freed_memory()  # of the rows that were read
+        _log.info("warmed up: %d of %s tables", self._done, self._total)
+
+    def is_full(self) -> bool:
+        """Whether what is left of the budget is for what is asked meanwhile."""
+        return self._cache.weight > FULL_SHARE * self._cache.budget_bytes
+
+    def is_partitioned(self, table: TableName) -> bool:
+        """Whether it is held, and has partition keys."""
+        with self._cache.lock:
+            entry = self._cache.tables.get(table)
+            held = entry.facets.get(Facet.TABLE) if entry is not None else None
+            return bool(held is not None and held.partitionKeys)
+
+    def _plan(self) -> Iterator[list[Wanted]]:
+        """Batches of names; at their end it is known which tables there are."""
+        catalogs = self._store.get_catalog_names()
+        yield [Wanted(catalog, Facet.DATABASE_NAMES) for catalog in catalogs]
+        databases = [
+            DatabaseName(catalog, name) for catalog in catalogs for name in self._store.get_database_names(catalog)
+        ]
+        for some in _batched(databases, DATABASES_A_BATCH):
+            facets = [facet for facet in (Facet.DATABASE, Facet.TABLE_NAMES) if self._policy.may_cache(facet)]
+            yield [Wanted(database, facet) for database in some for facet in facets]
+        tables = self._known_tables(databases)
+        with self._lock:
+            self._total = len(tables)
+            self._tables = deque(tables if self._whole_tables else ())
+
+    def _known_tables(self, databases: Sequence[DatabaseName]) -> list[TableName]:
+        """All tables whose names are held, the most used first."""
+        found: dict[TableName, None] = {}
+        with self._cache.lock:
+            for database in databases:
+                entry = self._cache.databases.get(database)
+                for name in (entry.facets.get(Facet.TABLE_NAMES) if entry is not None else None) or ():
+                    found[TableName(database.catalog, database.database, name)] = None
+        first = [table for table in self._most_used if table in found]
+        ordered = dict.fromkeys([*first, *found])
+        return [table for table in ordered if self._policy.names_table(table)]
+
+
+class Lane:
+    """One of those who warm up side by side. Not for two threads."""
+
+    def __init__(self, prewarm: Prewarm, read: Reader | None, names: Iterator[list[Wanted]] | None) -> None:
+        self._prewarm = prewarm
+        self._read = read
+        self._names = names
+        self._partitions: deque[TableName] = deque()
+        """Tables of the last batch whose partitions are next."""
+        self._has_left = False
+        self.is_waiting = False
+        """Whether the last step had nothing to do yet."""
+
+    def step(self) -> bool:
+        """Loads one batch; False when there is nothing more to do. An outage of the database ends the warming up."""
+        if self._has_left:
+            return False
+        try:
+            batch = self._next_batch()
+            if batch:
+                self._prewarm.load(batch, self._read if batch[0].facet in _OF_TABLES else None)
+        except DatabaseUnavailable as error:
+            self._has_left = True
+            self._prewarm.leave(str(error))
+            return False
+        self.is_waiting = not batch
+        if batch is None:
+            self._has_left = True
+            self._prewarm.leave()
+        return batch is not None
+
+    def _next_batch(self) -> list[Wanted] | None:
+        """What to load next; nothing: not known yet; None: nothing more."""
+        if self._names is not None:
+            batch = next(self._names, None)
+            if batch is not None:
+                return batch
+            self._names = None
+        while self._partitions and not self._prewarm.is_full():
+            table = self._partitions.popleft()
+            if self._prewarm.is_partitioned(table):
+                return [Wanted(table, Facet.PARTITIONS)]
+        tables = self._prewarm.take(has_some=bool(self._partitions))
+        self._partitions = deque(tables or ())
+        return None if tables is None else [Wanted(table, Facet.TABLE) for table in tables]
+
+
+def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+# The list of the most used tables, kept over restarts
+
+
+def most_used(cache: SharedCache) -> list[TableName]:
+    """Cached tables that were read, the most read first."""
+    with cache.lock:
+        read = [(reads, key) for key, entry in cache.tables.items() if (reads := cache.reads_of(entry))]
+    read.sort(key=lambda one: (-one[0], one[1]))
+    return [key for _, key in read[:REMEMBERED_TABLES]]
+
+
+def write_most_used(path: Path, tables: Sequence[TableName]) -> None:
+    """Replaces the file; a half-written one is never seen. Raises OSError."""
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_text(json.dumps([list(table) for table in tables]))
+    os.replace(temporary, path)
+
+
+def read_most_used(path: Path) -> list[TableName]:
+    """The list of an earlier run; empty when there is none or it cannot be read."""
+    try:
+        return [TableName(*names) for names in json.loads(path.read_text())]
+    except (OSError, ValueError, TypeError):
+        return []

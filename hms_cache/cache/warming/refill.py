@@ -1,0 +1,75 @@
+"""Fills again what events took out and was read not long ago, so that the next read finds it.
+
+The seeds' "put the entry in cache", from the database instead of from the message: an event's image is never applied.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.warming.loader import Loader
+from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.clock import Clock
+from hms_cache.notifications.scope import TableName
+from hms_cache.store.engine.errors import DatabaseUnavailable
+
+_log = logging.getLogger(__name__)
+
+BATCH_TABLES = 50
+"""Tables in one snapshot: some tens of milliseconds of database time, so that a refill never holds a load for long."""
+
+RECENT_S = 600.0
+"""A table that nobody read for ten minutes is not worth a statement."""
+
+
+class Refill:
+    """`step` is called again and again by a background task."""
+
+    def __init__(self, cache: SharedCache, loader: Loader, clock: Clock) -> None:
+        self._cache = cache
+        self._loader = loader
+        self._clock = clock
+        self.refilled = 0
+
+    def step(self) -> int:
+        """Loads one batch; how many tables it took. An outage of the database leaves them to the next read."""
+        wanted = self._take()
+        if not wanted:
+            return 0
+        try:
+            self._loader.load(wanted)
+        except DatabaseUnavailable as error:
+            _log.info("no refill while the database is away: %s", error)
+            return 0
+        self.refilled += len(wanted)
+        return len(wanted)
+
+    def _take(self) -> list[Wanted]:
+        oldest_s = self._clock.monotonic_s() - RECENT_S
+        wanted: list[Wanted] = []
+        taken = 0
+        with self._cache.lock:
+            while self._cache.invalidated and taken < BATCH_TABLES:
+                key, (facets, last_read_s) = self._cache.invalidated.popitem()
+                if last_read_s < oldest_s:
+                    continue
+                taken += 1
+                wanted.extend(self._missing(key, facets))
+        return wanted
+
+    def _missing(self, key: TableName, facets: frozenset[Facet]) -> list[Wanted]:
+        entry = self._cache.tables.get(key)
+        held = entry.facets if entry is not None else {}
+        wanted = []
+        if Facet.TABLE not in held and Facet.EXCLUDED not in held:
+            wanted.append(Wanted(key, Facet.TABLE))
+        if Facet.CONSTRAINTS in facets and Facet.CONSTRAINTS not in held:
+            wanted.append(Wanted(key, Facet.CONSTRAINTS))
+        if Facet.PARTITIONS in facets:
+            partitions = held.get(Facet.PARTITIONS)
+            if isinstance(partitions, PartitionSet) and partitions.complete and partitions.missing:
+                wanted.append(Wanted(key, Facet.PARTITIONS, tuple(sorted(partitions.missing))))
+        return wanted

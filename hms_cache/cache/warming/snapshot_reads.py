@@ -1,0 +1,254 @@
+"""What a load reads, in one snapshot of the database, with what stands beside it in the cache.
+
+Nothing here looks into a cache: what is read can be read by another process than the one whose cache it goes into
+(`SnapshotRead` can be pickled), and is true at its fence wherever it was read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hms_cache.cache.entries import Facet, Key, has_commit_parameters, is_transactional
+from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeError, Values
+from hms_cache.cache.policy import properties_allow
+from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
+from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.store.contract.partitions import ByNames
+from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Database,
+    MetaException,
+    NoSuchObjectException,
+    Table,
+    UnknownDBException,
+)
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from hms_cache.wire.codec import encode_struct
+
+MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A facet that a read needs. `detail` narrows it: partition values, or (engine, names, columns) of statistics."""
+
+    key: Key
+    facet: Facet
+    detail: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """What stands beside a table in its entry."""
+
+    table_id: int
+    tag: ValidWriteIdList | None
+    encoded: bytes
+    is_transactional: bool
+    has_commit_parameters: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SomePartitions:
+    """Those that were found of the partitions asked for, of a table with these keys."""
+
+    keys: tuple[tuple[str, str], ...]
+    asked: tuple[Values, ...]
+    found: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A value for one facet, read for `wanted`; `weight` counts only where it stands for the whole facet."""
+
+    wanted: Wanted
+    facet: Facet
+    value: Any
+    weight: int = 0
+    facts: TableFacts | None = None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is put into what the facet holds, rather than in its place."""
+        return bool(self.wanted.detail) and self.facet is self.wanted.facet
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRead:
+    """Everything that one snapshot showed. `highest_id`: of all tables; None: it was not asked for."""
+
+    fence: int
+    loaded: list[Loaded]
+    highest_id: int | None
+
+
+Reader = Callable[[Sequence[Wanted]], SnapshotRead]
+"""Reads what is wanted in one snapshot. Raises what the store raises, but NoSuchObjectException."""
+
+HeldDatabase = Callable[[DatabaseName, int], Database | None]
+"""A database as a cache holds it at a fence or later: newer than the snapshot is no harm, its event discards the
+load."""
+
+
+class SnapshotReads:
+    """Reads from one store, for caches with a budget of `budget_bytes`. Thread-safe: each call has its snapshot."""
+
+    def __init__(
+        self,
+        store: SnapshotStore,
+        budget_bytes: int,
+        held_database: HeldDatabase = lambda key, fence: None,
+        wants_highest_id: Callable[[int], bool] = lambda fence: True,
+    ) -> None:
+        self._store = store
+        self._budget_bytes = budget_bytes
+        self._held_database = held_database
+        self._wants_highest_id = wants_highest_id
+
+    def read(self, wanted: Sequence[Wanted]) -> SnapshotRead:
+        """A `Reader`."""
+        with self._store.snapshot() as snapshot:
+            fence = snapshot.event_id
+            moment = Moment(self._store, self._budget_bytes, lambda key: self._held_database(key, fence))
+            loaded = moment.read(wanted)
+            return SnapshotRead(
+                fence, loaded, self._store.get_highest_table_id() if self._wants_highest_id(fence) else None
+            )
+
+
+class Moment:
+    """One snapshot: what is read twice in it is read once."""
+
+    def __init__(
+        self, store: SnapshotStore, budget_bytes: int, held_database: Callable[[DatabaseName], Database | None]
+    ) -> None:
+        self._store = store
+        self._budget_bytes = budget_bytes
+        self._held_database = held_database
+        self._tables: dict[TableName, Table | None] = {}
+        self._databases: dict[DatabaseName, Database | None] = {}
+
+    def read(self, wanted: Sequence[Wanted]) -> list[Loaded]:
+        """Everything wanted; tables of one database together."""
+        together: dict[DatabaseName, list[TableName]] = defaultdict(list)
+        for one in wanted:
+            if one.facet is Facet.TABLE and isinstance(one.key, TableName):
+                together[one.key.in_database].append(one.key)
+        for database, keys in together.items():
+            if len(keys) > 1:
+                by_name = {table.tableName: table for table in self._read_tables(database, keys)}
+                self._tables.update({key: by_name.get(key.table) for key in keys})
+        return [item for one in wanted for item in self._read(one)]
+
+    def _read_tables(self, database: DatabaseName, keys: Sequence[TableName]) -> list[Table]:
+        try:
+            return self._store.get_tables(*database, [key.table for key in keys])
+        except UnknownDBException:
+            return []
+
+    def _read(self, one: Wanted) -> list[Loaded]:
+        match one.facet:
+            case Facet.TABLE:
+                return self._read_table(one)
+            case Facet.PARTITIONS:
+                return self._read_partitions(one)
+            case Facet.TABLE_STATISTICS | Facet.PARTITION_STATISTICS:
+                return self._read_statistics(one)
+            case _:
+                value = self._read_plain(one)
+                return [] if value is None else [Loaded(one, one.facet, value, OVERHEAD_BYTES + weight_of(value))]
+
+    def _read_plain(self, one: Wanted) -> Any:
+        key = one.key
+        try:
+            if isinstance(key, TableName):
+                return self._store.get_table_constraints(*key)
+            if isinstance(key, DatabaseName):
+                if one.facet is Facet.DATABASE:
+                    return self._store.get_database(*key)
+                if one.facet is Facet.TABLE_NAMES:
+                    found = self._store.get_table_meta(key.catalog, key.database, None)
+                    return {meta.tableName: meta for meta in found if meta.dbName == key.database}
+                return self._store.get_functions(key.catalog, key.database)
+            return self._store.get_database_names(key)
+        except NoSuchObjectException:
+            return None
+
+    def _table(self, key: TableName) -> Table | None:
+        if key not in self._tables:
+            try:
+                self._tables[key] = self._store.get_table(*key)
+            except NoSuchObjectException:
+                self._tables[key] = None
+        return self._tables[key]
+
+    def _read_table(self, one: Wanted) -> list[Loaded]:
+        key = one.key
+        assert isinstance(key, TableName)
+        table = self._table(key)
+        if table is None:
+            # Absence is answered from complete names only (P6).
+            return self._read(Wanted(key.in_database, Facet.TABLE_NAMES))
+        loaded, database = self._read_database(key.in_database)
+        allowed = properties_allow(table.parameters, database.parameters if database is not None else None)
+        # The tables that a materialized view reads may get other names, and no event names the view (research d.5).
+        if not allowed or table.tableType == MATERIALIZED_VIEW:
+            return [*loaded, Loaded(one, Facet.EXCLUDED, True, OVERHEAD_BYTES)]
+        encoded = encode_struct(table)
+        transactional = is_transactional(table)
+        tag = self.read_tag(key) if transactional else None
+        facts = TableFacts(table.id, tag, encoded, transactional, has_commit_parameters(table))
+        return [*loaded, Loaded(one, Facet.TABLE, table, weight_of_table(encoded), facts)]
+
+    def _read_database(self, key: DatabaseName) -> tuple[list[Loaded], Database | None]:
+        """(what is to be installed of it, the database)."""
+        if key in self._databases:
+            return [], self._databases[key]
+        held = self._held_database(key)
+        loaded = self._read(Wanted(key, Facet.DATABASE)) if held is None else []
+        self._databases[key] = loaded[0].value if loaded else held
+        return loaded, self._databases[key]
+
+    def read_tag(self, key: TableName) -> ValidWriteIdList | None:
+        """The write ids of a transactional table at this moment (P2); None: they cannot be known."""
+        text = self._store.get_write_id_tag(*key)
+        return ValidWriteIdList.parse(text) if text is not None else None
+
+    def _read_partitions(self, one: Wanted) -> list[Loaded]:
+        key = one.key
+        assert isinstance(key, TableName)
+        table = self._table(key)
+        if table is None:
+            return self._read(Wanted(key.in_database, Facet.TABLE_NAMES))
+        keys = tuple((field.name, field.type) for field in table.partitionKeys or ())
+        if not one.detail:
+            pages = self._store.read_partition_pages(*key)
+            try:
+                whole = PartitionSet.from_pages(keys, pages, complete=True, most_bytes=self._budget_bytes)
+            except SetTooLargeError:
+                nothing = PartitionSet(keys, (), complete=False)
+                return [Loaded(one, Facet.PARTITIONS, nothing, self._budget_bytes + 1)]
+            return [Loaded(one, Facet.PARTITIONS, whole, weight_of(whole))]
+        asked: tuple[Values, ...] = one.detail
+        shape = PartitionSet(keys, (), complete=False)
+        try:
+            names = tuple(shape.name_of(values) for values in asked)
+        except MetaException:
+            return []
+        found = self._store.get_partitions(*key, ByNames(names)).partitions
+        return [Loaded(one, Facet.PARTITIONS, SomePartitions(keys, asked, found))]
+
+    def _read_statistics(self, one: Wanted) -> list[Loaded]:
+        engine, names, columns, *kind = one.detail
+        key = one.key
+        assert isinstance(key, TableName)
+        found: Any
+        if kind:
+            found = self._store.get_aggregate_statistics(*key, names, columns, engine=engine)
+        else:
+            of_partitions = one.facet is Facet.PARTITION_STATISTICS
+            found = self._store.read_column_statistics(*key, names if of_partitions else None, columns, engine=engine)
+        return [Loaded(one, one.facet, found)]

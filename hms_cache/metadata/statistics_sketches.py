@@ -1,0 +1,287 @@
+"""Sketches of distinct values as Hive stores them in BIT_VECTOR: read, merged, counted, written.
+
+Facts: `HyperLogLog`, `HyperLogLogUtils`, `FMSketch`, `FMSketchUtils` (Hive 4.0.1). Both begin with a magic text. Counts
+agree with Hive's to the last digit; the order of a sparse sketch's entries in its serialized form does not matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from hms_cache.metadata.statistics_sketch_data import BIASES, PRECISION, RAW_ESTIMATES, THRESHOLD
+
+_Registers: TypeAlias = npt.NDArray[np.uint8]
+
+_HLL_MAGIC, _FM_MAGIC = b"HLL", b"FM"
+_SPARSE_KEY_BITS, _SPARSE_VALUE_BITS = 25, 6
+_NEIGHBOURS = 6
+_PHI = 0.77351
+_FM_BITS = 31
+_THRESHOLDS = (10, 20, 40, 80, 220, 400, THRESHOLD, 1800, 3100, 6500, 15500, 20000, 50000, 120000, 350000)
+_SMALLEST_PRECISION, _LARGEST_PRECISION = 4, 16
+
+
+class SketchError(ValueError):
+    """Bytes that are no sketch."""
+
+
+class HyperLogLog:
+    """A HyperLogLog of 2^precision registers: sparse while it is nearly empty, then dense. Changed by `merge`."""
+
+    __slots__ = ("dense", "precision", "sparse")
+
+    def __init__(self, precision: int = PRECISION) -> None:
+        self.precision = precision
+        self.sparse: dict[int, int] | None = {}
+        self.dense: _Registers | None = None
+
+    @classmethod
+    def read(cls, data: bytes) -> HyperLogLog:
+        """From the serialized form. Raises SketchError."""
+        if data[:3] != _HLL_MAGIC or len(data) < 5:
+            raise SketchError("not a HyperLogLog")
+        precision, width = data[3] >> 4, data[3] & 7
+        if not _SMALLEST_PRECISION <= precision <= _LARGEST_PRECISION:
+            raise SketchError(f"a HyperLogLog of precision {precision}")
+        sketch = cls(precision)
+        _, position = _read_number(data, 4)
+        if width == 0:
+            sketch.sparse = _read_sparse(data, position)
+        else:
+            sketch.sparse = None
+            sketch.dense = _read_dense(data[position:], 1 << precision, 8 if width == 7 else width)
+        return sketch
+
+    def can_merge(self, other: Sketch) -> bool:
+        """Whether `merge` takes it: a larger sketch can be folded into a smaller one, not the other way round."""
+        return isinstance(other, HyperLogLog) and other.precision >= self.precision
+
+    def merge(self, other: Sketch) -> None:
+        """Adds what the other one has seen."""
+        if not isinstance(other, HyperLogLog) or other.precision < self.precision:
+            raise SketchError("cannot merge these sketches")
+        if other.precision > self.precision:
+            other = other._squashed(self.precision)
+        if self.sparse is not None and other.sparse is not None:
+            for key, value in other.sparse.items():
+                if value > self.sparse.get(key, 0):
+                    self.sparse[key] = value
+            # a dense sketch takes fewer bytes from here on
+            if len(self.sparse) > ((1 << self.precision) * 6 // 8) // 5:
+                self._make_dense()
+            return
+        self._make_dense()
+        assert self.dense is not None
+        np.maximum(self.dense, other._registers(), out=self.dense)
+
+    def count(self) -> int:
+        """The estimated number of distinct values, at least 1."""
+        return max(1, self._count())
+
+    def serialized(self) -> bytes:
+        """The form that Hive reads."""
+        if self.sparse is not None:
+            entries = sorted((key << _SPARSE_VALUE_BITS) | value for key, value in self.sparse.items())
+            head = bytes([self.precision << 4]) + _number(self.count()) + _number(len(entries))
+            deltas = [entry - before for before, entry in zip([0, *entries], entries, strict=False)]
+            return _HLL_MAGIC + head + b"".join(_number(delta) for delta in deltas)
+        assert self.dense is not None
+        width = max(1, int(self.dense.max()).bit_length())
+        width = 8 if width > _SPARSE_VALUE_BITS else width
+        head = bytes([(self.precision << 4) | (7 if width == 8 else width)]) + _number(self.count())
+        if width == 8:
+            return _HLL_MAGIC + head + self.dense.tobytes()
+        bits = np.unpackbits(self.dense[:, None], axis=1)[:, 8 - width :]
+        return _HLL_MAGIC + head + np.packbits(bits.reshape(-1)).tobytes()
+
+    def _count(self) -> int:
+        if self.sparse is not None:
+            size = 1 << _SPARSE_KEY_BITS
+            return _linear_count(size, size - len(self.sparse))
+        assert self.dense is not None
+        size = 1 << self.precision
+        # Hive computes this factor in single precision.
+        factor = np.float32(np.float32(0.7213) / (np.float32(1) + np.float32(1.079) / np.float32(size)))
+        factor = np.float32(np.float32(factor * np.float32(size)) * np.float32(size))
+        total = float(np.ldexp(1.0, -self.dense.astype(np.int64)).sum())
+        estimate = int(float(factor) * (1.0 / total))
+        if estimate <= 5 * size and self.precision == PRECISION:
+            estimate -= _bias(estimate)
+        zeros = size - int(np.count_nonzero(self.dense))
+        alternative = _linear_count(size, zeros) if zeros else estimate
+        return alternative if alternative < _THRESHOLDS[self.precision - _SMALLEST_PRECISION] else estimate
+
+    def _registers(self) -> _Registers:
+        if self.sparse is None:
+            assert self.dense is not None
+            return self.dense
+        registers = np.zeros(1 << self.precision, np.uint8)
+        mask = (1 << self.precision) - 1
+        for key, value in self.sparse.items():
+            if value > registers[key & mask]:
+                registers[key & mask] = value
+        return registers
+
+    def _make_dense(self) -> None:
+        if self.sparse is not None:
+            self.dense = self._registers().copy()
+            self.sparse = None
+
+    def _squashed(self, precision: int) -> HyperLogLog:
+        """Folded into fewer registers, as far as what is left of the hashes allows."""
+        small = HyperLogLog(precision)
+        small._make_dense()
+        assert small.dense is not None
+        if self.sparse is not None:
+            hashes = [(1 << (self.precision + value - 1)) | key for key, value in self.sparse.items() if value]
+        else:
+            assert self.dense is not None
+            # Java shifts an int here: distances wrap at 32, and the sign bit is extended.
+            hashes = [
+                _as_int(1 << ((self.precision + int(value) - 1) & 31) | index)
+                for index, value in enumerate(self.dense.tolist())
+                if value
+            ]
+        for hashed in hashes:
+            rest = (hashed & 0xFFFFFFFFFFFFFFFF) >> precision
+            run = (rest & -rest).bit_length() if rest else 65
+            index = hashed & ((1 << precision) - 1)
+            if run > small.dense[index]:
+                small.dense[index] = run
+        return small
+
+
+def _as_int(value: int) -> int:
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if value & 0x80000000 else value
+
+
+def _linear_count(size: int, zeros: int) -> int:
+    return math.floor(size * math.log(size / zeros) + 0.5)
+
+
+def _bias(estimate: int) -> int:
+    """The average bias of the nearest known raw estimates; of equally near ones the last, as a tree map keeps it."""
+    by_distance = {(estimate - raw) ** 2: index for index, raw in enumerate(RAW_ESTIMATES)}
+    nearest = sorted(by_distance)[:_NEIGHBOURS]
+    return int(sum(BIASES[by_distance[distance]] for distance in nearest) / _NEIGHBOURS + 0.5)
+
+
+def _read_number(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if position >= len(data) or shift > 63:
+            raise SketchError("a HyperLogLog that ends too early")
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+
+
+def _number(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(0x80 | (value & 0x7F))
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _read_sparse(data: bytes, position: int) -> dict[int, int]:
+    size, position = _read_number(data, position)
+    if size > len(data):
+        raise SketchError("a HyperLogLog that ends too early")
+    entries: dict[int, int] = {}
+    entry = 0
+    for _ in range(size):
+        delta, position = _read_number(data, position)
+        # Deltas of entries that were not written in order wrap around as Java's int does.
+        entry = (entry + delta) & 0xFFFFFFFF
+        key, value = entry >> _SPARSE_VALUE_BITS, entry & 0x3F
+        if value > entries.get(key, -1):
+            entries[key] = value
+    return entries
+
+
+def _read_dense(data: bytes, size: int, width: int) -> _Registers:
+    if len(data) * 8 < size * width:
+        raise SketchError("a HyperLogLog that ends too early")
+    if width == 8:
+        return np.frombuffer(data[:size], np.uint8).copy()
+    bits = np.unpackbits(np.frombuffer(data, np.uint8))[: size * width].reshape(size, width)
+    registers: _Registers = np.packbits(np.pad(bits, ((0, 0), (8 - width, 0))), axis=1).reshape(size)
+    return registers
+
+
+class FmSketch:
+    """A Flajolet-Martin sketch: a number of bit vectors of 31 bits. Changed by `merge`."""
+
+    __slots__ = ("vectors",)
+
+    def __init__(self, vectors: Sequence[int]) -> None:
+        self.vectors = list(vectors)
+
+    @classmethod
+    def read(cls, data: bytes) -> FmSketch:
+        """From the serialized form. Raises SketchError."""
+        if data[:2] != _FM_MAGIC or len(data) < 4:
+            raise SketchError("not an FM sketch")
+        count = int.from_bytes(data[2:4], "little")
+        if len(data) < 4 + 4 * count:
+            raise SketchError("an FM sketch that ends too early")
+        return cls([int.from_bytes(data[4 + 4 * n : 8 + 4 * n], "little") for n in range(count)])
+
+    def can_merge(self, other: Sketch) -> bool:
+        """Whether both have as many vectors."""
+        return isinstance(other, FmSketch) and len(self.vectors) == len(other.vectors)
+
+    def merge(self, other: Sketch) -> None:
+        """Adds what the other one has seen."""
+        if not isinstance(other, FmSketch) or len(self.vectors) != len(other.vectors):
+            raise SketchError("cannot merge these sketches")
+        self.vectors = [mine | theirs for mine, theirs in zip(self.vectors, other.vectors, strict=True)]
+
+    def count(self) -> int:
+        """The estimated number of distinct values."""
+        if not self.vectors:
+            return 0
+        lowest_zeros = sum((~vector & (vector + 1)).bit_length() - 1 for vector in self.vectors)
+        return int(2.0 ** (lowest_zeros / len(self.vectors) - math.log(_PHI) / math.log(2.0)))
+
+    def serialized(self) -> bytes:
+        """The form that Hive reads."""
+        mask = (1 << _FM_BITS) - 1
+        vectors = b"".join((vector & mask).to_bytes(4, "little") for vector in self.vectors)
+        return _FM_MAGIC + len(self.vectors).to_bytes(2, "little") + vectors
+
+
+Sketch: TypeAlias = HyperLogLog | FmSketch
+
+
+def read_sketch(data: bytes | None) -> Sketch | None:
+    """The sketch in a BIT_VECTOR; None when there is none or it cannot be read."""
+    if not data:
+        return None
+    try:
+        return FmSketch.read(data) if data[:2] == _FM_MAGIC else HyperLogLog.read(data)
+    except SketchError:
+        return None
+
+
+def written_count(data: bytes) -> int:
+    """The estimate that a serialized HyperLogLog carries: what its `count` was. Raises SketchError."""
+    if data[:3] != _HLL_MAGIC:
+        raise SketchError("not a HyperLogLog")
+    return _read_number(data, 4)[0]
+
+
+def empty_like(sketch: Sketch) -> Sketch:
+    """What sketches of this kind are merged into: Hive's own size for a HyperLogLog."""
+    return FmSketch([0] * len(sketch.vectors)) if isinstance(sketch, FmSketch) else HyperLogLog()

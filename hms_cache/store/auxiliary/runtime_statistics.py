@@ -1,0 +1,175 @@
+"""What clients tell about running queries: runtime statistics, replication metrics, counts of changed rows.
+
+Facts: `ObjectStore`, `TxnHandler` (Hive 4.0.1). None of it has events, and none of it is cached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.schema_requirements import require_table
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.schema import MV_TABLES_USED, REPLICATION_METRICS, RUNTIME_STATS
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, ReplicationMetrics, RuntimeStat
+
+_LONGEST_METADATA = 4000
+_LONGEST_PROGRESS = 10000
+"""Characters, the widths of the columns; what is longer is replaced by a note, as in Hive."""
+
+
+class RuntimeStatistics:
+    """Reads and writes of what queries report. Thread-safe; each method is one transaction."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+        self._database = context.database
+
+    def add(self, statistic: RuntimeStat) -> None:
+        """Keep operator statistics of a query. They are of now, whatever time they say, as in Hive.
+
+        :raises MetaException: weight or payload is missing.
+        """
+        if statistic.weight is None or statistic.payload is None:
+            raise MetaException("Runtime statistics need a weight and a payload")
+        created_s = self._context.now_s()
+        values = {"CREATE_TIME": created_s, "WEIGHT": statistic.weight, "PAYLOAD": statistic.payload}
+
+        def work(transaction: WriteTransaction) -> None:
+            row = {**values, "RS_ID": transaction.id("MRuntimeStat")}
+            transaction.connection.execute(insert(RUNTIME_STATS).values(row))
+
+        require_table(self._database, RUNTIME_STATS)
+        run_write(self._database, work, ids={"MRuntimeStat": 1})
+
+    def get(self, max_weight: int, max_create_time_s: int) -> list[RuntimeStat]:
+        """The newest, until their weights reach `max_weight` (negative: all), that one included.
+
+        :param max_create_time_s: only those made before it, unless it is 0 or below.
+        """
+        table = RUNTIME_STATS.c
+        statement = select(table.CREATE_TIME, table.WEIGHT, table.PAYLOAD)
+        if max_create_time_s > 0:
+            statement = statement.where(table.CREATE_TIME < max_create_time_s)
+        statement = statement.order_by(table.CREATE_TIME.desc(), table.RS_ID.desc())
+
+        def read(connection: Connection) -> list[RuntimeStat]:
+            found, total = [], 0
+            for created_s, weight, payload in connection.execute(statement):
+                found.append(RuntimeStat(created_s, weight, payload))
+                total += weight
+                if 0 <= max_weight <= total:
+                    break
+            return found
+
+        require_table(self._database, RUNTIME_STATS)
+        return run_read(self._database, read)
+
+    def remove_before(self, max_create_time_s: int) -> int:
+        """Delete those made at that time or before; how many."""
+        statement = delete(RUNTIME_STATS).where(RUNTIME_STATS.c.CREATE_TIME <= max_create_time_s)
+        require_table(self._database, RUNTIME_STATS)
+        return run_write(self._database, lambda transaction: transaction.connection.execute(statement).rowcount)
+
+    def add_replication_metrics(self, metrics: Sequence[ReplicationMetrics]) -> None:
+        """Insert or update them by their scheduled execution; empty texts leave what is there.
+
+        :raises MetaException: an execution or a policy is missing.
+        """
+        for one in metrics:
+            if None in (one.scheduledExecutionId, one.policy, one.dumpExecutionId):
+                raise MetaException(
+                    "Replication metrics need a scheduled execution, a policy and an execution of the dump"
+                )
+
+        def work(transaction: WriteTransaction) -> None:
+            connection, table = transaction.connection, REPLICATION_METRICS
+            features = features_of(connection)
+            for one in metrics:
+                values = features.writable(table, _metric_values(one))
+                is_it = table.c.RM_SCHEDULED_EXECUTION_ID == one.scheduledExecutionId
+                key = select(table.c.RM_SCHEDULED_EXECUTION_ID).where(is_it).with_for_update()
+                if connection.execute(key).first() is not None:
+                    if values:
+                        connection.execute(update(table).where(is_it).values(values))
+                    continue
+                values |= {
+                    "RM_SCHEDULED_EXECUTION_ID": one.scheduledExecutionId,
+                    "RM_POLICY": one.policy,
+                    "RM_DUMP_EXECUTION_ID": one.dumpExecutionId,
+                    "RM_START_TIME": self._context.now_s(),
+                }
+                # Said even when it is absent: the column has a default of its own, which Hive does not use.
+                values |= features.writable(table, {"MESSAGE_FORMAT": one.messageFormat})
+                try:
+                    connection.execute(insert(table).values(values))
+                except IntegrityError as error:
+                    raise RetryableConflict("somebody else wrote these metrics") from error
+
+        require_table(self._database, REPLICATION_METRICS)
+        run_write(self._database, work)
+
+    def get_replication_metrics(self, policy: str | None, execution_id: int | None) -> list[ReplicationMetrics]:
+        """Those of a policy, else of a scheduled execution, newest first; none if neither is given."""
+        table = REPLICATION_METRICS.c
+        if policy is None and execution_id is None:
+            return []
+        is_wanted = table.RM_POLICY == policy if policy is not None else table.RM_SCHEDULED_EXECUTION_ID == execution_id
+
+        def read(connection: Connection) -> list[ReplicationMetrics]:
+            rows = connection.execute(
+                select(
+                    table.RM_SCHEDULED_EXECUTION_ID,
+                    table.RM_POLICY,
+                    table.RM_DUMP_EXECUTION_ID,
+                    table.RM_METADATA,
+                    table.RM_PROGRESS,
+                    features_of(connection).column(table.MESSAGE_FORMAT),
+                )
+                .where(is_wanted)
+                .order_by(table.RM_SCHEDULED_EXECUTION_ID.desc())
+            )
+            return [ReplicationMetrics(*row) for row in rows]
+
+        require_table(self._database, REPLICATION_METRICS)
+        return run_read(self._database, read)
+
+    def add_changed_rows(self, table_id: int, inserted: int, updated: int, deleted: int) -> None:
+        """Add to the counts that materialized views keep of their source tables; nothing without such a view."""
+        used = MV_TABLES_USED.c
+
+        def work(transaction: WriteTransaction) -> None:
+            if features_of(transaction.connection).has(used.INSERTED_COUNT):
+                transaction.connection.execute(
+                    update(MV_TABLES_USED)
+                    .where(used.TBL_ID == table_id)
+                    .values(
+                        INSERTED_COUNT=used.INSERTED_COUNT + inserted,
+                        UPDATED_COUNT=used.UPDATED_COUNT + updated,
+                        DELETED_COUNT=used.DELETED_COUNT + deleted,
+                    )
+                )
+
+        run_write(self._database, work)
+
+
+def _metric_values(metric: ReplicationMetrics) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    if metric.metadata:
+        if len(metric.metadata) > _LONGEST_METADATA:
+            values["RM_PROGRESS"] = f"RM_Metadata limit exceeded to {len(metric.metadata)}"
+        else:
+            values["RM_METADATA"] = metric.metadata
+    if metric.progress:
+        is_long = len(metric.progress) > _LONGEST_PROGRESS
+        note = f"RM_Progress limit exceeded to {len(metric.progress)}"
+        values["RM_PROGRESS"] = note if is_long else metric.progress
+    if metric.messageFormat is not None:
+        values["MESSAGE_FORMAT"] = metric.messageFormat
+    return values

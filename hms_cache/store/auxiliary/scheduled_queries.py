@@ -1,0 +1,335 @@
+"""Scheduled queries and their executions. Facts: `ObjectStore.scheduledQuery…` (Hive 4.0.1). They have no events.
+
+A query's row holds when it is due and the execution that is under way; HiveServer2 asks for one that is due (`poll`)
+and reports how it goes (`report_progress`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from hms_cache.metadata.quartz_schedule import parse_schedule
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.schema_requirements import require_table
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.schema import SCHEDULED_EXECUTIONS, SCHEDULED_QUERIES
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    InvalidInputException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+    QueryState,
+    ScheduledQuery,
+    ScheduledQueryKey,
+    ScheduledQueryPollResponse,
+    ScheduledQueryProgressInfo,
+)
+
+_LONGEST_ERROR = 1000
+"""Characters of an error message that are kept: Hive's own limit, half of the column."""
+
+_LATEST_S = 2**31 - 1
+"""``NEXT_EXECUTION`` has 32 bits."""
+
+_QUERIES, _EXECUTIONS = SCHEDULED_QUERIES.c, SCHEDULED_EXECUTIONS.c
+
+_NEXT_STATES = {
+    "INITED": {"EXECUTING", "FAILED", "FINISHED", "TIMED_OUT", "AUTO_DISABLED"},
+    "EXECUTING": {"EXECUTING", "FAILED", "FINISHED", "TIMED_OUT"},
+}
+_RUNNING = ("INITED", "EXECUTING")
+_FAILED = ("FAILED", "TIMED_OUT")
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What `ScheduledQueries.clean` did."""
+
+    timed_out: int
+    deleted: int
+
+
+class ScheduledQueries:
+    """Reads and writes of scheduled queries. Thread-safe; each method is one transaction.
+
+    With `StoreSettings.scheduled_queries` off all but `get` is refused with a MetaException.
+    """
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+        self._settings = context.settings
+        self._database = context.database
+
+    @property
+    def is_available(self) -> bool:
+        """Whether the database has the tables: Hive 3.1's does not."""
+        return self._database.features.has(SCHEDULED_QUERIES)
+
+    def create(self, query: ScheduledQuery) -> None:
+        """:raises AlreadyExistsException: its name is taken. :raises InvalidInputException: no such schedule."""
+        next_s = self._next_execution_s(query.schedule)
+        key = query.scheduleKey
+
+        def work(transaction: WriteTransaction) -> None:
+            query_id = transaction.id("MScheduledQuery")
+            if _find(transaction.connection, key) is not None:
+                raise AlreadyExistsException(f"Scheduled query with name: {_named(key)} already exists.")
+            values = {
+                **_values_of(query),
+                "SCHEDULED_QUERY_ID": query_id,
+                "SCHEDULE_NAME": key.scheduleName,
+                "NEXT_EXECUTION": next_s,
+            }
+            transaction.connection.execute(insert(SCHEDULED_QUERIES).values(values))
+
+        self._require_enabled()
+        run_write(self._database, work)
+
+    def alter(self, query: ScheduledQuery) -> None:
+        """Replace all but the name; without a next execution it is computed anew.
+
+        :raises NoSuchObjectException: there is none. :raises InvalidInputException: no such schedule.
+        """
+        given = query.nextExecution is not None
+        next_s = query.nextExecution if given else self._next_execution_s(query.schedule)
+
+        def work(transaction: WriteTransaction) -> None:
+            row = _require_existing(transaction.connection, query.scheduleKey)
+            values = {**_values_of(query), "NEXT_EXECUTION": next_s}
+            _update_query(transaction.connection, row.SCHEDULED_QUERY_ID, values)
+
+        self._require_enabled()
+        run_write(self._database, work)
+
+    def drop(self, key: ScheduledQueryKey) -> None:
+        """Drop it with its executions. :raises NoSuchObjectException: there is none."""
+
+        def work(transaction: WriteTransaction) -> None:
+            connection = transaction.connection
+            row = _require_existing(connection, key)
+            for table in (SCHEDULED_EXECUTIONS, SCHEDULED_QUERIES):
+                connection.execute(delete(table).where(table.c.SCHEDULED_QUERY_ID == row.SCHEDULED_QUERY_ID))
+
+        self._require_enabled()
+        run_write(self._database, work)
+
+    def get(self, key: ScheduledQueryKey) -> ScheduledQuery:
+        """:raises NoSuchObjectException: there is none."""
+        require_table(self._database, SCHEDULED_QUERIES)
+        row = run_read(self._database, lambda connection: _find(connection, key))
+        if row is None:
+            raise NoSuchObjectException(f"There is no scheduled query for: {_named(key)}")
+        return ScheduledQuery(
+            scheduleKey=ScheduledQueryKey(row.SCHEDULE_NAME, row.CLUSTER_NAMESPACE),
+            enabled=bool(row.ENABLED),
+            schedule=row.SCHEDULE,
+            user=row.USER,
+            query=row.QUERY,
+            nextExecution=row.NEXT_EXECUTION,
+        )
+
+    def poll(self, namespace: str) -> ScheduledQueryPollResponse:
+        """Begin the execution of the query of the namespace that is due for the longest time; empty if none is.
+
+        Of servers that ask at once one gets it.
+        """
+
+        def work(transaction: WriteTransaction) -> ScheduledQueryPollResponse:
+            connection, now_s = transaction.connection, self._context.now_s()
+            row = connection.execute(
+                select(*_QUERIES)
+                .where(
+                    _QUERIES.NEXT_EXECUTION <= now_s,
+                    _QUERIES.ENABLED.is_(True),
+                    _QUERIES.CLUSTER_NAMESPACE == namespace,
+                    _QUERIES.ACTIVE_EXECUTION_ID.is_(None),
+                )
+                .order_by(_QUERIES.NEXT_EXECUTION, _QUERIES.SCHEDULED_QUERY_ID)
+                .limit(1)
+                .with_for_update()
+            ).first()
+            if row is None:
+                return ScheduledQueryPollResponse()
+            execution_id = transaction.id("MScheduledExecution")
+            connection.execute(
+                insert(SCHEDULED_EXECUTIONS).values(
+                    SCHEDULED_EXECUTION_ID=execution_id,
+                    SCHEDULED_QUERY_ID=row.SCHEDULED_QUERY_ID,
+                    STATE="INITED",
+                    START_TIME=now_s,
+                    LAST_UPDATE_TIME=now_s,
+                )
+            )
+            values = {
+                "NEXT_EXECUTION": self._next_execution_s(row.SCHEDULE),
+                "ACTIVE_EXECUTION_ID": execution_id,
+            }
+            _update_query(connection, row.SCHEDULED_QUERY_ID, values)
+            return ScheduledQueryPollResponse(
+                scheduleKey=ScheduledQueryKey(row.SCHEDULE_NAME, row.CLUSTER_NAMESPACE),
+                executionId=execution_id,
+                query=f"/* schedule: {row.SCHEDULE_NAME} */{row.QUERY}",
+                user=row.USER,
+            )
+
+        self._require_enabled()
+        return run_write(self._database, work)
+
+    def report_progress(self, info: ScheduledQueryProgressInfo) -> None:
+        """An execution's new state; with its end the query may be executed again.
+
+        :raises MetaException: no such execution.
+        :raises InvalidOperationException: it cannot go over to that state.
+        """
+        self._require_enabled()
+        run_write(self._database, lambda transaction: self._note_progress(transaction, info))
+
+    def clean(self) -> Cleaned:
+        """Give up executions that do not report, let their queries go, delete old executions."""
+        require_table(self._database, SCHEDULED_QUERIES)
+        if not self._settings.scheduled_queries:
+            return Cleaned(0, 0)
+        return run_write(self._database, self._clean)
+
+    def _require_enabled(self) -> None:
+        require_table(self._database, SCHEDULED_QUERIES)
+        if not self._settings.scheduled_queries:
+            raise MetaException(
+                "Scheduled query request processing is disabled via metastore.scheduled.queries.enabled"
+            )
+
+    def _next_execution_s(self, schedule: str | None, after_s: int | None = None) -> int | None:
+        """None if it is not due any more, or not before the year 2038, which the field cannot hold."""
+        try:
+            found_s = parse_schedule(schedule or "").next_epoch_s(self._context.now_s() if after_s is None else after_s)
+        except ValueError as error:
+            raise InvalidInputException(f"Invalid QUARTZ schedule expression: '{schedule}'") from error
+        return None if found_s is None or found_s > _LATEST_S else found_s
+
+    def _note_progress(self, transaction: WriteTransaction, info: ScheduledQueryProgressInfo) -> None:
+        connection, now_s = transaction.connection, self._context.now_s()
+        is_it = _EXECUTIONS.SCHEDULED_EXECUTION_ID == info.scheduledExecutionId
+        row = connection.execute(select(*_EXECUTIONS).where(is_it).with_for_update()).first()
+        if row is None:
+            raise MetaException(f"There is no scheduled execution {info.scheduledExecutionId}")
+        state = QueryState._VALUES_TO_NAMES.get(info.state)
+        if state not in _NEXT_STATES.get(row.STATE, ()):
+            raise InvalidOperationException(f"Invalid state change: {row.STATE}=>{state}")
+        if state == "AUTO_DISABLED":
+            raise InvalidOperationException(f"invalid state: {state}")
+        values: dict[str, Any] = {"STATE": state}
+        if info.executorQueryId is not None:
+            values["EXECUTOR_QUERY_ID"] = info.executorQueryId
+        if info.errorMessage is not None:
+            values["ERROR_MESSAGE"] = _abbreviated(info.errorMessage)
+        values |= {"LAST_UPDATE_TIME": now_s} if state in _RUNNING else {"END_TIME": now_s, "LAST_UPDATE_TIME": None}
+        connection.execute(update(SCHEDULED_EXECUTIONS).where(is_it).values(values))
+        if state not in _RUNNING:
+            _update_query(connection, row.SCHEDULED_QUERY_ID, {"ACTIVE_EXECUTION_ID": None})
+        if state in _FAILED:
+            self._judge_failures(transaction, row.SCHEDULED_QUERY_ID, now_s)
+
+    def _judge_failures(self, transaction: WriteTransaction, query_id: int, now_s: int) -> None:
+        """Disable a query, or skip some of its turns, after failures in a row, where the settings say so."""
+        disable_count, skip_count = self._settings.scheduled_query_disable_count, self._settings.scheduled_query_skips
+        looked_at = max(disable_count, skip_count)
+        if looked_at <= 0:
+            return
+        connection = transaction.connection
+        states = connection.execute(
+            select(_EXECUTIONS.STATE)
+            .where(_EXECUTIONS.SCHEDULED_QUERY_ID == query_id)
+            .order_by(_EXECUTIONS.SCHEDULED_EXECUTION_ID.desc())
+            .limit(looked_at)
+        ).scalars()
+        failures = 0
+        for state in states:
+            if state not in _FAILED:
+                break
+            failures += 1
+        if 0 < disable_count <= failures:
+            _update_query(connection, query_id, {"ENABLED": False})
+            connection.execute(
+                insert(SCHEDULED_EXECUTIONS).values(
+                    SCHEDULED_EXECUTION_ID=transaction.id("MScheduledExecution"),
+                    SCHEDULED_QUERY_ID=query_id,
+                    STATE="AUTO_DISABLED",
+                    START_TIME=now_s,
+                    END_TIME=now_s,
+                    LAST_UPDATE_TIME=now_s,
+                    ERROR_MESSAGE=f"Disabling query after {disable_count} consecutive failures",
+                )
+            )
+        query = connection.execute(select(*_QUERIES).where(_QUERIES.SCHEDULED_QUERY_ID == query_id)).one()
+        due_s = query.NEXT_EXECUTION
+        for _ in range(min(skip_count, failures) - 1):
+            if due_s is not None:
+                due_s = self._next_execution_s(query.SCHEDULE, due_s) or due_s
+        if due_s != query.NEXT_EXECUTION:
+            _update_query(connection, query_id, {"NEXT_EXECUTION": due_s})
+
+    def _clean(self, transaction: WriteTransaction) -> Cleaned:
+        connection, now_s = transaction.connection, self._context.now_s()
+        timeout_s, retention_s = self._settings.scheduled_query_timeout_s, self._settings.scheduled_query_retention_s
+        stuck = connection.execute(
+            select(_EXECUTIONS.SCHEDULED_EXECUTION_ID, _EXECUTIONS.STATE)
+            .where(_EXECUTIONS.LAST_UPDATE_TIME <= now_s - timeout_s, _EXECUTIONS.STATE.in_(_RUNNING))
+            .order_by(_EXECUTIONS.SCHEDULED_EXECUTION_ID)
+        ).all()
+        for execution_id, state in stuck:
+            text = f"Query stuck in: {state} state for >{timeout_s} seconds. Execution timed out."
+            self._note_progress(transaction, ScheduledQueryProgressInfo(execution_id, QueryState.TIMED_OUT, None, text))
+        running = select(_EXECUTIONS.SCHEDULED_EXECUTION_ID).where(_EXECUTIONS.STATE.in_(_RUNNING))
+        connection.execute(
+            update(SCHEDULED_QUERIES)
+            .where(_QUERIES.ACTIVE_EXECUTION_ID.is_not(None), _QUERIES.ACTIVE_EXECUTION_ID.not_in(running))
+            .values(ACTIVE_EXECUTION_ID=None)
+        )
+        is_old = (_EXECUTIONS.START_TIME <= now_s - retention_s) & _EXECUTIONS.STATE.not_in(_RUNNING)
+        return Cleaned(len(stuck), connection.execute(delete(SCHEDULED_EXECUTIONS).where(is_old)).rowcount)
+
+
+def _named(key: ScheduledQueryKey) -> str:
+    return f"{key.scheduleName}@{key.clusterNamespace}"
+
+
+def _values_of(query: ScheduledQuery) -> dict[str, Any]:
+    return {
+        "CLUSTER_NAMESPACE": query.scheduleKey.clusterNamespace,
+        "ENABLED": bool(query.enabled),
+        "SCHEDULE": query.schedule,
+        "USER": query.user,
+        "QUERY": query.query,
+    }
+
+
+def _find(connection: Connection, key: ScheduledQueryKey, *, lock: bool = False) -> Any:
+    statement = (
+        select(*_QUERIES)
+        .where(_QUERIES.SCHEDULE_NAME == key.scheduleName, _QUERIES.CLUSTER_NAMESPACE == key.clusterNamespace)
+        .order_by(_QUERIES.SCHEDULED_QUERY_ID)
+    )
+    return connection.execute(statement.with_for_update() if lock else statement).first()
+
+
+def _require_existing(connection: Connection, key: ScheduledQueryKey) -> Any:
+    row = _find(connection, key, lock=True)
+    if row is None:
+        raise NoSuchObjectException(f"Scheduled query with name: {_named(key)} doesn't exists.")
+    return row
+
+
+def _update_query(connection: Connection, query_id: int, values: dict[str, Any]) -> None:
+    connection.execute(update(SCHEDULED_QUERIES).where(_QUERIES.SCHEDULED_QUERY_ID == query_id).values(values))
+
+
+def _abbreviated(text: str) -> str:
+    """A long message may end in a stack trace: its first line tells most."""
+    if len(text) < _LONGEST_ERROR:
+        return text
+    line = text.split("\n", 1)[0]
+    return line if len(line) <= _LONGEST_ERROR else line[: _LONGEST_ERROR - 3] + "..."

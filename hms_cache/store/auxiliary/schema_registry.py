@@ -1,0 +1,413 @@
+"""The schema registry: named schemas, their versions, and serdes by name. Facts: `HMSHandler`, `ObjectStore` (4.0.1).
+
+Names are kept in lower case. Nothing here has events, and nothing is cached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.rows.database_rows import read_database_id
+from hms_cache.store.rows.storage_descriptor_writes import insert_columns
+from hms_cache.store.schema import CDS, COLUMNS_V2, DBS, I_SCHEMA, SCHEMA_VERSION, SERDE_PARAMS, SERDES
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    FieldSchema,
+    InvalidOperationException,
+    ISchema,
+    ISchemaName,
+    MetaException,
+    NoSuchObjectException,
+    SchemaVersion,
+    SchemaVersionDescriptor,
+    SerDeInfo,
+)
+
+_NO_STATE = 0
+"""What Hive writes for a version without a state; the states of the protocol begin with 1."""
+
+_SCHEMAS = select(*I_SCHEMA.c, DBS.c.NAME.label("DATABASE_NAME"), DBS.c.CTLG_NAME).join(
+    DBS, DBS.c.DB_ID == I_SCHEMA.c.DB_ID
+)
+_VERSIONS = (
+    select(
+        *(column for column in SCHEMA_VERSION.c),
+        I_SCHEMA.c.NAME,
+        DBS.c.NAME.label("DATABASE_NAME"),
+        DBS.c.CTLG_NAME,
+    )
+    .select_from(
+        SCHEMA_VERSION.join(I_SCHEMA, I_SCHEMA.c.SCHEMA_ID == SCHEMA_VERSION.c.SCHEMA_ID).join(
+            DBS, DBS.c.DB_ID == I_SCHEMA.c.DB_ID
+        )
+    )
+    .order_by(I_SCHEMA.c.NAME, SCHEMA_VERSION.c.VERSION.desc())
+)
+
+
+class SchemaRegistry:
+    """Reads and writes of schemas and serdes. Thread-safe; each method is one transaction."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._database = context.database
+
+    def create_schema(self, new: ISchema) -> None:
+        """:raises NoSuchObjectException: no such database. :raises AlreadyExistsException: it exists."""
+        name = ISchemaName(new.catName, new.dbName, new.name)
+        exists = AlreadyExistsException(f"Schema with name {new.dbName}.{new.name} already exists")
+
+        def work(transaction: WriteTransaction) -> None:
+            connection = transaction.connection
+            catalog, database, schema = _names(name)
+            database_id = read_database_id(connection, catalog, database)
+            if database_id is None:
+                raise NoSuchObjectException(f"There is no database {catalog}.{database}")
+            if _schema_row(connection, name) is not None:
+                raise exists
+            values = {
+                "SCHEMA_ID": transaction.id("MISchema"),
+                "SCHEMA_TYPE": new.schemaType,
+                "NAME": schema,
+                "DB_ID": database_id,
+                "SCHEMA_GROUP": new.schemaGroup,
+                "DESCRIPTION": new.description,
+                **_policy(new),
+            }
+            if None in (new.schemaType, new.compatibility, new.validationLevel):
+                raise MetaException(f"Schema {schema} needs a type, a compatibility and a validation level")
+            try:
+                connection.execute(insert(I_SCHEMA).values(values))
+            except IntegrityError as error:
+                raise exists from error
+
+        run_write(self._database, work)
+
+    def alter_schema(self, name: ISchemaName, new: ISchema) -> None:
+        """Change its policy, and group and description if they are set.
+
+        :raises NoSuchObjectException: there is none.
+        """
+        values = _policy(new)
+        if new.schemaGroup is not None:
+            values["SCHEMA_GROUP"] = new.schemaGroup
+        if new.description is not None:
+            values["DESCRIPTION"] = new.description
+
+        def work(transaction: WriteTransaction) -> None:
+            row = _schema_row(transaction.connection, name)
+            if row is None:
+                raise NoSuchObjectException(f"Could not find schema {_text(name)}")
+            is_it = I_SCHEMA.c.SCHEMA_ID == row.SCHEMA_ID
+            transaction.connection.execute(update(I_SCHEMA).where(is_it).values(values))
+
+        run_write(self._database, work)
+
+    def get_schema(self, name: ISchemaName) -> ISchema:
+        """:raises NoSuchObjectException: there is none."""
+        row = run_read(self._database, lambda connection: _schema_row(connection, name))
+        if row is None:
+            raise NoSuchObjectException(f"No schema named {_text(name)} exists")
+        return ISchema(
+            row.SCHEMA_TYPE,
+            row.NAME,
+            row.CTLG_NAME,
+            row.DATABASE_NAME,
+            row.COMPATIBILITY,
+            row.VALIDATION_LEVEL,
+            bool(row.CAN_EVOLVE),
+            row.SCHEMA_GROUP,
+            row.DESCRIPTION,
+        )
+
+    def drop_schema(self, name: ISchemaName) -> None:
+        """:raises NoSuchObjectException: there is none. :raises InvalidOperationException: it has versions."""
+
+        def work(transaction: WriteTransaction) -> None:
+            connection = transaction.connection
+            row = _schema_row(connection, name)
+            if row is None:
+                raise NoSuchObjectException(f"Schema {_text(name)} does not exist")
+            in_use = InvalidOperationException(
+                f"Schema {_text(name)} cannot be dropped, it has at least one valid version"
+            )
+            is_of_it = SCHEMA_VERSION.c.SCHEMA_ID == row.SCHEMA_ID
+            if connection.execute(select(SCHEMA_VERSION.c.SCHEMA_VERSION_ID).where(is_of_it).limit(1)).first():
+                raise in_use
+            try:
+                connection.execute(delete(I_SCHEMA).where(I_SCHEMA.c.SCHEMA_ID == row.SCHEMA_ID))
+            except IntegrityError as error:
+                raise in_use from error
+
+        run_write(self._database, work)
+
+    def add_version(self, new: SchemaVersion) -> None:
+        """Without a number it is version 0; without a state it has none, as in Hive.
+
+        :raises NoSuchObjectException: no such schema. :raises AlreadyExistsException: the version exists.
+        """
+        exists = AlreadyExistsException(f"Schema name {_text(new.schema)} version {new.version} already exists")
+
+        def work(transaction: WriteTransaction) -> None:
+            connection = transaction.connection
+            schema = _schema_row(connection, new.schema)
+            if schema is None:
+                raise NoSuchObjectException(f"No schema named {_text(new.schema)}")
+            connection.execute(
+                select(I_SCHEMA.c.SCHEMA_ID).where(I_SCHEMA.c.SCHEMA_ID == schema.SCHEMA_ID).with_for_update()
+            ).all()
+            if _version_row(connection, SchemaVersionDescriptor(new.schema, new.version)) is not None:
+                raise exists
+            values = {
+                "SCHEMA_VERSION_ID": transaction.id("MSchemaVersion"),
+                "SCHEMA_ID": schema.SCHEMA_ID,
+                "VERSION": new.version or 0,
+                "CREATED_AT": new.createdAt or 0,
+                "CD_ID": insert_columns(transaction, new.cols or []),
+                "STATE": new.state or _NO_STATE,
+                "DESCRIPTION": new.description,
+                "SCHEMA_TEXT": new.schemaText,
+                "FINGERPRINT": new.fingerprint,
+                "SCHEMA_VERSION_NAME": new.name,
+                "SERDE_ID": None if new.serDe is None else _insert_serde(transaction, new.serDe),
+            }
+            try:
+                connection.execute(insert(SCHEMA_VERSION).values(values))
+            except IntegrityError as error:
+                raise exists from error
+
+        run_write(self._database, work)
+
+    def get_version(self, descriptor: SchemaVersionDescriptor) -> SchemaVersion:
+        """:raises NoSuchObjectException: there is none."""
+        found = self._read_versions(_version(descriptor))
+        if not found:
+            raise _no_version(descriptor)
+        return found[0]
+
+    def get_latest_version(self, name: ISchemaName) -> SchemaVersion:
+        """The one with the highest number. :raises NoSuchObjectException: there is none."""
+        return self.get_all_versions(name)[0]
+
+    def get_all_versions(self, name: ISchemaName) -> list[SchemaVersion]:
+        """The highest number first. :raises NoSuchObjectException: there is none."""
+        found = self._read_versions(_VERSIONS.where(*_of_schema(name)))
+        if not found:
+            raise NoSuchObjectException(f"No versions of schema {_text(name)} exist")
+        return found
+
+    def drop_version(self, descriptor: SchemaVersionDescriptor) -> None:
+        """Drop it with its columns; serdes stay, since others may use them. :raises NoSuchObjectException: no such."""
+
+        def work(transaction: WriteTransaction) -> None:
+            connection = transaction.connection
+            row = _required_version(connection, descriptor)
+            is_it = SCHEMA_VERSION.c.SCHEMA_VERSION_ID == row.SCHEMA_VERSION_ID
+            connection.execute(delete(SCHEMA_VERSION).where(is_it))
+            if row.CD_ID is not None:
+                connection.execute(delete(COLUMNS_V2).where(COLUMNS_V2.c.CD_ID == row.CD_ID))
+                connection.execute(delete(CDS).where(CDS.c.CD_ID == row.CD_ID))
+
+        run_write(self._database, work)
+
+    def find_versions(
+        self, column: str | None, namespace: str | None, kind: str | None
+    ) -> list[SchemaVersionDescriptor]:
+        """The versions with such a column, by schema, newest first.
+
+        :param namespace: what stands in the column's comment, in the same case.
+        :raises MetaException: neither name nor namespace is given.
+        """
+        if column is None and namespace is None:
+            raise MetaException("You must specify column name or column namespace, else your query may be too large")
+        conditions: list[ColumnElement[bool]] = []
+        if column is not None:
+            conditions.append(COLUMNS_V2.c.COLUMN_NAME == normalize_identifier(column))
+        if namespace is not None:
+            conditions.append(COLUMNS_V2.c.COMMENT == namespace)
+        if kind is not None:
+            conditions.append(COLUMNS_V2.c.TYPE_NAME == kind)
+        matching = select(COLUMNS_V2.c.CD_ID).where(*conditions)
+        statement = _VERSIONS.where(SCHEMA_VERSION.c.CD_ID.in_(matching))
+        rows = run_read(self._database, lambda connection: connection.execute(statement).all())
+        return [SchemaVersionDescriptor(_name(row), row.VERSION) for row in rows]
+
+    def map_version_to_serde(self, descriptor: SchemaVersionDescriptor, serde: str) -> None:
+        """:raises NoSuchObjectException: no such version or serde."""
+
+        def work(transaction: WriteTransaction) -> None:
+            connection = transaction.connection
+            row = _required_version(connection, descriptor)
+            serde_id = _serde_id(connection, serde)
+            if serde_id is None:
+                raise NoSuchObjectException(f"No SerDe named {serde}")
+            is_it = SCHEMA_VERSION.c.SCHEMA_VERSION_ID == row.SCHEMA_VERSION_ID
+            connection.execute(update(SCHEMA_VERSION).where(is_it).values(SERDE_ID=serde_id))
+
+        run_write(self._database, work)
+
+    def set_version_state(self, descriptor: SchemaVersionDescriptor, state: int | None) -> None:
+        """Any state may follow any; None leaves the one it has. :raises NoSuchObjectException: no such version."""
+
+        def work(transaction: WriteTransaction) -> None:
+            row = _required_version(transaction.connection, descriptor)
+            is_it = SCHEMA_VERSION.c.SCHEMA_VERSION_ID == row.SCHEMA_VERSION_ID
+            if state is not None:
+                transaction.connection.execute(update(SCHEMA_VERSION).where(is_it).values(STATE=state))
+
+        run_write(self._database, work)
+
+    def add_serde(self, serde: SerDeInfo) -> None:
+        """:raises AlreadyExistsException: one with this name exists."""
+        if not serde.name:
+            raise MetaException("A serde needs a name")
+
+        def work(transaction: WriteTransaction) -> None:
+            if _serde_id(transaction.connection, serde.name) is not None:
+                raise AlreadyExistsException(f"Serde with name {serde.name} already exists")
+            _insert_serde(transaction, serde)
+
+        run_write(self._database, work)
+
+    def get_serde(self, name: str) -> SerDeInfo:
+        """:raises NoSuchObjectException: there is none."""
+
+        def read(connection: Connection) -> SerDeInfo | None:
+            serde_id = _serde_id(connection, name)
+            return None if serde_id is None else _read_serdes(connection, [serde_id])[serde_id]
+
+        found = run_read(self._database, read)
+        if found is None:
+            raise NoSuchObjectException(f"No serde named {name} exists")
+        return found
+
+    def _read_versions(self, statement: Select[Any]) -> list[SchemaVersion]:
+        def read(connection: Connection) -> list[SchemaVersion]:
+            rows = connection.execute(statement).all()
+            columns: dict[int, list[FieldSchema]] = {}
+            fields = COLUMNS_V2.c
+            for cd_id, *field in connection.execute(
+                select(fields.CD_ID, fields.COLUMN_NAME, fields.TYPE_NAME, fields.COMMENT)
+                .where(fields.CD_ID.in_([row.CD_ID for row in rows]))
+                .order_by(fields.CD_ID, fields.INTEGER_IDX)
+            ):
+                columns.setdefault(cd_id, []).append(FieldSchema(*field))
+            serdes = _read_serdes(connection, [row.SERDE_ID for row in rows if row.SERDE_ID is not None])
+            return [
+                SchemaVersion(
+                    _name(row),
+                    row.VERSION,
+                    row.CREATED_AT,
+                    columns.get(row.CD_ID, []),
+                    row.STATE or None,
+                    row.DESCRIPTION,
+                    row.SCHEMA_TEXT,
+                    row.FINGERPRINT,
+                    row.SCHEMA_VERSION_NAME,
+                    serdes.get(row.SERDE_ID),
+                )
+                for row in rows
+            ]
+
+        return run_read(self._database, read)
+
+
+def _names(name: ISchemaName) -> tuple[str, str, str]:
+    if name.dbName is None or name.schemaName is None:
+        raise MetaException("A schema needs a database and a name")
+    catalog = normalize_identifier(name.catName or DEFAULT_CATALOG)
+    return catalog, normalize_identifier(name.dbName), normalize_identifier(name.schemaName)
+
+
+def _name(row: Any) -> ISchemaName:
+    return ISchemaName(row.CTLG_NAME, row.DATABASE_NAME, row.NAME)
+
+
+def _text(name: ISchemaName) -> str:
+    """As Java prints the struct into Hive's messages."""
+    return f"ISchemaName(catName:{name.catName}, dbName:{name.dbName}, schemaName:{name.schemaName})"
+
+
+def _no_version(descriptor: SchemaVersionDescriptor) -> NoSuchObjectException:
+    text = f"SchemaVersionDescriptor(schema:{_text(descriptor.schema)}, version:{descriptor.version})"
+    return NoSuchObjectException(f"No schema version {text} exists")
+
+
+def _policy(schema: ISchema) -> dict[str, Any]:
+    return {
+        "COMPATIBILITY": schema.compatibility,
+        "VALIDATION_LEVEL": schema.validationLevel,
+        "CAN_EVOLVE": bool(schema.canEvolve),
+    }
+
+
+def _of_schema(name: ISchemaName) -> list[ColumnElement[bool]]:
+    catalog, database, schema = _names(name)
+    return [I_SCHEMA.c.NAME == schema, DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog]
+
+
+def _schema_row(connection: Connection, name: ISchemaName) -> Any:
+    return connection.execute(_SCHEMAS.where(*_of_schema(name))).first()
+
+
+def _version(descriptor: SchemaVersionDescriptor) -> Select[Any]:
+    return _VERSIONS.where(*_of_schema(descriptor.schema), SCHEMA_VERSION.c.VERSION == (descriptor.version or 0))
+
+
+def _version_row(connection: Connection, descriptor: SchemaVersionDescriptor) -> Any:
+    return connection.execute(_version(descriptor)).first()
+
+
+def _required_version(connection: Connection, descriptor: SchemaVersionDescriptor) -> Any:
+    row = _version_row(connection, descriptor)
+    if row is None:
+        raise _no_version(descriptor)
+    return row
+
+
+def _serde_id(connection: Connection, name: str) -> int | None:
+    statement = select(SERDES.c.SERDE_ID).where(SERDES.c.NAME == name).order_by(SERDES.c.SERDE_ID)
+    found: int | None = connection.execute(statement).scalars().first()
+    return found
+
+
+def _insert_serde(transaction: WriteTransaction, serde: SerDeInfo) -> int:
+    serde_id = transaction.id("MSerDeInfo")
+    transaction.connection.execute(
+        insert(SERDES).values(
+            SERDE_ID=serde_id,
+            NAME=serde.name,
+            SLIB=serde.serializationLib,
+            DESCRIPTION=serde.description,
+            SERIALIZER_CLASS=serde.serializerClass,
+            DESERIALIZER_CLASS=serde.deserializerClass,
+            SERDE_TYPE=serde.serdeType,
+        )
+    )
+    rows = [
+        {"SERDE_ID": serde_id, "PARAM_KEY": key, "PARAM_VALUE": value}
+        for key, value in (serde.parameters or {}).items()
+    ]
+    if rows:
+        transaction.connection.execute(insert(SERDE_PARAMS), rows)
+    return serde_id
+
+
+def _read_serdes(connection: Connection, ids: Sequence[int]) -> dict[int, SerDeInfo]:
+    if not ids:
+        return {}
+    found = {
+        row.SERDE_ID: SerDeInfo(
+            row.NAME, row.SLIB, {}, row.DESCRIPTION, row.SERIALIZER_CLASS, row.DESERIALIZER_CLASS, row.SERDE_TYPE
+        )
+        for row in connection.execute(select(SERDES).where(SERDES.c.SERDE_ID.in_(ids)))
+    }
+    for row in connection.execute(select(SERDE_PARAMS).where(SERDE_PARAMS.c.SERDE_ID.in_(ids))):
+        found[row.SERDE_ID].parameters[row.PARAM_KEY] = row.PARAM_VALUE
+    return found

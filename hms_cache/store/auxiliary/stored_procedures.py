@@ -1,0 +1,139 @@
+"""Stored procedures and packages of HPL/SQL. Facts: `HMSHandler`, `ObjectStore` (Hive 4.0.1). They have no events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Select, Table, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.schema_requirements import require_table
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.rows.database_rows import read_database_id
+from hms_cache.store.schema import DBS, PACKAGES, STORED_PROCS
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AddPackageRequest,
+    MetaException,
+    NoSuchObjectException,
+    Package,
+    StoredProcedure,
+)
+
+
+class StoredProcedures:
+    """Reads and writes of procedures and packages, whose names keep their case. Thread-safe."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+        self._database = context.database
+
+    def save_procedure(self, procedure: StoredProcedure) -> None:
+        """Create it or replace its source and owner. :raises NoSuchObjectException: no such database."""
+        values = {"OWNER_NAME": procedure.ownerName, "SOURCE": procedure.source}
+        self._save(STORED_PROCS, "MStoredProc", procedure.catName, procedure.dbName, procedure.name, values)
+
+    def get_procedure(self, catalog: str, database: str, name: str) -> StoredProcedure:
+        """:raises NoSuchObjectException: there is none."""
+        row = self._find(STORED_PROCS, catalog, database, name)
+        if row is None:
+            raise NoSuchObjectException(f"HPL/SQL StoredProcedure {database}.{name} does not exist")
+        return StoredProcedure(row.NAME, row.DATABASE_NAME, row.CTLG_NAME, row.OWNER_NAME, row.SOURCE)
+
+    def drop_procedure(self, catalog: str, database: str, name: str) -> None:
+        """Without an error when there is none, as in Hive."""
+        self._drop(STORED_PROCS, catalog, database, name)
+
+    def get_procedure_names(self, catalog: str, database: str | None) -> list[str]:
+        """Of a database or of the whole catalog, ascending."""
+        return self._names(STORED_PROCS, catalog, database)
+
+    def save_package(self, package: AddPackageRequest) -> None:
+        """Create it or replace it. :raises NoSuchObjectException: no such database."""
+        values = {"OWNER_NAME": package.ownerName, "HEADER": package.header, "BODY": package.body}
+        self._save(PACKAGES, "MPackage", package.catName, package.dbName, package.packageName, values)
+
+    def get_package(self, catalog: str, database: str, name: str) -> Package:
+        """:raises NoSuchObjectException: there is none."""
+        row = self._find(PACKAGES, catalog, database, name)
+        if row is None:
+            raise NoSuchObjectException(f"HPL/SQL package {database}.{name} does not exist")
+        return Package(row.CTLG_NAME, row.DATABASE_NAME, row.NAME, row.OWNER_NAME, row.HEADER, row.BODY)
+
+    def drop_package(self, catalog: str, database: str, name: str) -> None:
+        """Without an error when there is none, as in Hive."""
+        self._drop(PACKAGES, catalog, database, name)
+
+    def get_package_names(self, catalog: str, database: str | None) -> list[str]:
+        """Of a database or of the whole catalog, ascending."""
+        return self._names(PACKAGES, catalog, database)
+
+    def _save(
+        self, table: Table, model: str, catalog: str | None, database: str, name: str, values: dict[str, Any]
+    ) -> None:
+        if database is None or name is None or None in values.values():
+            raise MetaException("A stored program needs a database, a name, an owner and its source")
+        catalog, database = _place(catalog, database)
+        key = next(iter(table.primary_key))
+        values = {**values, "CREATE_TIME": self._context.now_s()}
+
+        def work(transaction: WriteTransaction) -> None:
+            connection = transaction.connection
+            database_id = read_database_id(connection, catalog, database)
+            if database_id is None:
+                raise NoSuchObjectException(f"There is no database {catalog}.{database}")
+            is_it = (table.c.DB_ID == database_id) & (table.c.NAME == name)
+            found = connection.execute(select(key).where(is_it).with_for_update()).scalar()
+            if found is not None:
+                connection.execute(update(table).where(key == found).values(values))
+                return
+            row = {**values, key.name: transaction.id(model), "DB_ID": database_id, "NAME": name}
+            try:
+                connection.execute(insert(table).values(row))
+            except IntegrityError as error:
+                raise RetryableConflict(f"somebody else created {name}") from error
+
+        require_table(self._database, table)
+        run_write(self._database, work)
+
+    def _find(self, table: Table, catalog: str | None, database: str, name: str) -> Any:
+        catalog, database = _place(catalog, database)
+        statement = _in_databases(table, *table.c, DBS.c.NAME.label("DATABASE_NAME"), DBS.c.CTLG_NAME).where(
+            DBS.c.CTLG_NAME == catalog, DBS.c.NAME == database, table.c.NAME == name
+        )
+        require_table(self._database, table)
+        return run_read(self._database, lambda connection: connection.execute(statement).first())
+
+    def _drop(self, table: Table, catalog: str | None, database: str, name: str) -> None:
+        catalog, database = _place(catalog, database)
+
+        def work(transaction: WriteTransaction) -> None:
+            database_id = read_database_id(transaction.connection, catalog, database)
+            is_it = (table.c.DB_ID == database_id) & (table.c.NAME == name)
+            transaction.connection.execute(delete(table).where(is_it))
+
+        require_table(self._database, table)
+        run_write(self._database, work)
+
+    def _names(self, table: Table, catalog: str | None, database: str | None) -> list[str]:
+        statement = _in_databases(table, table.c.NAME).where(
+            DBS.c.CTLG_NAME == normalize_identifier(catalog or DEFAULT_CATALOG)
+        )
+        if database is not None:
+            statement = statement.where(DBS.c.NAME == normalize_identifier(database))
+
+        def read(connection: Connection) -> list[str]:
+            return sorted(connection.execute(statement).scalars())
+
+        require_table(self._database, table)
+        return run_read(self._database, read)
+
+
+def _place(catalog: str | None, database: str) -> tuple[str, str]:
+    return normalize_identifier(catalog or DEFAULT_CATALOG), normalize_identifier(database)
+
+
+def _in_databases(table: Table, *columns: Any) -> Select[Any]:
+    return select(*columns).select_from(table.join(DBS, DBS.c.DB_ID == table.c.DB_ID))

@@ -1,0 +1,1 @@
+"""The compaction queue and its history."""

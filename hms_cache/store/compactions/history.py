@@ -1,0 +1,262 @@
+"""How compactions end: cleaned, failed, refused, aborted; the rows of COMPLETED_COMPACTIONS and how long they stay."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, literal, or_, select, true, union_all, update
+
+from hms_cache.store.compactions.queue import code_of_type
+from hms_cache.store.schema import (
+    COMPACTION_QUEUE,
+    COMPLETED_COMPACTIONS,
+    COMPLETED_TXN_COMPONENTS,
+    NEXT_COMPACTION_QUEUE_ID,
+    TXN_COMPONENTS,
+    TXNS,
+)
+from hms_cache.store.transactions.codes import (
+    ABORTED,
+    COMPACTION_STATE_NAMES,
+    COMPACTION_TYPE_CODES,
+    COMPACTION_TYPES,
+    DID_NOT_INITIATE,
+    FAILED,
+    INITIATED,
+    READY_FOR_CLEANING,
+    REFUSED,
+    SUCCEEDED,
+    TXN_ABORTED,
+)
+from hms_cache.store.transactions.context import TxnContext
+from hms_cache.store.transactions.database_values import now_ms, take_id
+from hms_cache.store.transactions.names import plain_database, plain_table
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AbortCompactionRequest,
+    AbortCompactionResponseElement,
+    AbortCompactResponse,
+    CompactionInfoStruct,
+    CompactionType,
+    GetLatestCommittedCompactionInfoRequest,
+    GetLatestCommittedCompactionInfoResponse,
+    MetaException,
+)
+
+Q = COMPACTION_QUEUE.c
+H = COMPLETED_COMPACTIONS.c
+DONE = COMPLETED_TXN_COMPONENTS.c
+C = TXN_COMPONENTS.c
+
+_ABORTED_BY_USER = "Compaction Aborted by Abort Comapction request."
+"""Hive's own spelling; tools may look for it."""
+
+#: Columns of the history that are copied from the queue; the names differ by their prefix only.
+_COPIED = tuple(
+    column.name.removeprefix("CC_") for column in H if column.name not in ("CC_STATE", "CC_END", "CC_ERROR_MESSAGE")
+)
+
+
+def mark_cleaned(connection: Connection, entry: CompactionInfoStruct) -> None:
+    """The old files are gone: the entry moves to the history, and what it compacted is no longer new.
+
+    Aborted transactions up to its write id have no files any more, so their components go, and with them in time their
+    rows. Raises MetaException for an unknown entry.
+    """
+    database, table, partition = plain_database(entry.dbname), plain_table(entry.tablename), entry.partitionname
+    is_abort_cleanup = entry.type == CompactionType.ABORT_TXN_CLEANUP
+    if not is_abort_cleanup:
+        _move(connection, entry.id, SUCCEEDED, entry.errorMessage)
+        _delete_completed_components(connection, database, table, partition, entry.highestWriteId)
+    _delete_aborted_components(connection, database, table, partition, entry.highestWriteId)
+    condition: ColumnElement[bool] = Q.CQ_ID == entry.id
+    if not is_abort_cleanup:
+        # The compaction has removed the files of aborted transactions, too: what would try that again may go.
+        retries = and_(
+            Q.CQ_DATABASE == database,
+            Q.CQ_TABLE == table,
+            Q.CQ_TYPE == COMPACTION_TYPE_CODES[CompactionType.ABORT_TXN_CLEANUP],
+            true() if partition is None else Q.CQ_PARTITION == partition,
+        )
+        condition = or_(condition, retries)
+    connection.execute(delete(COMPACTION_QUEUE).where(condition))
+
+
+def _delete_completed_components(
+    connection: Connection, database: str, table: str, partition: str | None, highest_write_id: int | None
+) -> None:
+    condition = and_(DONE.CTC_DATABASE == database, DONE.CTC_TABLE == table)
+    if partition is not None:
+        condition = and_(condition, DONE.CTC_PARTITION == partition)
+    if highest_write_id:
+        condition = and_(condition, DONE.CTC_WRITEID <= highest_write_id)
+    connection.execute(delete(COMPLETED_TXN_COMPONENTS).where(condition))
+
+
+def _delete_aborted_components(
+    connection: Connection, database: str, table: str, partition: str | None, highest_write_id: int | None
+) -> None:
+    if not highest_write_id:
+        # Nothing is known to be gone: without its component an aborted write id would count as committed one day.
+        return
+    condition = and_(
+        C.TC_DATABASE == database,
+        C.TC_TABLE == table,
+        C.TC_TXNID.in_(select(TXNS.c.TXN_ID).where(TXNS.c.TXN_STATE == TXN_ABORTED)),
+        C.TC_WRITEID <= highest_write_id,
+    )
+    if partition is not None:
+        condition = and_(condition, C.TC_PARTITION == partition)
+    connection.execute(delete(TXN_COMPONENTS).where(condition))
+
+
+def mark_failed(connection: Connection, entry: CompactionInfoStruct) -> None:
+    """The compaction failed, or, if the entry says so, was never begun: it moves to the history."""
+    state = DID_NOT_INITIATE if entry.state == DID_NOT_INITIATE else FAILED
+    _finish(connection, entry, state)
+
+
+def mark_refused(connection: Connection, entry: CompactionInfoStruct) -> None:
+    """The worker found that there is nothing to do: the entry moves to the history."""
+    _finish(connection, entry, REFUSED)
+
+
+def _finish(connection: Connection, entry: CompactionInfoStruct, state: str) -> None:
+    if _move(connection, entry.id, state, entry.errorMessage, is_optional=True):
+        connection.execute(delete(COMPACTION_QUEUE).where(Q.CQ_ID == entry.id))
+        return
+    if entry.id:
+        raise MetaException(f"No record with CQ_ID={entry.id} found in COMPACTION_QUEUE")
+    # It failed before it was queued.
+    connection.execute(
+        insert(COMPLETED_COMPACTIONS).values(
+            CC_ID=take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT),
+            CC_DATABASE=plain_database(entry.dbname),
+            CC_TABLE=plain_table(entry.tablename),
+            CC_PARTITION=entry.partitionname,
+            CC_STATE=state,
+            CC_TYPE=code_of_type(entry.type),
+            CC_WORKER_ID=entry.workerId,
+            CC_START=entry.start,
+            CC_END=now_ms(),
+            CC_RUN_AS=entry.runas,
+            CC_ERROR_MESSAGE=entry.errorMessage,
+            CC_ENQUEUE_TIME=entry.enqueueTime,
+        )
+    )
+
+
+def _move(
+    connection: Connection, compaction_id: int, state: str, error_message: str | None, *, is_optional: bool = False
+) -> bool:
+    """Copy an entry of the queue to the history; whether there was one. Raises MetaException if it had to be there."""
+    if connection.execute(select(Q.CQ_ID).where(Q.CQ_ID == compaction_id).with_for_update()).first() is None:
+        if is_optional:
+            return False
+        raise MetaException(f"No record with CQ_ID={compaction_id} found in COMPACTION_QUEUE")
+    columns = [Q[f"CQ_{name}"] for name in _COPIED]
+    message = Q.CQ_ERROR_MESSAGE if error_message is None else literal(error_message, Q.CQ_ERROR_MESSAGE.type)
+    rows = select(*columns, literal(state), now_ms(), message).where(Q.CQ_ID == compaction_id)
+    names = [*(f"CC_{name}" for name in _COPIED), "CC_STATE", "CC_END", "CC_ERROR_MESSAGE"]
+    connection.execute(insert(COMPLETED_COMPACTIONS).from_select(names, rows))
+    return True
+
+
+def abort_compactions(connection: Connection, request: AbortCompactionRequest) -> AbortCompactResponse:
+    """Take entries back that no worker has begun; per id what became of it. Raises MetaException without ids."""
+    if not request.compactionIds:
+        raise MetaException("Compaction ids missing in request. No compactions to abort")
+    ids = sorted(set(request.compactionIds))
+    states: dict[int, str] = {}
+    for query in (
+        select(H.CC_ID, H.CC_STATE).where(H.CC_ID.in_(ids)),
+        select(Q.CQ_ID, Q.CQ_STATE).where(Q.CQ_ID.in_(ids)).with_for_update(),
+    ):
+        states.update({row[0]: row[1] for row in connection.execute(query)})
+    return AbortCompactResponse(
+        abortedcompacts={
+            compaction_id: _abort_one(connection, compaction_id, states.get(compaction_id)) for compaction_id in ids
+        }
+    )
+
+
+def _abort_one(connection: Connection, compaction_id: int, state: str | None) -> AbortCompactionResponseElement:
+    if state is None:
+        return AbortCompactionResponseElement(compaction_id, "Error", "No Such Compaction Id Available")
+    if state != INITIATED:
+        return AbortCompactionResponseElement(
+            compaction_id,
+            "Error",
+            f"Error while aborting compaction as compaction is in state-{COMPACTION_STATE_NAMES.get(state, state)}",
+        )
+    _move(connection, compaction_id, ABORTED, _ABORTED_BY_USER)
+    connection.execute(delete(COMPACTION_QUEUE).where(Q.CQ_ID == compaction_id))
+    return AbortCompactionResponseElement(compaction_id, "Success", "Successfully aborted compaction")
+
+
+def latest_committed_compactions(
+    connection: Connection, request: GetLatestCommittedCompactionInfoRequest
+) -> GetLatestCommittedCompactionInfoResponse:
+    """The last compaction of the table, or of each of its partitions, whose result readers see; newest first."""
+    database, table = plain_database(request.dbname), plain_table(request.tablename)
+    in_history = select(H.CC_ID.label("ID"), H.CC_PARTITION.label("PART"), H.CC_TYPE.label("TYPE")).where(
+        H.CC_STATE == SUCCEEDED, H.CC_DATABASE == database, H.CC_TABLE == table
+    )
+    in_queue = select(Q.CQ_ID, Q.CQ_PARTITION, Q.CQ_TYPE).where(
+        Q.CQ_STATE == READY_FOR_CLEANING, Q.CQ_DATABASE == database, Q.CQ_TABLE == table
+    )
+    found = union_all(in_history, in_queue).subquery("found")
+    condition: ColumnElement[bool] = true()
+    if request.partitionnames:
+        condition = and_(condition, found.c.PART.in_(list(request.partitionnames)))
+    if request.lastCompactionId is not None:
+        condition = and_(condition, request.lastCompactionId < found.c.ID)
+    latest: dict[str | None, Any] = {}
+    for row in connection.execute(select(found).where(condition).order_by(found.c.ID.desc())):
+        latest.setdefault(row.PART, row)
+    return GetLatestCommittedCompactionInfoResponse(
+        compactions=[
+            CompactionInfoStruct(
+                id=row.ID,
+                dbname=request.dbname,
+                tablename=request.tablename,
+                partitionname=row.PART,
+                type=COMPACTION_TYPES[row.TYPE],
+            )
+            for row in latest.values()
+        ]
+    )
+
+
+def purge_history(connection: Connection, context: TxnContext) -> int:
+    """Keep the newest entries of each kind per table or partition; how many others were deleted."""
+    options = context.options
+    limits = {
+        SUCCEEDED: options.compaction_history_succeeded,
+        FAILED: options.compaction_history_failed,
+        DID_NOT_INITIATE: options.compaction_history_did_not_initiate,
+        REFUSED: options.compaction_history_refused,
+        ABORTED: options.compaction_history_refused,
+    }
+    rows = connection.execute(
+        select(H.CC_ID, H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION, H.CC_STATE).order_by(H.CC_ID.desc())
+    )
+    seen: Counter[tuple[Any, ...]] = Counter()
+    surplus: list[int] = []
+    for row in rows:
+        key = tuple(row[1:])
+        seen[key] += 1
+        if seen[key] > limits.get(row.CC_STATE, options.compaction_history_refused):
+            surplus.append(row.CC_ID)
+    for start in range(0, len(surplus), 1000):
+        connection.execute(delete(COMPLETED_COMPACTIONS).where(H.CC_ID.in_(surplus[start : start + 1000])))
+    return len(surplus)
+
+
+def mark_cleaner_start(connection: Connection, compaction_id: int, is_running: bool) -> None:
+    """Note that a cleaner begins, or that it gave up, so that SHOW COMPACTIONS tells."""
+    connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(Q.CQ_ID == compaction_id, Q.CQ_STATE == READY_FOR_CLEANING)
+        .values(CQ_CLEANER_START=now_ms() if is_running else -1)
+    )

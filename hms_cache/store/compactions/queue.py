@@ -1,0 +1,326 @@
+"""Asking for compactions and giving them to workers.
+
+The queue is a table that Hive's workers read and write through these calls; compacting itself is a query that a
+HiveServer2 runs. States: initiated, working, ready for cleaning; finished ones move to the history
+(`compaction_history`). Source: Hive 4.0 `CompactFunction`, `NextCompactionFunction`, `CompactionTxnHandler`.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, insert, null, or_, select, update
+
+from hms_cache.store.schema import (
+    COMPACTION_QUEUE,
+    DBS,
+    NEXT_COMPACTION_QUEUE_ID,
+    PART_COL_STATS,
+    PARTITIONS,
+    TAB_COL_STATS,
+    TBLS,
+    TXN_COMPONENTS,
+)
+from hms_cache.store.transactions.codes import (
+    COMPACT,
+    COMPACTION_STATE_NAMES,
+    COMPACTION_TYPE_CODES,
+    COMPACTION_TYPES,
+    INITIATED,
+    READY_FOR_CLEANING,
+    WORKING,
+)
+from hms_cache.store.transactions.context import TxnContext
+from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
+from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
+from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
+from hms_cache.store.transactions.txn_rows import lock_open_txn
+from hms_cache.store.write_ids.valid_write_ids import current_snapshot, valid_write_ids_of
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CompactionInfoStruct,
+    CompactionRequest,
+    CompactionResponse,
+    FindNextCompactRequest,
+    MetaException,
+)
+
+Q = COMPACTION_QUEUE.c
+
+_CANDIDATES = 20
+"""Entries a worker tries before it answers "nothing to do": more than that are never taken by others meanwhile."""
+
+DEFAULT_POOL = "default"
+
+
+def code_of_type(compaction_type: int | None) -> str:
+    """The letter of a type. Raises MetaException for one that there is not."""
+    code = None if compaction_type is None else COMPACTION_TYPE_CODES.get(compaction_type)
+    if code is None:
+        raise MetaException(f"Unexpected compaction type {compaction_type}")
+    return code
+
+
+def compact(connection: Connection, context: TxnContext, request: CompactionRequest) -> CompactionResponse:
+    """Ask for a compaction. Not accepted while one of the same table or partition waits, works, or, ready for cleaning,
+    already covers all there is to compact. Raises MetaException for an unknown type.
+    """
+    type_code = code_of_type(request.type)
+    database, table = plain_database(request.dbname), plain_table(request.tablename)
+    partition = plain_partition(request.partitionname) if request.partitionname else None
+    hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
+    highest = compactable_write_id(connection, context, database, table)
+    known = connection.execute(
+        select(Q.CQ_ID, Q.CQ_STATE)
+        .where(
+            Q.CQ_DATABASE == database,
+            Q.CQ_TABLE == table,
+            Q.CQ_PARTITION.is_(None) if partition is None else Q.CQ_PARTITION == partition,
+            or_(
+                Q.CQ_STATE.in_([INITIATED, WORKING]),
+                and_(Q.CQ_STATE == READY_FOR_CLEANING, Q.CQ_HIGHEST_WRITE_ID == highest),
+            ),
+        )
+        .limit(1)
+    ).first()
+    if known is not None:
+        state = COMPACTION_STATE_NAMES[known.CQ_STATE]
+        return CompactionResponse(
+            id=-1,
+            state="refused",
+            accepted=False,
+            errormessage=f"Compaction is already scheduled with state='{state}' and id={known.CQ_ID}",
+        )
+    compaction_id = enqueue(connection, request, database, table, partition, CQ_STATE=INITIATED, CQ_TYPE=type_code)
+    return CompactionResponse(id=compaction_id, state="initiated", accepted=True)
+
+
+def enqueue(
+    connection: Connection,
+    request: CompactionRequest,
+    database: str,
+    table: str,
+    partition: str | None,
+    **values: Any,
+) -> int:
+    """Put an entry into the queue and return its id."""
+    compaction_id = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT)
+    row = _queue_row(compaction_id, request, database, table, partition)
+    connection.execute(insert(COMPACTION_QUEUE).values(**row, CQ_ENQUEUE_TIME=now_ms(), **values))
+    return compaction_id
+
+
+def _queue_row(
+    compaction_id: int, request: CompactionRequest, database: str, table: str, partition: str | None
+) -> dict[str, Any]:
+    return {
+        "CQ_ID": compaction_id,
+        "CQ_DATABASE": database,
+        "CQ_TABLE": table,
+        "CQ_PARTITION": partition,
+        "CQ_POOL_NAME": request.poolName,
+        "CQ_NUMBER_OF_BUCKETS": request.numberOfBuckets,
+        "CQ_ORDER_BY": request.orderByClause,
+        "CQ_TBLPROPERTIES": None if request.properties is None else to_counted_map(request.properties),
+        "CQ_RUN_AS": request.runas,
+        "CQ_INITIATOR_ID": request.initiatorId,
+        "CQ_INITIATOR_VERSION": request.initiatorVersion,
+    }
+
+
+def to_counted_map(properties: Mapping[str, str]) -> str:
+    """The text form in which the queue keeps properties: `count:length:keylength:value…` (Hive's StringableMap)."""
+    pieces = [f"{len(properties)}:"]
+    for key, value in properties.items():
+        pieces.append(f"{len(key or '')}:{key or ''}{len(value or '')}:{value or ''}")
+    return "".join(pieces)
+
+
+def compactable_write_id(connection: Connection, context: TxnContext, database: str, table: str) -> int:
+    """The highest write id that can be compacted now: below the lowest open one."""
+    write_ids = valid_write_ids_of(connection, [(database, table)], current_snapshot(connection, context))[
+        database, table
+    ]
+    lowest_open = write_ids.min_open_write_id
+    return write_ids.high_watermark if lowest_open is None else lowest_open - 1
+
+
+def submit_for_cleanup(connection: Connection, request: CompactionRequest, highest_write_id: int, txn_id: int) -> bool:
+    """Queue an entry that needs cleaning only (a soft drop, a truncate): done, hence True.
+
+    Raises MetaException for an unknown type.
+    """
+    submit_all_for_cleanup(connection, [request], highest_write_id, txn_id)
+    return True
+
+
+_ROWS_IN_A_STATEMENT = 1000
+
+
+def submit_all_for_cleanup(
+    connection: Connection, requests: Sequence[CompactionRequest], highest_write_id: int, txn_id: int
+) -> None:
+    """As `submit_for_cleanup` for several requests of one transaction: a statement per 1,000 of them.
+
+    Raises MetaException for an unknown type.
+    """
+    types = [code_of_type(request.type) for request in requests]
+    now = read_now_ms(connection)
+    first = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(requests))
+    rows = [
+        {
+            **_queue_row(
+                first + number,
+                request,
+                plain_database(request.dbname),
+                plain_table(request.tablename),
+                plain_partition(request.partitionname) if request.partitionname else None,
+            ),
+            "CQ_STATE": READY_FOR_CLEANING,
+            "CQ_TYPE": types[number],
+            "CQ_HIGHEST_WRITE_ID": highest_write_id,
+            "CQ_TXN_ID": txn_id,
+            "CQ_ENQUEUE_TIME": now,
+        }
+        for number, request in enumerate(requests)
+    ]
+    for start in range(0, len(rows), _ROWS_IN_A_STATEMENT):
+        connection.execute(insert(COMPACTION_QUEUE), rows[start : start + _ROWS_IN_A_STATEMENT])
+
+
+# Workers
+
+
+def find_next_compaction(
+    connection: Connection, context: TxnContext, request: FindNextCompactRequest
+) -> CompactionInfoStruct | None:
+    """Give the oldest waiting entry of the worker's pool to it; None when nothing waits.
+
+    Raises MetaException for a worker without a name.
+    """
+    if not request.workerId:
+        raise MetaException("A worker needs an id to be given a compaction")
+    in_pool: ColumnElement[bool] = Q.CQ_POOL_NAME == request.poolName
+    if not request.poolName:
+        overdue = now_ms() - context.options.worker_pool_timeout_ms
+        in_pool = or_(Q.CQ_POOL_NAME.is_(None), Q.CQ_ENQUEUE_TIME < overdue)
+    rows = connection.execute(
+        select(COMPACTION_QUEUE).where(Q.CQ_STATE == INITIATED, in_pool).order_by(Q.CQ_ID).limit(_CANDIDATES)
+    ).all()
+    for row in rows:
+        taken = connection.execute(
+            update(COMPACTION_QUEUE)
+            .where(Q.CQ_ID == row.CQ_ID, Q.CQ_STATE == INITIATED)
+            .values(
+                CQ_STATE=WORKING,
+                CQ_WORKER_ID=request.workerId,
+                CQ_WORKER_VERSION=request.workerVersion,
+                CQ_START=now_ms(),
+            )
+        )
+        if taken.rowcount == 1:
+            entry = info_of_queue_row(row)
+            entry.workerId = request.workerId
+            return entry
+    return None
+
+
+def info_of_queue_row(row: Any) -> CompactionInfoStruct:
+    """The struct that workers get for a row of the queue."""
+    return CompactionInfoStruct(
+        id=row.CQ_ID,
+        dbname=row.CQ_DATABASE,
+        tablename=row.CQ_TABLE,
+        partitionname=row.CQ_PARTITION,
+        type=COMPACTION_TYPES[row.CQ_TYPE],
+        runas=row.CQ_RUN_AS,
+        properties=row.CQ_TBLPROPERTIES,
+        state=row.CQ_STATE,
+        workerId=row.CQ_WORKER_ID,
+        start=row.CQ_START,
+        highestWriteId=row.CQ_HIGHEST_WRITE_ID,
+        errorMessage=row.CQ_ERROR_MESSAGE,
+        enqueueTime=row.CQ_ENQUEUE_TIME,
+        retryRetention=row.CQ_RETRY_RETENTION,
+        poolname=row.CQ_POOL_NAME,
+        numberOfBuckets=row.CQ_NUMBER_OF_BUCKETS,
+        orderByClause=row.CQ_ORDER_BY,
+    )
+
+
+def update_compactor_state(connection: Connection, entry: CompactionInfoStruct, txn_id: int) -> None:
+    """Note under which transaction, as whom and up to which write id a worker compacts.
+
+    Its component keeps the transaction known until the files are cleaned if it aborts. Raises MetaException for an
+    entry that is not in the queue, NoSuchTxnException and TxnAbortedException for a transaction that is not open.
+    """
+    lock_open_txn(connection, txn_id)
+    updated = connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(Q.CQ_ID == entry.id)
+        .values(CQ_HIGHEST_WRITE_ID=entry.highestWriteId, CQ_RUN_AS=entry.runas, CQ_TXN_ID=txn_id)
+    )
+    if updated.rowcount != 1:
+        raise MetaException(f"No record with CQ_ID={entry.id} found in COMPACTION_QUEUE")
+    connection.execute(
+        insert(TXN_COMPONENTS).values(
+            TC_TXNID=txn_id,
+            TC_DATABASE=plain_database(entry.dbname),
+            TC_TABLE=plain_table(entry.tablename),
+            TC_PARTITION=entry.partitionname,
+            TC_WRITEID=entry.highestWriteId,
+            TC_OPERATION_TYPE=COMPACT,
+        )
+    )
+
+
+def mark_compacted(connection: Connection, entry: CompactionInfoStruct) -> None:
+    """The worker is done; the old files wait for a cleaner. Raises MetaException for an unknown entry."""
+    updated = connection.execute(
+        update(COMPACTION_QUEUE).where(Q.CQ_ID == entry.id).values(CQ_STATE=READY_FOR_CLEANING, CQ_WORKER_ID=null())
+    )
+    if updated.rowcount != 1:
+        raise MetaException(f"No record with CQ_ID={entry.id} found in COMPACTION_QUEUE")
+
+
+def set_hadoop_job_id(connection: Connection, job_id: str, compaction_id: int) -> None:
+    """Note which job works on an entry."""
+    connection.execute(update(COMPACTION_QUEUE).where(Q.CQ_ID == compaction_id).values(CQ_HADOOP_JOB_ID=job_id))
+
+
+def find_columns_with_stats(connection: Connection, entry: CompactionInfoStruct) -> list[str]:
+    """Columns of the table or partition that have statistics, which a compaction has to renew; ascending."""
+    is_table = and_(DBS.c.NAME == plain_database(entry.dbname), TBLS.c.TBL_NAME == plain_table(entry.tablename))
+    if entry.partitionname is None:
+        column = TAB_COL_STATS.c.COLUMN_NAME
+        query = select(column).join_from(TAB_COL_STATS, TBLS, TAB_COL_STATS.c.TBL_ID == TBLS.c.TBL_ID)
+    else:
+        column = PART_COL_STATS.c.COLUMN_NAME
+        query = (
+            select(column)
+            .join_from(PART_COL_STATS, PARTITIONS, PART_COL_STATS.c.PART_ID == PARTITIONS.c.PART_ID)
+            .join(TBLS, PARTITIONS.c.TBL_ID == TBLS.c.TBL_ID)
+            .where(PARTITIONS.c.PART_NAME == entry.partitionname)
+        )
+    query = query.join(DBS, TBLS.c.DB_ID == DBS.c.DB_ID).where(is_table)
+    return sorted(set(connection.execute(query).scalars()))
+
+
+def revoke_from_lost_workers(connection: Connection, context: TxnContext) -> int:
+    """Put entries back to the queue whose worker has been at it for too long; how many."""
+    too_old = now_ms() - context.options.worker_timeout_ms
+    return _revoke(connection, Q.CQ_START < too_old)
+
+
+def revoke_from_local_workers(connection: Connection, host: str | None = None) -> int:
+    """Put entries back to the queue whose worker ran in an earlier process on this host; how many."""
+    return _revoke(connection, Q.CQ_WORKER_ID.startswith(host or socket.gethostname(), autoescape=True))
+
+
+def _revoke(connection: Connection, condition: ColumnElement[bool]) -> int:
+    return connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(Q.CQ_STATE == WORKING, condition)
+        .values(CQ_STATE=INITIATED, CQ_WORKER_ID=null(), CQ_START=null())
+    ).rowcount

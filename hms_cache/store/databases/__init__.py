@@ -1,0 +1,1 @@
+"""Catalogs and databases in the database."""

@@ -1,0 +1,157 @@
+"""Catalogs. Facts: `HMSHandler.create_catalog` … `drop_catalog` (Hive 4.0)."""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.metadata.names import DEFAULT_CATALOG, DEFAULT_DATABASE, is_valid_name, normalize_identifier
+from hms_cache.store.contract.catalogs import CatalogStore
+from hms_cache.store.databases.database_store import delete_database, insert_database
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.rows.database_rows import read_catalog, read_database
+from hms_cache.store.schema import CTLGS, DBS
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    Catalog,
+    Database,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+)
+
+
+class Catalogs(CatalogStore):
+    """Reads and writes of catalogs."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+
+    def get_catalog(self, catalog: str) -> Catalog:
+        name = normalize_identifier(catalog)
+        found = run_read(self._context.database, lambda connection: read_catalog(connection, name))
+        if found is None:
+            raise NoSuchObjectException(f"No catalog {name}")
+        return found
+
+    def get_catalog_names(self) -> list[str]:
+        statement = select(CTLGS.c.NAME)
+        return sorted(
+            run_read(self._context.database, lambda connection: connection.execute(statement).scalars().all())
+        )
+
+    def create_catalog(self, catalog: Catalog) -> None:
+        if not is_valid_name(catalog.name, special_characters=False):
+            raise InvalidObjectException(f"{catalog.name} is not a valid catalog name")
+        if catalog.locationUri is None:
+            raise InvalidObjectException("You must specify a path for the catalog")
+        location = self._context.warehouse.location(catalog.locationUri)
+        new = copy.deepcopy(catalog)
+        new.name = normalize_identifier(catalog.name)
+        new.createTime = self._context.now_s()
+
+        def create(transaction: WriteTransaction) -> None:
+            if read_catalog(transaction.connection, new.name) is not None:
+                raise AlreadyExistsException(f"Catalog {new.name} already exists")
+            _insert_catalog(transaction, new)
+            transaction.append_event(self._context.messages.build_create_catalog(new))
+            self._context.warehouse.changes(transaction).make_directory(location)
+            insert_database(
+                self._context,
+                transaction,
+                Database(
+                    name=DEFAULT_DATABASE,
+                    description=f"Default database for catalog {new.name}",
+                    locationUri=new.locationUri,
+                    parameters={},
+                    catalogName=new.name,
+                ),
+            )
+
+        run_write(self._context.database, create, ids={"MCatalog": 1, "MDatabase": 1})
+
+    def alter_catalog(self, name: str, catalog: Catalog) -> None:
+        name = normalize_identifier(name)
+        if catalog.name and normalize_identifier(catalog.name) != name:
+            raise InvalidOperationException("Catalog names cannot be changed")
+
+        def alter(transaction: WriteTransaction) -> None:
+            before = read_catalog(transaction.connection, name)
+            if before is None:
+                raise NoSuchObjectException(f"No catalog {name}")
+            after = copy.deepcopy(before)
+            if (catalog.description or "").strip():
+                after.description = catalog.description
+            if (catalog.locationUri or "").strip():
+                after.locationUri = catalog.locationUri
+            transaction.connection.execute(
+                update(CTLGS)
+                .where(CTLGS.c.NAME == name)
+                .values({"DESC": after.description, "LOCATION_URI": after.locationUri})
+            )
+            transaction.append_event(self._context.messages.build_alter_catalog(before, after))
+
+        run_write(self._context.database, alter)
+
+    def drop_catalog(self, name: str, *, if_exists: bool = False) -> None:
+        name = normalize_identifier(name)
+        if name == DEFAULT_CATALOG:
+            raise MetaException(f"Can not drop {DEFAULT_CATALOG} catalog")
+
+        def drop(transaction: WriteTransaction) -> None:
+            connection = transaction.connection
+            found = read_catalog(connection, name)
+            if found is None:
+                if if_exists:
+                    return
+                raise NoSuchObjectException(f"No catalog {name}")
+            databases = connection.execute(select(DBS.c.NAME).where(DBS.c.CTLG_NAME == name)).scalars().all()
+            if set(databases) - {DEFAULT_DATABASE}:
+                raise InvalidOperationException(
+                    f"There are non-default databases in the catalog {name} so it cannot be dropped."
+                )
+            default = read_database(connection, name, DEFAULT_DATABASE)
+            if default is not None:
+                try:
+                    delete_database(self._context, transaction, default, delete_data=False, cascade=False)
+                except InvalidOperationException as error:
+                    raise InvalidOperationException(
+                        f"There are still objects in the default database for catalog {name}"
+                    ) from error
+            connection.execute(CTLGS.delete().where(CTLGS.c.NAME == name))
+            transaction.append_event(self._context.messages.build_drop_catalog(found))
+            # Nothing is left that owns files below them: what is there belongs to others, only empty directories go.
+            # The default database stays where the catalog was made when the catalog is altered.
+            places = [found.locationUri] if default is None else [default.database.locationUri, found.locationUri]
+            if self._context.warehouse.manages_files:
+                for location in map(self._context.warehouse.location, dict.fromkeys(filter(None, places))):
+                    transaction.after_commit(partial(self._context.warehouse.remove_empty_directory, location))
+
+        run_write(self._context.database, drop)
+
+
+def _insert_catalog(transaction: WriteTransaction, catalog: Catalog) -> None:
+    try:
+        transaction.connection.execute(
+            insert(CTLGS).values(
+                features_of(transaction.connection).writable(
+                    CTLGS,
+                    {
+                        "CTLG_ID": transaction.id("MCatalog"),
+                        "NAME": catalog.name,
+                        "DESC": catalog.description,
+                        "LOCATION_URI": catalog.locationUri,
+                        "CREATE_TIME": catalog.createTime,
+                    },
+                )
+            )
+        )
+    except IntegrityError as error:
+        raise RetryableConflict(f"somebody else created catalog {catalog.name} at the same moment") from error

@@ -1,0 +1,285 @@
+"""Databases. Facts: `HMSHandler.create_database_core`, `alter_database`, `drop_database_core`, `ObjectStore` (4.0)."""
+
+from __future__ import annotations
+
+import copy
+
+from sqlalchemy import Connection, delete, exists, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.metadata.names import (
+    DEFAULT_CATALOG,
+    DEFAULT_DATABASE,
+    LIKE_ESCAPE,
+    is_valid_name,
+    matching_names,
+    normalize_identifier,
+)
+from hms_cache.store.contract.databases import DatabaseStore
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.name_queries import may_match
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.objects.functions import drop_functions, read_functions
+from hms_cache.store.rows.database_rows import (
+    DatabaseRow,
+    read_catalog,
+    read_database,
+    read_databases,
+    require_database,
+)
+from hms_cache.store.rows.storage_descriptor_writes import write_parameters
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.schema import DATABASE_PARAMS, DB_PRIVS, DBS, FUNCS, I_SCHEMA, PACKAGES, SDS, STORED_PROCS, TBLS
+from hms_cache.store.tables.drops import drop_tables_of_database
+from hms_cache.store.warehouse import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    Database,
+    DatabaseType,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+    PrincipalType,
+)
+
+
+class Databases(DatabaseStore):
+    """Reads and writes of databases."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+
+    def get_database(self, catalog: str, database: str) -> Database:
+        if database is None:
+            raise MetaException("Database name cannot be null.")
+        names = normalize_identifier(catalog), normalize_identifier(database)
+        return run_read(self._context.database, lambda connection: require_database(connection, *names)).database
+
+    def get_database_names(self, catalog: str, pattern: str | None = None) -> list[str]:
+        statement = select(DBS.c.NAME).where(
+            DBS.c.CTLG_NAME == normalize_identifier(catalog), *may_match(DBS.c.NAME, pattern)
+        )
+        names = run_read(self._context.database, lambda connection: connection.execute(statement).scalars().all())
+        return matching_names(names, pattern)
+
+    def get_databases(self, catalog: str, pattern: str | None = None) -> list[Database]:
+        name = normalize_identifier(catalog)
+        found = run_read(
+            self._context.database,
+            lambda connection: read_databases(connection, name, *may_match(DBS.c.NAME, pattern)),
+        )
+        return [found[each].database for each in matching_names(list(found), pattern)]
+
+    def create_database(self, database: Database) -> None:
+        run_write(
+            self._context.database,
+            lambda transaction: insert_database(self._context, transaction, copy.deepcopy(database)),
+            ids={"MDatabase": 1},
+        )
+
+    def alter_database(self, catalog: str, name: str, database: Database) -> None:
+        names = normalize_identifier(catalog), normalize_identifier(name)
+        run_write(self._context.database, lambda transaction: self._alter(transaction, *names, copy.deepcopy(database)))
+
+    def drop_database(
+        self,
+        catalog: str,
+        name: str,
+        *,
+        delete_data: bool,
+        cascade: bool,
+        if_exists: bool = False,
+        soft_txn_id: int = 0,
+    ) -> None:
+        if name is None:
+            raise MetaException("Database name cannot be null.")
+        catalog, name = normalize_identifier(catalog), normalize_identifier(name)
+        if catalog == DEFAULT_CATALOG and name == DEFAULT_DATABASE:
+            raise MetaException(f"Can not drop {DEFAULT_DATABASE} database in catalog {DEFAULT_CATALOG}")
+
+        def drop(transaction: WriteTransaction) -> None:
+            found = read_database(transaction.connection, catalog, name)
+            if found is None:
+                if if_exists:
+                    return
+                raise NoSuchObjectException(f"database {catalog}.{name}")
+            delete_database(
+                self._context, transaction, found, delete_data=delete_data, cascade=cascade, soft_txn_id=soft_txn_id
+            )
+
+        run_write(self._context.database, drop)
+
+    def _alter(self, transaction: WriteTransaction, catalog: str, name: str, new: Database) -> None:
+        found = require_database(transaction.connection, catalog, name)
+        before = found.database
+        after = copy.deepcopy(before)
+        after.parameters = dict(sorted((new.parameters or {}).items()))
+        after.ownerName = new.ownerName
+        if new.ownerType is not None:
+            after.ownerType = new.ownerType
+        # Blank texts leave what is stored, as in Hive.
+        if (new.description or "").strip():
+            after.description = new.description
+        if (new.locationUri or "").strip():
+            after.locationUri = str(self._context.warehouse.location(new.locationUri))
+        if (new.managedLocationUri or "").strip():
+            after.managedLocationUri = str(self._context.warehouse.location(new.managedLocationUri))
+        transaction.connection.execute(
+            update(DBS)
+            .where(DBS.c.DB_ID == found.database_id)
+            .values(
+                features_of(transaction.connection).writable(
+                    DBS,
+                    {
+                        "DESC": after.description,
+                        "DB_LOCATION_URI": after.locationUri,
+                        "DB_MANAGED_LOCATION_URI": after.managedLocationUri,
+                        "OWNER_NAME": after.ownerName,
+                        "OWNER_TYPE": _owner_type(after.ownerType),
+                    },
+                )
+            )
+        )
+        write_parameters(
+            transaction.connection, DATABASE_PARAMS, "DB_ID", found.database_id, before.parameters, after.parameters
+        )
+        transaction.append_event(self._context.messages.build_alter_database(before, after))
+
+
+def insert_database(context: StoreContext, transaction: WriteTransaction, database: Database) -> None:
+    """Creates a database inside a transaction, directories included. Changes the struct to what is stored."""
+    connection = transaction.connection
+    if not is_valid_name(database.name, special_characters=context.settings.special_characters_in_table_names):
+        raise InvalidObjectException(f"{database.name} is not a valid database name")
+    if database.locationUri == "":
+        raise MetaException(f"The location of database {database.name} is the empty text")
+    database.name = normalize_identifier(database.name)
+    database.catalogName = normalize_identifier(database.catalogName or DEFAULT_CATALOG)
+    catalog = read_catalog(connection, database.catalogName)
+    if catalog is None:
+        raise InvalidObjectException(f"No such catalog {database.catalogName}")
+    if read_database(connection, database.catalogName, database.name) is not None:
+        raise AlreadyExistsException(f"Database {database.name} already exists")
+    location = context.warehouse.database_location(database, catalog)
+    managed = context.warehouse.location(database.managedLocationUri) if database.managedLocationUri else None
+    database.locationUri = str(location)
+    database.managedLocationUri = None if managed is None else str(managed)
+    database.ownerName = database.ownerName or context.settings.server_user
+    database.ownerType = database.ownerType or PrincipalType.USER
+    database.createTime = context.now_s()
+    database.parameters = dict(sorted((database.parameters or {}).items()))
+    database.type = database.type or DatabaseType.NATIVE
+    database.privileges = None
+    is_remote = database.type == DatabaseType.REMOTE
+    database_id = transaction.id("MDatabase")
+    features = features_of(connection)
+    try:
+        connection.execute(
+            insert(DBS).values(
+                features.writable(
+                    DBS,
+                    {
+                        "DB_ID": database_id,
+                        "DESC": database.description,
+                        "DB_LOCATION_URI": database.locationUri,
+                        "DB_MANAGED_LOCATION_URI": database.managedLocationUri,
+                        "NAME": database.name,
+                        "OWNER_NAME": database.ownerName,
+                        "OWNER_TYPE": _owner_type(database.ownerType),
+                        "CTLG_NAME": database.catalogName,
+                        "CREATE_TIME": database.createTime,
+                        "TYPE": "REMOTE" if is_remote else "NATIVE",
+                        "DATACONNECTOR_NAME": database.connector_name if is_remote else None,
+                        "REMOTE_DBNAME": database.remote_dbname if is_remote else None,
+                    },
+                )
+            )
+        )
+    except IntegrityError as error:
+        raise RetryableConflict(f"somebody else created database {database.name} at the same moment") from error
+    write_parameters(connection, DATABASE_PARAMS, "DB_ID", database_id, {}, database.parameters)
+    transaction.append_event(context.messages.build_create_database(database))
+    if not is_remote:
+        changes = context.warehouse.changes(transaction)
+        if managed is not None:
+            changes.make_directory(managed)
+        changes.make_directory(location)
+
+
+def delete_database(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    found: DatabaseRow,
+    *,
+    delete_data: bool,
+    cascade: bool,
+    soft_txn_id: int = 0,
+) -> None:
+    """Drops a database inside a transaction, with `cascade` all in it.
+
+    Raises InvalidOperationException when it is not empty and `cascade` is off, or has schemas of the registry.
+    """
+    connection, database, database_id = transaction.connection, found.database, found.database_id
+    if connection.execute(select(exists().where(I_SCHEMA.c.DB_ID == database_id))).scalar():
+        # Hive's key stops it, too, with or without cascade.
+        raise InvalidOperationException(f"Database {database.name} is not empty. One or more schemas exist.")
+    if not cascade:
+        _require_empty(connection, database, database_id)
+    functions = read_functions(connection, str(database.catalogName), str(database.name), None)
+    drop_functions(context, transaction, functions)
+    kept = drop_tables_of_database(
+        context, transaction, database, database_id, delete_data=delete_data, soft_txn_id=soft_txn_id
+    )
+    features = features_of(connection)
+    for table in (DATABASE_PARAMS, DB_PRIVS, STORED_PROCS, PACKAGES):
+        if features.has(table):
+            connection.execute(delete(table).where(table.c.DB_ID == database_id))
+    try:
+        connection.execute(delete(DBS).where(DBS.c.DB_ID == database_id))
+    except IntegrityError as error:
+        raise RetryableConflict(f"something was created in database {database.name} while it was dropped") from error
+    transaction.append_event(context.messages.build_drop_database(database))
+    if delete_data and database.type != DatabaseType.REMOTE and context.warehouse.manages_files:
+        _plan_deletions(context, transaction, database, kept)
+
+
+def _require_empty(connection: Connection, database: Database, database_id: int) -> None:
+    features = features_of(connection)
+    for table, things in ((TBLS, "tables"), (FUNCS, "functions"), (STORED_PROCS, "stored procedures")):
+        if features.has(table) and connection.execute(select(exists().where(table.c.DB_ID == database_id))).scalar():
+            raise InvalidOperationException(f"Database {database.name} is not empty. One or more {things} exist.")
+
+
+def _plan_deletions(
+    context: StoreContext, transaction: WriteTransaction, database: Database, kept: list[TableRow]
+) -> None:
+    """The database's directories go unless files that must stay lie in them: data of external tables, other objects."""
+    changes = context.warehouse.changes(transaction)
+    stays = [
+        context.warehouse.location(row.table.sd.location) for row in kept if row.table.sd and row.table.sd.location
+    ]
+    own = context.warehouse.location(database.locationUri)
+    for location in dict.fromkeys([context.warehouse.managed_database_location(database), own]):
+        if any(other == location or other.is_inside(location) for other in stays):
+            continue
+        if location.is_root or _is_used_by_others(transaction.connection, location):
+            continue
+        changes.delete_directory_after_commit(location, skip_trash=False)
+
+
+def _is_used_by_others(connection: Connection, location: Location) -> bool:
+    """Whether a database or table that is still there lies at or below the location."""
+    texts = {str(location), location.url}
+    escaped = [text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "/%" for text in texts]
+    for column, source in ((DBS.c.DB_LOCATION_URI, DBS), (SDS.c.LOCATION, SDS.join(TBLS, TBLS.c.SD_ID == SDS.c.SD_ID))):
+        condition = or_(column.in_(texts), *(column.like(text, escape=LIKE_ESCAPE) for text in escaped))
+        if connection.execute(select(column).select_from(source).where(condition).limit(1)).first() is not None:
+            return True
+    return False
+
+
+def _owner_type(value: int | None) -> str | None:
+    return None if value is None else str(PrincipalType._VALUES_TO_NAMES[value])

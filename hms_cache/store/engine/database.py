@@ -1,0 +1,384 @@
+"""The metastore database: three engines, one for each kind of access, and their limits.
+
+================  ===========================  ===============================================================
+engine            isolation                    for
+================  ===========================  ===============================================================
+*check*           AUTOCOMMIT                   position checks and polling: each statement sees the latest commit
+*write*           READ COMMITTED               every change; ``BEGIN IMMEDIATE`` on SQLite, one writer at a time
+*load*            REPEATABLE READ, read-only   reads of several statements that must show one moment
+================  ===========================  ===============================================================
+
+A load's snapshot is that of its first statement on all three databases.
+
+Write and load connections together are limited by ``pool_size``: who takes one waits ``pool_timeout_s`` at most, and a
+thread that holds one may not ask for another (a set of calls, each waiting for its second connection, would stand still
+for ever). The check engine has a few connections of its own, and whoever holds one waits for nothing else.
+
+SQLite runs in WAL mode with ``synchronous=FULL``: with NORMAL a power cut may take back a commit that was acknowledged
+(P10). Foreign keys are enforced.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import QueuePool
+
+from hms_cache.clock import Clock, SystemClock
+from hms_cache.config.database_url import sqlalchemy_url
+from hms_cache.errors import ConfigurationError
+from hms_cache.metrics import TallyFamily
+from hms_cache.metrics.call_trace import call_trace
+from hms_cache.metrics.registry import DatabaseMetrics
+from hms_cache.store.engine import mysql_driver
+from hms_cache.store.engine.dialects import DialectName, dialect_name, translate_error
+from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
+from hms_cache.store.engine.events import CommitListener
+from hms_cache.store.engine.features import SchemaFeatures, read_features
+from hms_cache.store.engine.sequences import IdBlocks
+from hms_cache.store.mysql_tls import take_tls
+
+#: Where a pooled connection keeps the `Database` it belongs to.
+_OWNER = "hms_cache.database"
+
+_TRANSACTION_CONTROL = frozenset({"BEGIN", "BEGIN IMMEDIATE"})
+
+#: Longest text that MySQL joins in a GROUP_CONCAT: ids of a million partitions. Its default is 1,024; what is longer
+#: than this is noticed by who asks and read row by row.
+_LONGEST_AGGREGATE_BYTES = 16 * 1024 * 1024
+
+#: Added to the statement limit for the socket's own, so that the database speaks first.
+_SOCKET_MARGIN_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseOptions:
+    """Limits of the connections to one database; `DatabaseSettings` of the configuration gives each its reason."""
+
+    pool_size: int = 16
+    """Write and load connections in use at once."""
+
+    check_pool_size: int = 2
+    """Connections for position checks and polling: checks are shared, so more than two are never busy."""
+
+    pool_timeout_s: float = 30.0
+    """Longest wait for a connection of a pool."""
+
+    connect_timeout_s: float = 10.0
+    """Longest time to open one."""
+
+    statement_timeout_s: float = 300.0
+    """Longest time for one statement, lock waits included. On SQLite: for getting the write lock."""
+
+    recycle_s: float = 1800.0
+    """Age at which a connection is replaced."""
+
+    retry_attempts: int = 10
+    """How often a transaction is tried in all when it loses to another."""
+
+    retry_total_s: float = 300.0
+    """No further attempt starts after this time."""
+
+
+class Database:
+    """One metastore database. Thread-safe. Holds connections until :meth:`close`; opening one is left to the first use.
+
+    :param url: SQLAlchemy's form or JDBC's; the driver is chosen here (PyMySQL, psycopg, sqlite3).
+    :raises ConfigurationError: the URL is not one, or names an in-memory database.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        options: DatabaseOptions | None = None,
+        *,
+        metrics: DatabaseMetrics | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.options = options or DatabaseOptions()
+        self.clock: Clock = clock or SystemClock()
+        try:
+            self.url = make_url(sqlalchemy_url(url))
+        except ValueError as error:
+            raise ConfigurationError(str(error)) from error
+        self.dialect: DialectName = dialect_name(self.url.get_backend_name())
+        self._tls_options: dict[str, Any] = {}
+        if self.dialect == "mysql":
+            self.url, self._tls_options = take_tls(self.url)
+        if self.is_sqlite and self.url.database in (None, "", ":memory:"):
+            raise ConfigurationError("an embedded database needs a file: sqlite:///file.db")
+        self.statements: TallyFamily = metrics.statements if metrics else TallyFamily("hms_cache_statements_total", "")
+        self.retries: TallyFamily = metrics.retries if metrics else TallyFamily("hms_cache_retries_total", "")
+        self.refused_filters: TallyFamily = (
+            metrics.refused_filters if metrics else TallyFamily("hms_cache_refused_filters_total", "")
+        )
+        self.id_blocks: IdBlocks | None = None if self.dialect == "sqlite" else IdBlocks(self)
+        self.commit_listeners: list[CommitListener] = []
+        """Told of every commit of `run_write` on this database; to be filled before the first write."""
+
+        self.generation = 0
+        """Counts :meth:`renew`: connections held elsewhere that are older are to be opened anew."""
+
+        self._features: SchemaFeatures | None = None
+        self._in_use = threading.BoundedSemaphore(self.options.pool_size)
+        self._write_turn = threading.BoundedSemaphore(1)
+        self._holding = threading.local()
+        self.check_engine: Engine = self._engine("check", self.options.check_pool_size)
+        self.load_engine: Engine = self._engine("load", self.options.pool_size)
+        # SQLite has one writer at a time: threads queue for the connection in turn rather than poll the file's lock.
+        self.write_engine: Engine = self._engine("write", 1 if self.is_sqlite else self.options.pool_size)
+        if metrics is not None:
+            metrics.connections_in_use.set_function(self.connections_in_use)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether this is an embedded database, which has one writer at a time and no second host."""
+        return self.dialect == "sqlite"
+
+    @property
+    def engines(self) -> tuple[Engine, Engine, Engine]:
+        """check, load, write."""
+        return self.check_engine, self.load_engine, self.write_engine
+
+    @property
+    def features(self) -> SchemaFeatures:
+        """What the schema has and lacks, read at the first use and kept; :meth:`forget_features` after a change.
+
+        Must not be asked for the first time with a load or write connection in hand.
+        """
+        features = self._features
+        if features is None:
+            features = self._features = self.read_features()
+        return features
+
+    def features_with(self, connection: Connection) -> SchemaFeatures:
+        """As :attr:`features`, for whoever has a connection in hand: read with it at the first use."""
+        features = self._features
+        if features is None:
+            features = self._features = read_features(connection)
+        return features
+
+    def read_features(self) -> SchemaFeatures:
+        """The same, read anew."""
+        with self.loading() as connection:
+            return read_features(connection)
+
+    def forget_features(self) -> None:
+        """Read them anew at the next use: the schema was created or upgraded."""
+        self._features = None
+
+    def connections_in_use(self) -> int:
+        """Connections taken from the three pools now."""
+        return sum(_checked_out(engine) for engine in self.engines)
+
+    def renew(self) -> None:
+        """Let go of all connections, since they lead to another database than new ones would."""
+        self.generation += 1
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections that are not in use; those that are, when they are given back. Can be used again."""
+        for engine in self.engines:
+            engine.dispose()
+
+    @contextmanager
+    def checking(self) -> Iterator[Connection]:
+        """A connection whose every statement sees the latest commit.
+
+        :raises DatabaseUnavailable: none came free in time, or the database does not answer.
+        """
+        with self._connection(self.check_engine) as connection:
+            yield connection
+
+    @contextmanager
+    def loading(self) -> Iterator[Connection]:
+        """A read-only transaction that shows one moment; rolled back at the end. See `run_read` for one that retries.
+
+        :raises DatabaseUnavailable: none came free in time, or the database does not answer.
+        :raises RuntimeError: this thread holds a load or write connection already.
+        """
+        shared: Connection | None = getattr(self._holding, "snapshot", None)
+        if shared is not None:
+            yield shared
+            return
+        with self._slot(self._in_use), self._connection(self.load_engine) as connection:
+            yield connection
+
+    @property
+    def in_snapshot(self) -> bool:
+        """Whether this thread is inside :meth:`snapshot`."""
+        return getattr(self._holding, "snapshot", None) is not None
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A load that others join: until its end, every `loading` of this thread is this one transaction.
+
+        For a cache, which reads several objects and the event position as of one moment.
+
+        :raises DatabaseUnavailable: none came free in time, or the database does not answer.
+        :raises RuntimeError: this thread holds a load or write connection already.
+        """
+        with self._slot(self._in_use), self._connection(self.load_engine) as connection:
+            self._holding.snapshot = connection
+            try:
+                yield connection
+            finally:
+                self._holding.snapshot = None
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A write transaction; the caller commits, anything else is rolled back. `run_write` is what stores use.
+
+        :raises DatabaseUnavailable: none came free in time, or the database does not answer.
+        :raises RuntimeError: this thread holds a load or write connection already.
+        """
+        # An embedded database's writers queue for their one connection and must not take the readers' places meanwhile.
+        places = self._write_turn if self.is_sqlite else self._in_use
+        with self._slot(places), self._connection(self.write_engine) as connection:
+            yield connection
+
+    @contextmanager
+    def _connection(self, engine: Engine) -> Iterator[Connection]:
+        try:
+            connection = engine.connect()
+        except PoolTimeout as error:
+            raise self._no_connection() from error
+        with connection:
+            yield connection
+
+    @contextmanager
+    def _slot(self, places: threading.BoundedSemaphore) -> Iterator[None]:
+        """One of the ``pool_size`` places that write and load connections share, or SQLite's one turn to write."""
+        if getattr(self._holding, "taken", False):
+            raise RuntimeError("this thread holds a database connection already and must not wait for a second one")
+        if not places.acquire(timeout=self.options.pool_timeout_s):
+            raise self._no_connection()
+        self._holding.taken = True
+        try:
+            yield
+        finally:
+            self._holding.taken = False
+            places.release()
+
+    def _no_connection(self) -> DatabaseUnavailable:
+        return DatabaseUnavailable(f"no database connection came free within {self.options.pool_timeout_s:g} s")
+
+    def _engine(self, kind: str, pool_size: int) -> Engine:
+        arguments, isolation = self._driver_arguments(kind)
+        engine = create_engine(
+            self.url,
+            connect_args=arguments,
+            poolclass=QueuePool,
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=self.options.pool_timeout_s,
+            pool_recycle=self.options.recycle_s,
+            pool_use_lifo=True,
+            # Every user above ends its transaction; the pool's own ROLLBACK would be one more round trip per call.
+            pool_reset_on_return=None,
+            skip_autocommit_rollback=kind == "check",
+            **isolation,
+        )
+        if self.dialect == "mysql":
+            event.listen(engine, "do_connect", mysql_driver.connect)
+        event.listen(engine, "connect", self._on_connect(kind))
+        event.listen(engine, "handle_error", translate_error)
+        event.listen(engine, "before_cursor_execute", self._count)
+        event.listen(engine, "after_cursor_execute", self._count_answer)
+        if self.is_sqlite and kind != "check":
+            begin = "BEGIN IMMEDIATE" if kind == "write" else "BEGIN"
+            event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+        return engine
+
+    def _driver_arguments(self, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
+        level = {"check": "AUTOCOMMIT", "load": "REPEATABLE READ", "write": "READ COMMITTED"}[kind]
+        limits = self.options
+        if self.dialect == "mysql":
+            socket_s = limits.statement_timeout_s + _SOCKET_MARGIN_S
+            return {
+                "charset": "utf8mb4",
+                "connect_timeout": max(1, round(limits.connect_timeout_s)),
+                "read_timeout": socket_s,
+                "write_timeout": socket_s,
+                **self._tls_options,
+            }, {"isolation_level": level}
+        if self.dialect == "postgresql":
+            limit_ms = round(limits.statement_timeout_s * 1000)
+            options = f"-c statement_timeout={limit_ms} -c lock_timeout={limit_ms}"
+            given = self.url.query.get("options")
+            return {
+                "connect_timeout": max(1, round(limits.connect_timeout_s)),
+                "options": f"{given} {options}" if given else options,
+            }, {"isolation_level": level}
+        # No isolation level for load and write: the driver then begins nothing by itself and the listener below does.
+        return {"timeout": limits.statement_timeout_s, "check_same_thread": False}, (
+            {"isolation_level": level} if kind == "check" else {}
+        )
+
+    def _on_connect(self, kind: str) -> Callable[[Any, Any], None]:
+        prepare = {"sqlite": self._prepare_sqlite, "mysql": self._prepare_mysql, "postgresql": self._prepare_postgresql}
+        prepare_one = prepare[self.dialect]
+
+        def on_connect(dbapi_connection: Any, record: Any) -> None:
+            record.info[_OWNER] = self
+            prepare_one(dbapi_connection, kind)
+
+        return on_connect
+
+    def _prepare_sqlite(self, connection: sqlite3.Connection, kind: str) -> None:
+        connection.isolation_level = None
+        try:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            # Another process is just switching the new file over; SQLite does not wait for that.
+            raise RetryableConflict(str(error)) from error
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        if kind != "write":
+            connection.execute("PRAGMA query_only=ON")
+
+    def _prepare_mysql(self, connection: Any, kind: str) -> None:
+        limit_s = max(1, round(self.options.statement_timeout_s))
+        is_mariadb = "MariaDB" in connection.get_server_info()
+        limit = f"max_statement_time={limit_s}" if is_mariadb else f"max_execution_time={limit_s * 1000}"
+        with connection.cursor() as cursor:
+            # Strict: what does not fit a column is an error, never cut off or replaced by question marks.
+            cursor.execute(
+                "SET SESSION sql_mode='STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION',"
+                f" time_zone='+00:00', innodb_lock_wait_timeout={limit_s}, {limit},"
+                f" group_concat_max_len={_LONGEST_AGGREGATE_BYTES}"
+            )
+            if kind == "load":
+                cursor.execute("SET SESSION TRANSACTION READ ONLY")
+
+    def _prepare_postgresql(self, connection: Any, kind: str) -> None:
+        if kind == "load":
+            connection.read_only = True
+
+    def _count(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement not in _TRANSACTION_CONTROL:
+            self.statements.add()
+        call_trace.statement_sent()
+
+    def _count_answer(self, *_: Any) -> None:
+        call_trace.statement_answered()
+
+
+def features_of(connection: Connection) -> SchemaFeatures:
+    """What the schema behind a connection of a `Database` has and lacks."""
+    database: Database = connection.info[_OWNER]
+    return database.features_with(connection)
+
+
+def _checked_out(engine: Engine) -> int:
+    pool = engine.pool
+    return pool.checkedout() if isinstance(pool, QueuePool) else 0

@@ -1,0 +1,178 @@
+"""What differs between SQLite, MySQL/MariaDB and PostgreSQL: error codes, counters, clocks, proofs of being primary."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Literal, cast
+
+from sqlalchemy import Column, ColumnElement, Connection, Integer, Update, bindparam, func, text, update
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.sql.dml import ReturningUpdate
+
+from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
+
+DialectName = Literal["sqlite", "mysql", "postgresql"]
+
+#: Deadlock, lock wait time-out, and MariaDB's "record has changed since last read".
+_MYSQL_CONFLICTS = frozenset({1213, 1205, 1020})
+
+#: Too many connections, shutting down, statement time-outs of both makes, killed, and the client library's own 2xxx.
+_MYSQL_UNAVAILABLE = frozenset({1040, 1053, 1226, 1317, 1927, 1969, 3024, 4031, 2002, 2003, 2006, 2013, 2014, 2055})
+
+#: serialization_failure, deadlock_detected, lock_not_available.
+_POSTGRESQL_CONFLICTS = frozenset({"40001", "40P01", "55P03"})
+
+#: Shutdown, crash, start-up, too many connections, statement time-out; besides all of class 08 (connections).
+_POSTGRESQL_UNAVAILABLE = frozenset({"57P01", "57P02", "57P03", "53300", "57014"})
+
+_SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
+
+#: Input/output error, disk full, cannot open, not a database.
+_SQLITE_UNAVAILABLE = frozenset({10, 13, 14, 26})
+
+
+def dialect_name(name: str) -> DialectName:
+    """SQLAlchemy's dialect name, with MariaDB counted as MySQL."""
+    return cast(DialectName, "mysql" if name == "mariadb" else name)
+
+
+def translate_error(context: ExceptionContext) -> None:
+    """SQLAlchemy ``handle_error`` listener: raises `RetryableConflict` or `DatabaseUnavailable` where the error is one.
+
+    Any other error goes on as SQLAlchemy's own.
+    """
+    original = context.original_exception
+    had_connection = context.connection is not None
+    found = classify(dialect_name(context.dialect.name), original, had_connection=had_connection)
+    if found is None and context.is_disconnect:
+        found = DatabaseUnavailable(str(original), connection_lost=had_connection)
+    if found is not None:
+        if isinstance(found, DatabaseUnavailable) and found.connection_lost:
+            # SQLAlchemy does not know all of them; it is to drop the connection and all that are as old.
+            context.is_disconnect = True
+        raise found from original
+
+
+def classify(
+    dialect: DialectName, error: BaseException, *, had_connection: bool = True
+) -> RetryableConflict | DatabaseUnavailable | None:
+    """What a driver's error means, or None if it is neither a conflict nor an outage.
+
+    :param had_connection: False while connecting: then nothing was lost.
+    """
+    if dialect == "mysql":
+        conflict, unavailable, lost = _classify_mysql(error)
+    elif dialect == "postgresql":
+        conflict, unavailable, lost = _classify_postgresql(error)
+    else:
+        conflict, unavailable, lost = _classify_sqlite(error)
+    if conflict:
+        return RetryableConflict(str(error))
+    if unavailable:
+        return DatabaseUnavailable(str(error), connection_lost=lost and had_connection)
+    return None
+
+
+def _classify_mysql(error: BaseException) -> tuple[bool, bool, bool]:
+    code = error.args[0] if error.args and isinstance(error.args[0], int) else None
+    # PyMySQL raises InterfaceError(0, "") when it is handed a connection that it has closed already.
+    closed = type(error).__name__ == "InterfaceError" and code == 0
+    unavailable = code in _MYSQL_UNAVAILABLE or closed
+    return code in _MYSQL_CONFLICTS, unavailable, unavailable and code not in (1317, 1969, 3024)
+
+
+def _classify_postgresql(error: BaseException) -> tuple[bool, bool, bool]:
+    state = getattr(error, "sqlstate", None)
+    if state is None:
+        # psycopg has no state for what it finds out itself: refused, reset, closed.
+        lost = type(error).__name__ == "OperationalError"
+        return False, lost, lost
+    unavailable = state in _POSTGRESQL_UNAVAILABLE or state.startswith("08")
+    return state in _POSTGRESQL_CONFLICTS, unavailable, unavailable and state != "57014"
+
+
+def _classify_sqlite(error: BaseException) -> tuple[bool, bool, bool]:
+    code = getattr(error, "sqlite_errorcode", None)
+    primary = code & 0xFF if isinstance(code, int) else None
+    return primary in (_SQLITE_BUSY, _SQLITE_LOCKED), primary in _SQLITE_UNAVAILABLE, False
+
+
+def take_from_counter(
+    connection: Connection,
+    column: Column[Any],
+    amount: int,
+    where: ColumnElement[bool] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> int | None:
+    """Lock the counter's row until the transaction ends, add ``amount``, return the value it had; None without a row.
+
+    One statement on each database: ``RETURNING``, or MySQL's ``LAST_INSERT_ID(expression)``, whose value comes back
+    with the acknowledgement. A condition that is a constant of its module and takes its values from ``parameters`` is
+    built into a statement once.
+    """
+    given = {"counter_amount": amount, **(parameters or {})}
+    if connection.dialect.name == "mysql":
+        result = connection.execute(_taking_on_mysql(column, where), given)
+        return None if result.rowcount == 0 else result.lastrowid
+    after = connection.execute(_taking(column, where), given).scalar()
+    return None if after is None else cast(int, after) - amount
+
+
+#: Statements kept: one for each counter, and some whose conditions are not constant.
+_MOST_COUNTER_STATEMENTS = 64
+
+
+@lru_cache(_MOST_COUNTER_STATEMENTS)
+def _taking_on_mysql(column: Column[Any], where: ColumnElement[bool] | None) -> Update:
+    amount = bindparam("counter_amount", type_=Integer())
+    statement = update(column.table).values({column: func.last_insert_id(column) + amount})
+    return statement if where is None else statement.where(where)
+
+
+@lru_cache(_MOST_COUNTER_STATEMENTS)
+def _taking(column: Column[Any], where: ColumnElement[bool] | None) -> ReturningUpdate[Any]:
+    statement = update(column.table).values({column: column + bindparam("counter_amount", type_=Integer())})
+    return (statement if where is None else statement.where(where)).returning(column)
+
+
+def database_time_ms(connection: Connection) -> int:
+    """The database's clock, epoch milliseconds; SQLite has none but the machine's.
+
+    Transactions and locks are timed by it, so that the servers of a set agree.
+    """
+    match dialect_name(connection.dialect.name):
+        case "mysql":
+            seconds = connection.execute(text("SELECT UNIX_TIMESTAMP(NOW(3))")).scalar_one()
+        case "postgresql":
+            seconds = connection.execute(text("SELECT EXTRACT(EPOCH FROM clock_timestamp())")).scalar_one()
+        case _:
+            seconds = time.time()
+    return round(float(seconds) * 1000)
+
+
+def reason_of_stale_reads(connection: Connection) -> str | None:
+    """Why a read here may miss a commit that was acknowledged elsewhere, or None if it cannot.
+
+    True of replicas, and of Galera clusters unless reads wait for the applier (``wsrep_sync_wait``).
+    """
+    match dialect_name(connection.dialect.name):
+        case "mysql":
+            variables = dict(
+                connection.exec_driver_sql(
+                    "SHOW VARIABLES WHERE Variable_name IN ('read_only', 'wsrep_on', 'wsrep_sync_wait')"
+                )
+                .tuples()
+                .all()
+            )
+            if variables.get("read_only") not in (None, "OFF"):
+                return "the database is read-only: a replica, most likely"
+            if variables.get("wsrep_on") == "ON" and not int(variables.get("wsrep_sync_wait") or 0) & 1:
+                return "the database is a Galera cluster whose reads do not wait for it (wsrep_sync_wait has no bit 1)"
+        case "postgresql":
+            if connection.execute(text("SELECT pg_is_in_recovery()")).scalar_one():
+                return "the database is in recovery: a replica"
+        case _:
+            pass
+    return None

@@ -1,0 +1,135 @@
+"""Which parts of the schema a database has: databases made by Hive 3.1 or 4.1 are used as they are.
+
+Our definitions are 4.0's. An older or newer database lacks some tables and columns; whoever reads or writes one of
+those asks here first. `SchemaFeatures` is read once per server and changes only when an operator upgrades the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, Connection, Table, literal, null, select
+
+from hms_cache.store.engine.inspection import TableShape, inspect_tables
+from hms_cache.store.schema import (
+    METADATA,
+    MIN_HISTORY_LEVEL,
+    MIN_HISTORY_WRITE_ID,
+    PART_COL_STATS,
+    TAB_COL_STATS,
+    TBLS,
+    TXN_LOCK_TBL,
+    VERSION,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFeatures:
+    """What differs from `METADATA`."""
+
+    version: str | None
+    """``VERSION.SCHEMA_VERSION``; None if there is no such row."""
+
+    missing_tables: frozenset[str] = frozenset()
+    missing_columns: frozenset[tuple[str, str]] = frozenset()
+    """(table, column) of tables that exist."""
+
+    generated_columns: frozenset[tuple[str, str]] = frozenset()
+    """Columns that the database fills and that must not be named in an INSERT, although 4.0 has them plain."""
+
+    folded_tables: frozenset[str] = frozenset()
+    """Tables spelled in lower case: Hive 3.1's PostgreSQL script did not quote those of transactions and locks."""
+
+    single_byte_text: bool = False
+    """MySQL only: names are kept in ``latin1``; other text is refused by the database (we run it in strict mode)."""
+
+    def has(self, element: Table | Column[Any]) -> bool:
+        """Whether the database has this table, or this column of it."""
+        if isinstance(element, Table):
+            return element.name not in self.missing_tables
+        table: str = element.table.name
+        return table not in self.missing_tables and (table, element.name) not in self.missing_columns
+
+    def column(self, column: Column[Any], default: Any = None) -> ColumnElement[Any]:
+        """The column for a SELECT list, or ``default`` under its name where the database does not have it."""
+        if self.has(column):
+            return column
+        return (null() if default is None else literal(default, column.type)).label(column.name)
+
+    def writable(self, table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
+        """``values`` without the columns that the database does not have or fills itself."""
+        if not self.missing_columns and not self.generated_columns:
+            return dict(values)
+        left_out = self.missing_columns | self.generated_columns
+        return {name: value for name, value in values.items() if (table.name, name) not in left_out}
+
+    @property
+    def has_min_history_level(self) -> bool:
+        """Servers that read MIN_HISTORY_LEVEL may share this database (all before 4.1)."""
+        return self.has(MIN_HISTORY_LEVEL)
+
+    @property
+    def has_min_history_write_id(self) -> bool:
+        """Since 4.0.0-beta-1."""
+        return self.has(MIN_HISTORY_WRITE_ID)
+
+    @property
+    def has_write_ids_of_tables(self) -> bool:
+        """``TBLS.WRITE_ID`` and ``PARTITIONS.WRITE_ID``, since 4.0."""
+        return self.has(TBLS.c.WRITE_ID)
+
+    @property
+    def has_statistics_engine(self) -> bool:
+        """``ENGINE`` of column statistics, since 4.0; without it all statistics are engine ``hive``."""
+        return self.has(TAB_COL_STATS.c.ENGINE)
+
+    @property
+    def has_names_in_statistics(self) -> bool:
+        """Catalog, database, table and partition names beside each statistic, until 4.0."""
+        return self.has(TAB_COL_STATS.c.DB_NAME) and self.has(PART_COL_STATS.c.DB_NAME)
+
+    @property
+    def has_transaction_lock_table(self) -> bool:
+        """``TXN_LOCK_TBL`` with self-numbered ``TXNS``, since 4.0; before it NEXT_TXN_ID was the counter."""
+        return self.has(TXN_LOCK_TBL)
+
+    @property
+    def has_generated_notification_row_id(self) -> bool:
+        """``NNI_ID`` is computed by the database (4.0 alphas on MySQL)."""
+        return ("NOTIFICATION_SEQUENCE", "NNI_ID") in self.generated_columns
+
+
+def read_features(connection: Connection) -> SchemaFeatures:
+    """Compare the database with `METADATA`; a few catalog queries. ``version`` is None where there is no schema."""
+    return features_of(connection, inspect_tables(connection))
+
+
+def features_of(connection: Connection, tables: Mapping[str, TableShape]) -> SchemaFeatures:
+    """As :func:`read_features`, for tables already inspected."""
+    folded = {name for name in METADATA.tables if name not in tables and name.lower() in tables}
+    present = {name: tables[name] for name in METADATA.tables if name in tables}
+    missing_columns = {
+        (name, column.name)
+        for name, shape in present.items()
+        for column in METADATA.tables[name].columns
+        if column.name not in shape.columns
+    }
+    generated = {
+        (name, column.name)
+        for name, shape in present.items()
+        for column in METADATA.tables[name].columns
+        if column.name in shape.columns and shape.columns[column.name].generated and not column.autoincrement
+    }
+    names = present.get(TBLS.name)
+    collation = names.columns["TBL_NAME"].collation if names and "TBL_NAME" in names.columns else None
+    version = connection.execute(select(VERSION.c.SCHEMA_VERSION)).scalar() if VERSION.name in present else None
+    return SchemaFeatures(
+        version=version,
+        missing_tables=frozenset(METADATA.tables.keys() - present.keys()),
+        missing_columns=frozenset(missing_columns),
+        generated_columns=frozenset(generated),
+        folded_tables=frozenset(folded),
+        single_byte_text=bool(collation and collation.startswith("latin1")),
+    )

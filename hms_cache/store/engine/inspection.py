@@ -1,0 +1,206 @@
+"""What a database really holds: tables, columns, keys and indexes read from its own catalog.
+
+SQLAlchemy's reflection is not used on MySQL: it takes a key on a column whose name contains ``PARTITION`` for a
+partitioning clause and leaves it out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, inspect
+
+from hms_cache.store.engine.dialects import dialect_name
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnShape:
+    """A column as the database describes it; ``type`` and ``default`` in the database's own words."""
+
+    name: str
+    type: str
+    nullable: bool
+    default: str | None
+    generated: bool = False
+    """The database numbers it, or computes it."""
+
+    collation: str | None = None
+    """MySQL only."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexShape:
+    """An index or unique key, primary keys excepted."""
+
+    name: str
+    columns: tuple[str, ...]
+    unique: bool
+    method: str = "btree"
+    """PostgreSQL only: ``btree`` or ``hash``."""
+
+    prefixes: tuple[int | None, ...] = ()
+    """MySQL only: characters indexed of each column, None for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeyShape:
+    """A foreign key."""
+
+    name: str
+    columns: tuple[str, ...]
+    referred_table: str
+    referred_columns: tuple[str, ...]
+    cascade: bool
+    deferrable: bool = False
+
+
+@dataclass(slots=True)
+class TableShape:
+    """A table; columns in their order, the rest by name."""
+
+    name: str
+    columns: dict[str, ColumnShape] = field(default_factory=dict)
+    primary_key: tuple[str, ...] = ()
+    primary_key_name: str | None = None
+    indexes: dict[str, IndexShape] = field(default_factory=dict)
+    foreign_keys: dict[str, ForeignKeyShape] = field(default_factory=dict)
+
+
+def inspect_tables(connection: Connection) -> dict[str, TableShape]:
+    """Every table of the connection's database (PostgreSQL: of its current schema), by name as it is spelled there."""
+    match dialect_name(connection.dialect.name):
+        case "mysql":
+            return _inspect_mysql(connection)
+        case "postgresql":
+            return _inspect_postgresql(connection)
+        case _:
+            return _inspect_sqlite(connection)
+
+
+def _inspect_mysql(connection: Connection) -> dict[str, TableShape]:
+    tables: dict[str, TableShape] = {}
+    for table, name, column_type, nullable, default, extra, collation in _rows(
+        connection,
+        "SELECT c.TABLE_NAME, c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE, c.COLUMN_DEFAULT, c.EXTRA, c.COLLATION_NAME"
+        " FROM information_schema.COLUMNS c JOIN information_schema.TABLES t"
+        " ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME"
+        " WHERE c.TABLE_SCHEMA = DATABASE() AND t.TABLE_TYPE = 'BASE TABLE' ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION",
+    ):
+        shape = tables.setdefault(table, TableShape(table))
+        # MariaDB spells "no default" of a nullable column as the word NULL, MySQL as a null.
+        default_text = None if default in (None, "NULL") else str(default)
+        # MySQL says DEFAULT_GENERATED of a default that is an expression.
+        generated = any(word in extra.upper().split() for word in ("AUTO_INCREMENT", "GENERATED"))
+        shape.columns[name] = ColumnShape(name, column_type, nullable == "YES", default_text, generated, collation)
+    keys: dict[tuple[str, str], tuple[bool, list[tuple[str, int | None]]]] = {}
+    for table, key, non_unique, name, prefix in _rows(
+        connection,
+        "SELECT TABLE_NAME, INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS"
+        " WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX",
+    ):
+        keys.setdefault((table, key), (not non_unique, []))[1].append((name, prefix))
+    for (table, key), (unique, parts) in keys.items():
+        columns, prefixes = zip(*parts, strict=True)
+        if key == "PRIMARY":
+            tables[table].primary_key = columns
+        else:
+            tables[table].indexes[key] = IndexShape(key, columns, unique, prefixes=prefixes)
+    foreign: dict[tuple[str, str, str, bool], list[tuple[str, str]]] = {}
+    for table, key, name, referred, referred_name, rule in _rows(
+        connection,
+        "SELECT k.TABLE_NAME, k.CONSTRAINT_NAME, k.COLUMN_NAME, k.REFERENCED_TABLE_NAME, k.REFERENCED_COLUMN_NAME,"
+        " r.DELETE_RULE FROM information_schema.KEY_COLUMN_USAGE k"
+        " JOIN information_schema.REFERENTIAL_CONSTRAINTS r ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA"
+        " AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND r.TABLE_NAME = k.TABLE_NAME"
+        " WHERE k.TABLE_SCHEMA = DATABASE() ORDER BY k.TABLE_NAME, k.CONSTRAINT_NAME, k.ORDINAL_POSITION",
+    ):
+        foreign.setdefault((table, key, referred, rule == "CASCADE"), []).append((name, referred_name))
+    for (table, key, referred, cascade), pairs in foreign.items():
+        own, theirs = zip(*pairs, strict=True)
+        tables[table].foreign_keys[key] = ForeignKeyShape(key, own, referred, theirs, cascade)
+    return tables
+
+
+def _inspect_postgresql(connection: Connection) -> dict[str, TableShape]:
+    tables: dict[str, TableShape] = {}
+    for table, name, column_type, required, default in _rows(
+        connection,
+        "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,"
+        " pg_get_expr(d.adbin, d.adrelid) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid"
+        " LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum"
+        " WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attnum > 0"
+        " AND NOT a.attisdropped ORDER BY c.relname, a.attnum",
+    ):
+        shape = tables.setdefault(table, TableShape(table))
+        generated = default is not None and default.startswith("nextval(")
+        # Hive's script writes DEFAULT NULL::character varying, which is no default at all.
+        written = None if default is None or default.startswith("NULL::") else default
+        shape.columns[name] = ColumnShape(name, column_type, not required, written, generated)
+    for table, key, unique, primary, method, columns in _rows(
+        connection,
+        "SELECT c.relname, i.relname, x.indisunique, x.indisprimary, m.amname,"
+        " ARRAY(SELECT a.attname::text FROM unnest(x.indkey) WITH ORDINALITY k(attnum, position)"
+        " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum ORDER BY k.position)"
+        " FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class c ON c.oid = x.indrelid"
+        " JOIN pg_am m ON m.oid = i.relam"
+        " WHERE c.relnamespace = current_schema()::regnamespace",
+    ):
+        if primary:
+            tables[table].primary_key = tuple(columns)
+            tables[table].primary_key_name = key
+        else:
+            tables[table].indexes[key] = IndexShape(key, tuple(columns), unique, method)
+    for table, key, definition, deferrable in _rows(
+        connection,
+        "SELECT c.relname, k.conname, pg_get_constraintdef(k.oid), k.condeferrable FROM pg_constraint k"
+        " JOIN pg_class c ON c.oid = k.conrelid"
+        " WHERE c.relnamespace = current_schema()::regnamespace AND k.contype = 'f'",
+    ):
+        own, referred, theirs = re.match(r"FOREIGN KEY \((.*)\) REFERENCES (.*)\((.*?)\)", definition).groups()  # type: ignore[union-attr]
+        tables[table].foreign_keys[key] = ForeignKeyShape(
+            key,
+            _unquoted(own.split(", ")),
+            _unquoted([referred])[0],
+            _unquoted(theirs.split(", ")),
+            "ON DELETE CASCADE" in definition,
+            deferrable,
+        )
+    return tables
+
+
+def _inspect_sqlite(connection: Connection) -> dict[str, TableShape]:
+    inspector = inspect(connection)
+    tables: dict[str, TableShape] = {}
+    for name in inspector.get_table_names():
+        shape = tables[name] = TableShape(name)
+        for _, column, column_type, required, default, _ in _rows(connection, f'PRAGMA table_info("{name}")'):
+            shape.columns[column] = ColumnShape(column, column_type, not required, default)
+        shape.primary_key = tuple(inspector.get_pk_constraint(name)["constrained_columns"])
+        for index in inspector.get_indexes(name):
+            key = str(index["name"])
+            columns = tuple(column for column in index["column_names"] if column is not None)
+            shape.indexes[key] = IndexShape(key, columns, bool(index["unique"]))
+        for constraint in inspector.get_unique_constraints(name):
+            key = str(constraint["name"])
+            shape.indexes[key] = IndexShape(key, tuple(constraint["column_names"]), True)
+        for position, foreign in enumerate(inspector.get_foreign_keys(name)):
+            key = foreign["name"] or f"{name}#{position}"
+            shape.foreign_keys[key] = ForeignKeyShape(
+                key,
+                tuple(foreign["constrained_columns"]),
+                foreign["referred_table"],
+                tuple(foreign["referred_columns"]),
+                foreign["options"].get("ondelete") == "CASCADE",
+            )
+    return tables
+
+
+def _rows(connection: Connection, statement: str) -> Iterable[tuple[Any, ...]]:
+    return connection.exec_driver_sql(statement).tuples().all()
+
+
+def _unquoted(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name.strip('"') for name in names)

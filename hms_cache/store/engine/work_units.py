@@ -1,0 +1,339 @@
+"""Write and read transactions as units of work that can be run again.
+
+A write is a function of a `WriteTransaction`. It is run in one database transaction, its events are appended as the
+last statements before the commit, and if it loses to another transaction the whole is run again. Lock order: id blocks
+first (their own transaction), then whatever the work locks, ``NOTIFICATION_SEQUENCE`` last. The lock on that one row
+lives until the commit and makes event ids gapless and ascending in commit order, for Java writers too.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TypeVar
+
+from sqlalchemy import Connection, column, insert, table
+from sqlalchemy.exc import DataError, IntegrityError
+from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_after_delay, wait_random_exponential
+
+from hms_cache.store import schema
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.dialects import take_from_counter
+from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
+from hms_cache.store.engine.events import EventRow
+from hms_cache.store.engine.features import read_features
+from hms_cache.store.engine.sequences import NOTIFICATION_LOG, IdBlocks, take_ids
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+
+T = TypeVar("T")
+
+_LOGGER = logging.getLogger(__name__)
+
+#: Waits between attempts are drawn at random below a limit that doubles from the first to the longest.
+_FIRST_RETRY_WAIT_S = 0.005
+_LONGEST_RETRY_WAIT_S = 1.0
+
+#: How often a transaction is run again whose connection broke before its COMMIT. Once: the pool may hold connections
+#: that went stale, but all of them are replaced when the first is found so.
+_LOST_CONNECTION_RETRIES = 1
+
+
+#: Built once: what every write sends while it holds the lock that all writes share.
+_LOG_EVENTS = insert(schema.NOTIFICATION_LOG)
+
+
+class NeedMoreIds(Exception):
+    """The work asked for more ids than are at hand; it is rolled back and run again with ``count`` reserved.
+
+    Raised by `WriteTransaction.ids` and meant for `run_write`: work lets it pass.
+    """
+
+    def __init__(self, model: str, count: int) -> None:
+        super().__init__(f"{count} ids of {model} in one transaction")
+        self.model = model
+        self.count = count
+
+
+class WriteTransaction:
+    """What a write works with: one connection, new ids, events, and things to do when its fate is known.
+
+    Belongs to the thread that runs the work, and to this one attempt.
+    """
+
+    def __init__(self, connection: Connection, ids: _Ids) -> None:
+        self.connection = connection
+        self.last_event_id: int | None = None
+        """Id of the last event. Set by the commit: None before, and without events."""
+
+        self._ids = ids
+        self._events: list[EventRow] = []
+        self._after_commit: list[Callable[[], None]] = []
+        self._on_rollback: list[Callable[[], None]] = []
+
+    def id(self, model: str) -> int:
+        """One new id of the model class (``"MTable"``, …), see :meth:`ids`."""
+        return self.ids(model, 1)[0]
+
+    def ids(self, model: str, count: int) -> list[int]:
+        """``count`` new ids of the model class, ascending.
+
+        :raises NeedMoreIds: must reach `run_write` unchanged, which runs the work again with enough of them.
+        """
+        return self._ids.take(self.connection, model, count) if count else []
+
+    def append_event(self, event: EventRow) -> None:
+        """Have the event written with the commit, after those appended before it, in the same transaction (P10)."""
+        self._events.append(event)
+
+    @property
+    def events(self) -> tuple[EventRow, ...]:
+        """The events appended so far."""
+        return tuple(self._events)
+
+    def after_commit(self, action: Callable[[], None]) -> None:
+        """Do this once the commit is certain, in order of registration: deletions of files, mostly.
+
+        No connection is held then. An error in it is logged; the write stays acknowledged.
+        """
+        self._after_commit.append(action)
+
+    def on_rollback(self, action: Callable[[], None]) -> None:
+        """Do this if this attempt is rolled back, the last registered first: undoing directories that it made, mostly.
+
+        No connection is held then. An error in it is logged; what caused the rollback goes on.
+        """
+        self._on_rollback.append(action)
+
+    def write_events(self, time_s: int) -> None:
+        """Write the events: the last statements before the commit.
+
+        NOTIFICATION_SEQUENCE is locked first, then the log's id sequence if no ids are at hand: Hive's order.
+        """
+        events = self._events
+        if not events:
+            return
+        sequence = schema.NOTIFICATION_SEQUENCE
+        first = take_from_counter(self.connection, sequence.c.NEXT_EVENT_ID, len(events))
+        if first is None:
+            first = self._begin_event_ids(len(events))
+        row_ids = self._ids.take_here(self.connection, NOTIFICATION_LOG, len(events))
+        rows = [
+            {
+                "NL_ID": row_id,
+                "EVENT_ID": event_id,
+                "EVENT_TIME": time_s,
+                "EVENT_TYPE": event.event_type,
+                "CAT_NAME": event.catalog,
+                "DB_NAME": event.database,
+                "TBL_NAME": event.table,
+                "MESSAGE": event.message,
+                "MESSAGE_FORMAT": event.message_format,
+            }
+            for event_id, (event, row_id) in enumerate(zip(events, row_ids, strict=True), start=first)
+        ]
+        self.connection.execute(_LOG_EVENTS, rows)
+        self.last_event_id = first + len(events) - 1
+
+    def _begin_event_ids(self, count: int) -> int:
+        """The row of NOTIFICATION_SEQUENCE is missing, as in databases of Hive 3.1 that never logged an event."""
+        sequence = schema.NOTIFICATION_SEQUENCE
+        values = read_features(self.connection).writable(sequence, {"NNI_ID": 1, "NEXT_EVENT_ID": 1 + count})
+        row = table(sequence.name, *(column(name) for name in values))
+        try:
+            self.connection.execute(insert(row).values(values))
+        except IntegrityError as error:
+            raise RetryableConflict("another server began the event ids at the same moment") from error
+        return 1
+
+    def finish(self, *, committed: bool) -> None:
+        """Run the actions registered for this end, and have done with all of them."""
+        after_commit, on_rollback = self._after_commit, self._on_rollback
+        self._after_commit, self._on_rollback = [], []
+        if committed:
+            _do_all("after the commit", after_commit)
+        else:
+            _do_all("after a rollback", reversed(on_rollback))
+
+
+def run_write(database: Database, work: Callable[[WriteTransaction], T], *, ids: Mapping[str, int] | None = None) -> T:
+    """Run ``work`` in one write transaction together with its events; what it returned, after the commit.
+
+    If it loses to another transaction (deadlock, serialization, lock wait) the whole is run again, with random waits,
+    at most ``retry_attempts`` times in all and not after ``retry_total_s``; if its connection breaks before the commit,
+    once. ``work`` must have no effect but through its transaction and the actions that it registers there. Any other
+    error rolls back and goes on to the caller.
+
+    :param ids: how many new ids of which model classes the work will take, by its own knowledge. They are reserved
+        before its connection is taken. Without it the first run finds out, unless there are enough at hand.
+    :raises MetaException: a value does not fit its column.
+    :raises CommitOutcomeUnknown: the connection broke while COMMIT was under way; never run again.
+    :raises RetryableConflict: lost to another transaction each time.
+    :raises DatabaseUnavailable: no connection came free, or the database is gone.
+    :raises RuntimeError: this thread holds a connection already.
+    """
+    wanted = dict(ids or {})
+    while True:
+        try:
+            result: T = _run_with_retries(database, partial(_write_once, database, work, wanted))
+        except NeedMoreIds as need:
+            wanted[need.model] = need.count
+        except DataError as error:
+            # A value that the column cannot hold: too long, out of range, of another character set.
+            raise MetaException(f"The database refuses a value: {error.orig}") from error
+        else:
+            return result
+
+
+def run_read(database: Database, work: Callable[[Connection], T]) -> T:
+    """Run ``work`` on one read-only snapshot, that of its first statement; what it returned.
+
+    Run again as a write is, also after a connection that turned out to be stale. Inside `Database.snapshot` it joins
+    that transaction and is run once: whoever opened the snapshot has to begin anew.
+
+    :raises DatabaseUnavailable: no connection came free, or the database is gone.
+    :raises RuntimeError: this thread holds a connection already.
+    """
+
+    def read_once() -> T:
+        with database.loading() as connection:
+            return work(connection)
+
+    if database.in_snapshot:
+        return read_once()
+    return _run_with_retries(database, read_once)
+
+
+def _write_once(database: Database, work: Callable[[WriteTransaction], T], wanted: Mapping[str, int]) -> T:
+    ids = _Ids(database.id_blocks, wanted)
+    transaction: WriteTransaction | None = None
+    try:
+        with database.writing() as connection:
+            transaction = WriteTransaction(connection, ids)
+            result = work(transaction)
+            transaction.write_events(int(database.clock.epoch_s()))
+            _commit(transaction)
+    except CommitOutcomeUnknown:
+        ids.close(used=True)
+        assert transaction is not None
+        for listener in database.commit_listeners:
+            _do_all("after a commit of unknown outcome", [partial(listener.outcome_unknown, transaction.events)])
+        raise
+    except BaseException:
+        ids.close(used=False)
+        if transaction is not None:
+            transaction.finish(committed=False)
+        raise
+    ids.close(used=True)
+    for listener in database.commit_listeners:
+        _do_all("after the commit", [partial(listener.committed, transaction.events, transaction.last_event_id)])
+    transaction.finish(committed=True)
+    return result
+
+
+def _commit(transaction: WriteTransaction) -> None:
+    try:
+        transaction.connection.commit()
+    except (RetryableConflict, IntegrityError):
+        # The database says no: rolled back.
+        raise
+    except BaseException as error:
+        # Anything else, an interrupt of this thread included, says nothing about what the database did.
+        raise CommitOutcomeUnknown(
+            f"a write was being committed when this happened: {error}", connection_lost=True
+        ) from error
+
+
+class _Ids:
+    """The ids of one attempt: from blocks reserved before its connection was taken, on SQLite from its transaction."""
+
+    def __init__(self, blocks: IdBlocks | None, wanted: Mapping[str, int]) -> None:
+        self._blocks = blocks
+        self._reserved: dict[str, list[int]] = {}
+        self._used: dict[str, int] = {}
+        if blocks is not None:
+            self._reserved = blocks.reserve({NOTIFICATION_LOG: 1, **wanted})
+
+    def take(self, connection: Connection, model: str, count: int) -> list[int]:
+        if self._blocks is None:
+            return list(take_ids(connection, model, count))
+        taken = self._take_reserved(model, count)
+        if taken is None:
+            raise NeedMoreIds(model, self._used.get(model, 0) + count)
+        return taken
+
+    def take_here(self, connection: Connection, model: str, count: int) -> list[int]:
+        """As :meth:`take`; without enough of them, from the sequence's row inside the transaction."""
+        taken = None if self._blocks is None else self._take_reserved(model, count)
+        return list(take_ids(connection, model, count)) if taken is None else taken
+
+    def close(self, *, used: bool) -> None:
+        """Give back what is in no row: what was not taken, and unless ``used``, all of it."""
+        if self._blocks is not None:
+            self._blocks.give_back(
+                {model: ids[self._used.get(model, 0) if used else 0 :] for model, ids in self._reserved.items()}
+            )
+            self._reserved = {}
+
+    def _take_reserved(self, model: str, count: int) -> list[int] | None:
+        assert self._blocks is not None
+        reserved = self._reserved.setdefault(model, [])
+        start = self._used.get(model, 0)
+        missing = start + count - len(reserved)
+        if missing > 0:
+            more = self._blocks.take_free(model, missing)
+            if more is None:
+                return None
+            reserved.extend(more)
+        self._used[model] = start + count
+        return sorted(reserved[start : start + count])
+
+
+def _run_with_retries(database: Database, work: Callable[[], T]) -> T:
+    """What ``work`` returns, tried again where that may help. Most succeed at once, without the means of trying."""
+    started_s = time.monotonic()
+    failures: list[BaseException] = []
+    try:
+        return work()
+    except (RetryableConflict, DatabaseUnavailable) as error:
+        failures.append(error)
+
+    def repeated() -> T:
+        if failures:
+            raise failures.pop()
+        return work()
+
+    result: T = _attempts(database, time.monotonic() - started_s)(repeated)
+    return result
+
+
+def _attempts(database: Database, passed_s: float) -> Retrying:
+    lost_connections = 0
+
+    def again(state: RetryCallState) -> bool:
+        nonlocal lost_connections
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, RetryableConflict):
+            return True
+        if isinstance(error, DatabaseUnavailable) and not isinstance(error, CommitOutcomeUnknown):
+            lost_connections += error.connection_lost
+            return error.connection_lost and lost_connections <= _LOST_CONNECTION_RETRIES
+        return False
+
+    return Retrying(
+        retry=again,
+        stop=stop_after_attempt(database.options.retry_attempts)
+        | stop_after_delay(database.options.retry_total_s - passed_s),
+        wait=wait_random_exponential(multiplier=_FIRST_RETRY_WAIT_S, max=_LONGEST_RETRY_WAIT_S),
+        before_sleep=lambda _: database.retries.add(),
+        reraise=True,
+    )
+
+
+def _do_all(when: str, actions: Iterable[Callable[[], None]]) -> None:
+    for action in actions:
+        try:
+            action()
+        except Exception:
+            _LOGGER.exception("what was left to do %s of a write failed", when)

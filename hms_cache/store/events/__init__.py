@@ -1,0 +1,1 @@
+"""The notification log, and events that clients fire."""

@@ -1,0 +1,299 @@
+"""Reading and trimming NOTIFICATION_LOG: for the poller, for clients, and for retention."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Select,
+    and_,
+    delete,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+)
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from hms_cache.clock import Clock, SystemClock
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.notifications.event_log import LogHead, LogPage
+from hms_cache.notifications.events import NotificationRow
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.schema import AUX_TABLE, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    NotificationEvent,
+    NotificationEventRequest,
+    NotificationEventResponse,
+    NotificationEventsCountRequest,
+    NotificationEventsCountResponse,
+)
+
+_LOG = NOTIFICATION_LOG.c
+
+#: Order of `NotificationRow`.
+_ROW_COLUMNS = (
+    _LOG.EVENT_ID,
+    _LOG.EVENT_TIME,
+    _LOG.EVENT_TYPE,
+    _LOG.CAT_NAME,
+    _LOG.DB_NAME,
+    _LOG.TBL_NAME,
+    _LOG.MESSAGE,
+    _LOG.MESSAGE_FORMAT,
+)
+
+#: Messages are of a few KiB, at times of MiB: this many rows are read before it is known which.
+_FIRST_ROWS = 64
+
+#: Text held for one batch of the poller.
+_MAX_PAGE_BYTES = 64 * 1024 * 1024
+
+#: Thrift's default limit for a message (TConfiguration): a client could not read more.
+_MAX_RESPONSE_BYTES = 100 * 1024 * 1024
+
+#: What names the server, best first; older MariaDB has no ``server_uid``, MySQL calls it ``server_uuid``.
+_SERVER_IDENTITIES = {
+    "mysql": (
+        "@@server_uuid",
+        "@@server_uid",
+        "CONCAT_WS(':', @@server_id, @@hostname, @@port)",
+    ),
+    "postgresql": ("(SELECT system_identifier FROM pg_control_system())", "'postgresql'"),
+}
+_DATABASE_IDENTITY = {
+    "mysql": "DATABASE()",
+    "postgresql": "(SELECT oid FROM pg_database WHERE datname = current_database())",
+}
+
+
+class NotificationLog:
+    """The log as the poller (`hms_cache.notifications.event_log.EventLog`) and clients read it. Thread-safe.
+
+    :param max_response: most events in one answer to a client (``metastore.max.event.response``).
+    """
+
+    def __init__(self, database: Database, *, max_response: int = 1_000_000) -> None:
+        self._database = database
+        self._max_response = max_response
+        self._identity: str | None = None
+        """The SQL expression that names the server; found with the first use."""
+        self._file: str | None = None
+        """The identity of the embedded database's file as last seen."""
+
+    # ---- for the poller ----
+
+    def head(self) -> LogHead:
+        """The log's end and the server's identity, by one statement that sees the latest commit.
+
+        :raises DatabaseUnavailable: the database does not answer.
+        """
+        next_event_id = select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID)).scalar_subquery()
+        if self._database.is_sqlite:
+            identity = self._file_identity()
+            if self._file != identity:
+                if self._file is not None:
+                    self._database.renew()  # open connections still read the file that was there before
+                self._file = identity
+            with self._database.checking() as connection:
+                return LogHead((connection.execute(select(next_event_id)).scalar() or 1) - 1, identity)
+        with self._database.checking() as connection:
+            dialect = self._database.dialect
+            server: ColumnElement[str] = literal_column(self._identity or self._find_identity(connection))
+            name: ColumnElement[str] = literal_column(_DATABASE_IDENTITY[dialect])
+            row = connection.execute(select(next_event_id, server, name)).one()
+        return LogHead((row[0] or 1) - 1, f"{dialect}:{row[1]}/{row[2]}")
+
+    def fetch(self, after_event_id: int, limit: int) -> LogPage:
+        """At most ``limit`` rows after this event, by id; fewer, but two at least, if they pass 64 MiB of text.
+
+        :raises DatabaseUnavailable: the database does not answer.
+        """
+        with self._database.checking() as connection:
+            return _read_page(connection, [_LOG.EVENT_ID > after_event_id], limit, _MAX_PAGE_BYTES)
+
+    def _find_identity(self, connection: Connection) -> str:
+        candidates = _SERVER_IDENTITIES[self._database.dialect]
+        for candidate in candidates[:-1]:
+            try:
+                connection.execute(select(literal_column(candidate))).scalar()
+            except DBAPIError:
+                continue  # the server does not know it, or this user may not see it
+            self._identity = candidate
+            return candidate
+        self._identity = candidates[-1]
+        return self._identity
+
+    def _file_identity(self) -> str:
+        """The file itself: another one may have been put in its place under the same name."""
+        path = os.path.abspath(self._database.url.database or "")
+        try:
+            status = os.stat(path)
+        except OSError:
+            return f"sqlite:{path}"
+        return f"sqlite:{path}:{status.st_dev}:{status.st_ino}"
+
+    # ---- for clients ----
+
+    def current_event_id(self) -> int:
+        """Id of the latest event, 0 before the first (``get_current_notificationEventId``)."""
+        with self._database.checking() as connection:
+            return (connection.execute(select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID))).scalar() or 1) - 1
+
+    def get_next_notification(self, request: NotificationEventRequest) -> NotificationEventResponse:
+        """Events after ``lastEvent``, by id (``ObjectStore.getNextNotification``, Hive 4.0; filters: HIVE-27499).
+
+        Not the types of ``eventTypeSkipList``, only those of ``eventTypeList``; of one catalog, database, some tables.
+        A filter leaves out events whose column is null; an empty name is a name, which nothing has. At most
+        ``maxEvents`` if positive, and never more than the server's limit nor, but for the first, than 100 MiB of
+        messages.
+        """
+        conditions: list[ColumnElement[bool]] = [_LOG.EVENT_ID > request.lastEvent]
+        if request.eventTypeSkipList:
+            conditions.append(_LOG.EVENT_TYPE.not_in(request.eventTypeSkipList))
+        if request.eventTypeList:
+            conditions.append(_LOG.EVENT_TYPE.in_(request.eventTypeList))
+        if request.catName is not None:
+            conditions.append(_LOG.CAT_NAME == normalize_identifier(request.catName))
+        if request.dbName is not None:
+            conditions.append(_LOG.DB_NAME == normalize_identifier(request.dbName))
+        if request.tableNames:
+            conditions.append(_LOG.TBL_NAME.in_([normalize_identifier(name) for name in request.tableNames]))
+        wanted = request.maxEvents or 0
+        limit = wanted if 0 < wanted < self._max_response else self._max_response
+        page = run_read(
+            self._database, lambda connection: _read_page(connection, conditions, limit, _MAX_RESPONSE_BYTES)
+        )
+        return NotificationEventResponse(events=[_event(row) for row in page.rows])
+
+    def get_notification_events_count(self, request: NotificationEventsCountRequest) -> NotificationEventsCountResponse:
+        """Events after ``fromEventId``, up to ``toEventId`` if given, at most ``limit`` if given.
+
+        Of one database (``*``: of all) and catalog; those that name none (transactions) count, too
+        (``ObjectStore.getNotificationEventsCount``, Hive 4.0).
+        """
+        conditions: list[ColumnElement[bool]] = [_LOG.EVENT_ID > request.fromEventId]
+        if request.toEventId is not None:
+            conditions.append(_LOG.EVENT_ID <= request.toEventId)
+        if request.dbName != "*":
+            named = _LOG.DB_NAME == normalize_identifier(request.dbName or "")
+            conditions.append(or_(named, _LOG.DB_NAME.is_(None)))
+        catalog = normalize_identifier(DEFAULT_CATALOG if request.catName is None else request.catName)
+        conditions.append(or_(_LOG.CAT_NAME == catalog, _LOG.CAT_NAME.is_(None)))
+        if request.tableNames:
+            conditions.append(_LOG.TBL_NAME.in_([normalize_identifier(name) for name in request.tableNames]))
+        with self._database.checking() as connection:
+            count = connection.execute(select(func.count()).select_from(NOTIFICATION_LOG).where(*conditions)).scalar()
+        limit = request.limit
+        return NotificationEventsCountResponse(eventsCount=min(count or 0, limit) if limit is not None else count or 0)
+
+
+def _read_page(
+    connection: Connection, conditions: Sequence[ColumnElement[bool]], limit: int, max_bytes: int
+) -> LogPage:
+    """Rows by event id: few with the first statement, since nobody knows how large they are, then what fits."""
+    rows: list[NotificationRow] = []
+    held = 0
+    after: list[ColumnElement[bool]] = []
+    while True:
+        room = max_bytes - held
+        wanted = _FIRST_ROWS if not rows else max(1, room * len(rows) // max(1, held))
+        wanted = min(wanted, limit - len(rows))
+        statement: Select[Any] = select(*_ROW_COLUMNS, _LOG.NL_ID).where(*conditions, *after)
+        read = connection.execute(statement.order_by(_LOG.EVENT_ID, _LOG.NL_ID).limit(wanted)).all()
+        more = [NotificationRow._make(row[:-1]) for row in read]
+        rows.extend(more)
+        held += sum(len(row.message or "") + 100 for row in more)
+        if len(more) < wanted:
+            return LogPage(rows, exhausted=True)
+        if len(rows) >= limit or (held >= max_bytes and len(rows) > 1):
+            return LogPage(rows, exhausted=False)
+        # By both columns: without the unique index of Hive 4 an id may stand in the log twice.
+        last_id, last_key = rows[-1].event_id, read[-1].NL_ID
+        after = [or_(_LOG.EVENT_ID > last_id, and_(_LOG.EVENT_ID == last_id, _LOG.NL_ID > last_key))]
+
+
+def _event(row: NotificationRow) -> NotificationEvent:
+    return NotificationEvent(
+        eventId=row.event_id,
+        eventTime=row.event_time_s,
+        eventType=row.event_type,
+        catName=row.catalog,
+        dbName=row.database,
+        tableName=row.table,
+        message=row.message or "",
+        messageFormat=row.message_format,
+    )
+
+
+#: The row of AUX_TABLE whose lock lets one server at a time clean. MT_KEY2 is part of the key and means nothing here.
+_CLEANER = "NotificationLogCleaner"
+
+
+class EventCleaner:
+    """Deletes old events, beginning with the oldest, so that what remains has no hole. Thread-safe.
+
+    Hive's own cleaner deletes by time alone: with servers whose clocks differ it can open a hole in the middle.
+    """
+
+    def __init__(self, database: Database, clock: Clock | None = None) -> None:
+        self._database = database
+        self._clock: Clock = clock or SystemClock()
+
+    def clean_events(self, ttl_s: float, batch: int) -> int:
+        """Delete the events that are older than ``ttl_s`` and have no younger one before them; how many.
+
+        The newest event always stays: followers of the log recognize their place by it. Each transaction deletes at
+        most ``batch`` events; it waits while another server cleans.
+
+        :raises DatabaseUnavailable: the database went away; what was deleted before stays deleted.
+        """
+        before_s = int(self._clock.epoch_s() - ttl_s)
+        run_write(self._database, _ensure_cleaner_row)
+        deleted = 0
+        while True:
+            count = run_write(self._database, lambda transaction: _clean_batch(transaction, before_s, batch))
+            deleted += count
+            if count < batch:
+                return deleted
+
+
+def _ensure_cleaner_row(transaction: WriteTransaction) -> None:
+    connection = transaction.connection
+    if _lock_cleaner_row(connection):
+        return
+    savepoint = connection.begin_nested()
+    try:
+        connection.execute(insert(AUX_TABLE).values(MT_KEY1=_CLEANER, MT_KEY2=0))
+    except IntegrityError:
+        savepoint.rollback()  # another server was first
+    else:
+        savepoint.commit()
+
+
+def _lock_cleaner_row(connection: Connection) -> bool:
+    statement = select(AUX_TABLE.c.MT_KEY1).where(AUX_TABLE.c.MT_KEY1 == _CLEANER)
+    return connection.execute(statement.with_for_update()).first() is not None
+
+
+def _clean_batch(transaction: WriteTransaction, before_s: int, batch: int) -> int:
+    connection = transaction.connection
+    _lock_cleaner_row(connection)
+    # One row more than is deleted: the newest event stays.
+    oldest = connection.execute(select(_LOG.EVENT_ID, _LOG.EVENT_TIME).order_by(_LOG.EVENT_ID).limit(batch + 1)).all()
+    last: int | None = None
+    for event_id, event_time_s in oldest[:-1]:
+        if event_time_s > before_s:
+            break
+        last = event_id
+    if last is None:
+        return 0
+    result: CursorResult[Any] = connection.execute(delete(NOTIFICATION_LOG).where(_LOG.EVENT_ID <= last))
+    return result.rowcount

@@ -1,0 +1,1 @@
+"""The schema created, checked and looked at in a database."""

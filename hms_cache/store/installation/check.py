@@ -1,0 +1,129 @@
+"""``hms-cache schema check``: what differs between a database and the schema of Hive 4.0."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Column, Connection, Dialect, Index, Table, UniqueConstraint
+
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.features import features_of
+from hms_cache.store.engine.inspection import TableShape, inspect_tables
+from hms_cache.store.installation.init import SCHEMA_VERSION
+from hms_cache.store.schema import METADATA
+from hms_cache.store.schema.definition import exists_on
+
+Kind = Literal["version", "table", "column", "type", "primary key", "unique key"]
+
+#: Spellings of one type, per database. Display widths and character sets are cut off before.
+_SAME_TYPES = {
+    "bool": "tinyint",
+    "character varying": "varchar",
+    "character": "char",
+    "timestamp without time zone": "timestamp",
+    "double precision": "double",
+    "int": "integer",
+    "float": "double",
+}
+
+#: A column may be wider than ours, or the older of two: neither stops anything.
+_WIDER = {("integer", "bigint"), ("text", "mediumtext"), ("text", "longtext"), ("mediumtext", "longtext")}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference; ``expected`` is Hive 4.0's, ``found`` the database's (None: nothing)."""
+
+    kind: Kind
+    name: str
+    """The table, or ``TABLE.COLUMN``."""
+
+    expected: str | None
+    found: str | None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}: expected {self.expected or 'none'}, found {self.found or 'none'}"
+
+
+def schema_version(database: Database) -> str | None:
+    """``VERSION.SCHEMA_VERSION`` of the database; None if there is no metastore schema (or an unfinished one).
+
+    :raises DatabaseUnavailable: the database does not answer.
+    """
+    return database.read_features().version
+
+
+def check_schema(database: Database) -> list[Difference]:
+    """Missing tables and columns, other types, other primary and unique keys, another version; sorted, empty if none.
+
+    What the database has beyond Hive 4.0 is no difference. Not all differences matter: a database of Hive 3.1 or 4.1
+    works as it is, see `SchemaFeatures`.
+
+    :raises DatabaseUnavailable: the database does not answer.
+    """
+    with database.loading() as connection:
+        tables = inspect_tables(connection)
+        features = features_of(connection, tables)
+        found: list[Difference] = []
+        if features.version != SCHEMA_VERSION:
+            found.append(Difference("version", "VERSION", SCHEMA_VERSION, features.version))
+        for name, table in METADATA.tables.items():
+            shape = tables.get(name)
+            if shape is None:
+                other = name.lower() if name in features.folded_tables else None
+                found.append(Difference("table", name, name, other))
+            else:
+                found.extend(_differences(connection, table, shape))
+    return sorted(found, key=lambda difference: (difference.kind != "version", difference.name, difference.kind))
+
+
+def _differences(connection: Connection, table: Table, shape: TableShape) -> list[Difference]:
+    found: list[Difference] = []
+    for column in table.columns:
+        name = f"{table.name}.{column.name}"
+        expected = expected_type(column, connection.dialect)
+        if column.name not in shape.columns:
+            found.append(Difference("column", name, expected, None))
+            continue
+        actual = normal_type(shape.columns[column.name].type)
+        if actual != expected and (expected, actual) not in _WIDER:
+            found.append(Difference("type", name, expected, actual))
+    primary_key = tuple(column.name for column in table.primary_key.columns)
+    if primary_key != shape.primary_key:
+        found.append(Difference("primary key", table.name, _listed(primary_key), _listed(shape.primary_key)))
+    unique = {frozenset(index.columns) for index in shape.indexes.values() if index.unique}
+    for columns in _unique_keys(table, connection.dialect):
+        if frozenset(columns) not in unique and set(columns) <= shape.columns.keys():
+            found.append(Difference("unique key", table.name, _listed(columns), None))
+    return found
+
+
+def _unique_keys(table: Table, dialect: Dialect) -> list[tuple[str, ...]]:
+    """Column lists that are unique on this database's side of the definitions."""
+    elements: list[UniqueConstraint | Index] = [index for index in table.indexes if index.unique]
+    elements += [constraint for constraint in table.constraints if isinstance(constraint, UniqueConstraint)]
+    return [tuple(column.name for column in element.columns) for element in elements if exists_on(element, dialect)]
+
+
+def expected_type(column: Column[object], dialect: Dialect) -> str:
+    """The column's type as `METADATA` would create it, in the words of `normal_type`."""
+    name = column.type.compile(dialect=dialect)
+    if column.autoincrement is True and dialect.name == "postgresql":
+        name = name.replace("SERIAL", "INT")
+    return normal_type(name)
+
+
+def normal_type(text: str) -> str:
+    """A type in one spelling: lower case, no display width, no character set, one word for synonyms."""
+    text = re.sub(r" (character set|collate) \w+", "", text.lower())
+    base, arguments = re.match(r"([a-z ]+)(\(.*\))?", text).groups()  # type: ignore[union-attr]
+    base = _SAME_TYPES.get(base.strip(), base.strip())
+    if base in ("bigint", "integer", "smallint", "tinyint"):
+        arguments = None
+    return f"{base}{(arguments or '').replace(' ', '')}"
+
+
+def _listed(columns: tuple[str, ...]) -> str | None:
+    return ", ".join(columns) or None

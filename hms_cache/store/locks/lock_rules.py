@@ -1,0 +1,141 @@
+"""Which lock must wait for which: one rule, as a function of two locks and as an SQL condition over HIVE_LOCKS.
+
+Source: the query of Hive 4.0's `TxnHandler.checkLock`. An earlier lock (smaller external id) stands in the way of a
+later one when it is on the same database, on the same table or one of the two is on the whole database, likewise for
+partitions, belongs to another transaction, and their types conflict:
+
+| requested         | waits for                     | but not for                                            |
+|-------------------|-------------------------------|--------------------------------------------------------|
+| r shared read     | e                             | e on a table, when the request is on the database      |
+| w shared write    | x, e                          |                                                        |
+| x exclusive write | w, x, e                       |                                                        |
+| e exclusive       | r, w, x, e                    | r on the database, when the request is below it        |
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Select, and_, or_, select
+
+from hms_cache.store.schema import HIVE_LOCKS
+from hms_cache.store.transactions.codes import EXCLUSIVE, EXCLUSIVE_WRITE, SHARED_READ, SHARED_WRITE
+
+L = HIVE_LOCKS.c
+
+_WAITS_FOR = {
+    SHARED_READ: (EXCLUSIVE,),
+    SHARED_WRITE: (EXCLUSIVE_WRITE, EXCLUSIVE),
+    EXCLUSIVE_WRITE: (SHARED_WRITE, EXCLUSIVE_WRITE, EXCLUSIVE),
+    EXCLUSIVE: (SHARED_READ, SHARED_WRITE, EXCLUSIVE_WRITE, EXCLUSIVE),
+}
+
+_MOST_PARTITIONS_IN_SQL = 300
+"""Beyond this many partitions of a table a query names the table only, and the rule is finished in memory: databases
+limit the parameters of a statement (SQLite 32,766), and long lists cost them more than a few rows too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockTarget:
+    """What one lock is on, and its type code. Names are normalized; None below the lock's level."""
+
+    lock_type: str
+    database: str
+    table: str | None = None
+    partition: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LockRow:
+    """A lock as it stands in HIVE_LOCKS."""
+
+    external_id: int
+    internal_id: int
+    txn_id: int
+    target: LockTarget
+
+
+def must_wait(requested: LockTarget, earlier: LockTarget) -> bool:
+    """Whether a lock `requested` of another transaction must wait for the lock `earlier`."""
+    if earlier.lock_type not in _WAITS_FOR[requested.lock_type] or not _overlap(requested, earlier):
+        return False
+    if requested.lock_type == SHARED_READ:
+        return not (requested.table is None and earlier.table is not None)
+    if requested.lock_type == EXCLUSIVE and earlier.lock_type == SHARED_READ:
+        return not (requested.table is not None and earlier.table is None)
+    return True
+
+
+def _overlap(first: LockTarget, second: LockTarget) -> bool:
+    if first.database != second.database:
+        return False
+    if first.table is None or second.table is None:
+        return True
+    if first.table != second.table:
+        return False
+    return first.partition is None or second.partition is None or first.partition == second.partition
+
+
+def earlier_locks_query(
+    external_id: int, txn_id: int, targets: Iterable[LockTarget], limit: int | None
+) -> Select[tuple[int, int, int, str, str, str, str]]:
+    """The earlier locks that may stand in the way of `targets`, oldest first.
+
+    It finds all that do; where a table has very many partitions to lock also some that do not (`must_wait` decides).
+    `limit` applies only when the condition is exact.
+    """
+    groups: dict[tuple[str, str, str | None], set[str | None]] = defaultdict(set)
+    for target in targets:
+        groups[target.lock_type, target.database, target.table].add(target.partition)
+    conditions = [_group_condition(*group, partitions) for group, partitions in groups.items()]
+    query = (
+        select(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID, L.HL_TXNID, L.HL_LOCK_TYPE, L.HL_DB, L.HL_TABLE, L.HL_PARTITION)
+        .where(L.HL_LOCK_EXT_ID < external_id, or_(*conditions))
+        .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
+    )
+    if txn_id > 0:
+        query = query.where(L.HL_TXNID != txn_id)
+    if limit is not None and all(len(partitions) <= _MOST_PARTITIONS_IN_SQL for partitions in groups.values()):
+        query = query.limit(limit)
+    return query
+
+
+def _group_condition(
+    lock_type: str, database: str, table: str | None, partitions: set[str | None]
+) -> ColumnElement[bool]:
+    conditions: list[ColumnElement[bool]] = [L.HL_DB == database, L.HL_LOCK_TYPE.in_(_WAITS_FOR[lock_type])]
+    if table is None:
+        if lock_type == SHARED_READ:
+            conditions.append(L.HL_TABLE.is_(None))
+        return and_(*conditions)
+    conditions.append(or_(L.HL_TABLE.is_(None), L.HL_TABLE == table))
+    if lock_type == EXCLUSIVE:
+        conditions.append(or_(L.HL_TABLE.is_not(None), L.HL_LOCK_TYPE != SHARED_READ))
+    if None not in partitions and len(partitions) <= _MOST_PARTITIONS_IN_SQL:
+        named = sorted(partition for partition in partitions if partition is not None)
+        # A lock on the whole table or database has no partition.
+        conditions.append(or_(L.HL_PARTITION.is_(None), L.HL_PARTITION.in_(named)))
+    return and_(*conditions)
+
+
+def first_conflict(requests: Sequence[LockTarget], earlier: Iterable[LockRow]) -> tuple[int, LockRow] | None:
+    """Position of the first request that must wait and the oldest lock it waits for; None when all can be taken."""
+    requests_of: dict[tuple[str, str | None], list[int]] = defaultdict(list)
+    databases: dict[str, list[int]] = defaultdict(list)
+    for position, request in enumerate(requests):
+        requests_of[request.database, request.table].append(position)
+        databases[request.database].append(position)
+    for row in earlier:
+        if row.target.table is None:
+            candidates = databases.get(row.target.database, [])
+        else:
+            candidates = [
+                *requests_of.get((row.target.database, row.target.table), []),
+                *requests_of.get((row.target.database, None), []),
+            ]
+        for position in candidates:
+            if must_wait(requests[position], row.target):
+                return position, row
+    return None

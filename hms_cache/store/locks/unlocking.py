@@ -1,0 +1,83 @@
+"""Giving locks back (`unlock`) and saying that their holder is alive (`heartbeat`, `heartbeat_txn_range`)."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, and_, delete, or_, select, update
+
+from hms_cache.store.locks.locking import heartbeat_lock
+from hms_cache.store.schema import HIVE_LOCKS, TXNS
+from hms_cache.store.transactions.codes import LOCK_WAITING, TXN_ABORTED, TXN_OPEN
+from hms_cache.store.transactions.database_values import now_ms
+from hms_cache.store.transactions.errors import lock_name, txn_name
+from hms_cache.store.transactions.txn_rows import heartbeat_txn
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    HeartbeatRequest,
+    HeartbeatTxnRangeRequest,
+    HeartbeatTxnRangeResponse,
+    MetaException,
+    TxnOpenException,
+    UnlockRequest,
+)
+
+L = HIVE_LOCKS.c
+
+_MOST_TXNS_IN_RANGE = 1_000_000
+"""Ids one `heartbeat_txn_range` may span: Hive's streaming clients ask for the batch they opened (1,000 at most), and
+every id of the range that is not open is listed in the answer."""
+
+
+def unlock(connection: Connection, request: UnlockRequest) -> None:
+    """Give the lock back. One that is not there is no error (the client may repeat a call whose answer it lost).
+
+    Raises TxnOpenException for a lock that a transaction holds: commit or abort releases it.
+    """
+    deleted = connection.execute(
+        delete(HIVE_LOCKS).where(
+            L.HL_LOCK_EXT_ID == request.lockid,
+            or_(L.HL_TXNID == 0, and_(L.HL_TXNID != 0, L.HL_LOCK_STATE == LOCK_WAITING)),
+        )
+    )
+    if deleted.rowcount > 0:
+        return
+    held = connection.execute(select(L.HL_TXNID).where(L.HL_LOCK_EXT_ID == request.lockid).limit(1)).first()
+    if held is not None:
+        raise TxnOpenException(
+            f"Unlocking locks associated with transaction not permitted. "
+            f"{lock_name(request.lockid)} is held by {txn_name(held.HL_TXNID)}"
+        )
+
+
+def heartbeat(connection: Connection, request: HeartbeatRequest) -> None:
+    """Note that the client of a lock, of a transaction, or of both is alive.
+
+    Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException.
+    """
+    # In Hive's order: of a transaction and a lock that are both gone the client hears of the transaction.
+    if request.txnid:
+        heartbeat_txn(connection, request.txnid)
+    if request.lockid:
+        heartbeat_lock(connection, request.lockid)
+
+
+def heartbeat_txn_range(connection: Connection, request: HeartbeatTxnRangeRequest) -> HeartbeatTxnRangeResponse:
+    """Note that the client of transactions `min`..`max` is alive; answers which of them are aborted or unknown.
+
+    Committed ones count as unknown, as in Hive. Raises MetaException for a range that is reversed or far too wide.
+    """
+    first, last = request.min, request.max
+    if not 0 <= last - first < _MOST_TXNS_IN_RANGE:
+        raise MetaException(f"Invalid range of transactions: {first} to {last}")
+    t = TXNS.c
+    in_range = t.TXN_ID.between(first, last)
+    updated = connection.execute(
+        update(TXNS).where(in_range, t.TXN_STATE == TXN_OPEN).values(TXN_LAST_HEARTBEAT=now_ms())
+    )
+    if updated.rowcount == last - first + 1:
+        return HeartbeatTxnRangeResponse(aborted=set(), nosuch=set())
+    rows = connection.execute(select(t.TXN_ID, t.TXN_STATE).where(in_range))
+    states = {row.TXN_ID: row.TXN_STATE for row in rows}
+    aborted = {txn_id for txn_id, state in states.items() if state == TXN_ABORTED}
+    still_open = {txn_id for txn_id, state in states.items() if state == TXN_OPEN}
+    return HeartbeatTxnRangeResponse(
+        aborted=aborted, nosuch=set(range(first, last + 1)).difference(aborted, still_open)
+    )

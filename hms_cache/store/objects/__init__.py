@@ -1,0 +1,1 @@
+"""Constraints and functions in the database."""

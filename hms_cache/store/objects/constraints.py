@@ -1,0 +1,347 @@
+"""Table constraints. Facts: `ObjectStore.addPrimaryKeys` … `dropConstraint`, `MConstraint` (Hive 4.0)."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, or_, select
+
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.store.contract.constraints import ConstraintStore
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.rows.constraint_rows import (
+    CHECK,
+    DEFAULT,
+    ENABLE,
+    FOREIGN_KEY,
+    NOT_NULL,
+    PRIMARY_KEY,
+    RELY,
+    UNIQUE,
+    VALIDATE,
+    foreign_key,
+    foreign_key_order,
+    keys_of,
+    read_constraints,
+    select_foreign_keys,
+)
+from hms_cache.store.rows.table_locks import lock_table
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.schema import DBS, KEY_CONSTRAINTS, TBLS
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    InvalidObjectException,
+    MetaException,
+    NoSuchObjectException,
+    SQLAllTableConstraints,
+    SQLCheckConstraint,
+    SQLDefaultConstraint,
+    SQLForeignKey,
+    SQLNotNullConstraint,
+    SQLPrimaryKey,
+    SQLUniqueConstraint,
+    Table,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How one kind of constraint is called in its struct and in the store."""
+
+    type: int
+    name_field: str
+    suffix: str
+    has_position: bool
+
+
+_KINDS: dict[Any, _Kind] = {
+    SQLPrimaryKey: _Kind(PRIMARY_KEY, "pk_name", "pk", True),
+    SQLForeignKey: _Kind(FOREIGN_KEY, "fk_name", "fk", True),
+    SQLUniqueConstraint: _Kind(UNIQUE, "uk_name", "uk", True),
+    SQLNotNullConstraint: _Kind(NOT_NULL, "nn_name", "nn", False),
+    SQLDefaultConstraint: _Kind(DEFAULT, "dc_name", "dc", False),
+    SQLCheckConstraint: _Kind(CHECK, "dc_name", "cc", False),
+}
+
+_Finder = Callable[[str, str, str], TableRow | None]
+
+
+class Constraints(ConstraintStore):
+    """Reads and writes of constraints."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+
+    def get_table_constraints(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        *,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> SQLAllTableConstraints:
+        catalog, database, table = (normalize_identifier(name) for name in (catalog, database, table))
+
+        def read(connection: Connection) -> SQLAllTableConstraints:
+            found = connection.execute(
+                select(TBLS.c.TBL_ID)
+                .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
+                .where(TBLS.c.TBL_NAME == table, DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
+            ).scalar()
+            if found is None:
+                raise NoSuchObjectException(f"{catalog}.{database}.{table} table not found")
+            return read_constraints(connection, found)
+
+        return run_read(self._context.database, read)
+
+    def get_foreign_keys(
+        self,
+        catalog: str,
+        parent: tuple[str | None, str | None],
+        child: tuple[str | None, str | None],
+        *,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> list[SQLForeignKey]:
+        statement = select_foreign_keys(normalize_identifier(catalog), parent, child)
+        rows = run_read(self._context.database, lambda connection: connection.execute(statement).all())
+        return [foreign_key(row) for row in sorted(rows, key=foreign_key_order)]
+
+    def add_constraints(self, constraints: SQLAllTableConstraints) -> None:
+        wanted = copy.deepcopy(constraints)
+
+        def add(transaction: WriteTransaction) -> None:
+            _add(self._context, transaction, copy.deepcopy(wanted))
+
+        run_write(self._context.database, add)
+
+    def drop_constraint(
+        self, catalog: str, database: str, table: str, constraint: str, *, if_exists: bool = False
+    ) -> None:
+        catalog, database, table = (normalize_identifier(name) for name in (catalog, database, table))
+        name = normalize_identifier(constraint)
+
+        def drop(transaction: WriteTransaction) -> None:
+            found = lock_table(transaction.connection, catalog, database, table)
+            count = 0
+            if found is not None:
+                count = transaction.connection.execute(
+                    delete(KEY_CONSTRAINTS).where(
+                        func.lower(KEY_CONSTRAINTS.c.CONSTRAINT_NAME) == name,
+                        or_(
+                            KEY_CONSTRAINTS.c.PARENT_TBL_ID == found.table_id,
+                            KEY_CONSTRAINTS.c.CHILD_TBL_ID == found.table_id,
+                        ),
+                    )
+                ).rowcount
+            if count:
+                of = Table(tableName=table, dbName=database, catName=catalog)
+                transaction.append_event(self._context.messages.build_drop_constraint(of, constraint))
+            elif not if_exists:
+                raise NoSuchObjectException(
+                    f"The constraint: {constraint} does not exist for the associated table: {database}.{table}"
+                )
+
+        run_write(self._context.database, drop)
+
+
+def add_constraints_of_new_table(
+    context: StoreContext, transaction: WriteTransaction, table: Table, constraints: SQLAllTableConstraints
+) -> None:
+    """Adds the constraints a table is created with; a column or key that is missing is InvalidObjectException."""
+    wanted = copy.deepcopy(constraints)
+    for constraint in _all_of(wanted):
+        if constraint.catName is None:
+            constraint.catName = table.catName
+    _add(context, transaction, wanted)
+
+
+def _all_of(constraints: SQLAllTableConstraints) -> list[Any]:
+    return [
+        *(constraints.primaryKeys or ()),
+        *(constraints.foreignKeys or ()),
+        *(constraints.uniqueConstraints or ()),
+        *(constraints.notNullConstraints or ()),
+        *(constraints.checkConstraints or ()),
+        *(constraints.defaultConstraints or ()),
+    ]
+
+
+def _add(context: StoreContext, transaction: WriteTransaction, constraints: SQLAllTableConstraints) -> None:
+    """Inserts the rows of all lists and appends an event per kind and table, kinds in Hive's order."""
+    connection = transaction.connection
+    tables: dict[tuple[str, str, str], TableRow | None] = {}
+
+    def find(catalog: str, database: str, table: str) -> TableRow | None:
+        key = (catalog, database, table)
+        if key not in tables:
+            tables[key] = lock_table(connection, *key)
+        return tables[key]
+
+    for kind, group in itertools.groupby(_all_of(constraints), key=type):
+        wanted = list(group)
+        _make_up_names(context, wanted)
+        rows = [_row(find, constraint) for constraint in wanted]
+        if kind is SQLPrimaryKey:
+            _require_no_primary_key(connection, find, wanted)
+        _require_free_names(connection, rows)
+        if kind is SQLForeignKey:
+            _require_keys_of_parents(connection, find, wanted)
+        connection.execute(insert(KEY_CONSTRAINTS), rows)
+        by_table = sorted(zip(rows, wanted, strict=True), key=lambda pair: pair[0]["PARENT_TBL_ID"])
+        for _, pairs in itertools.groupby(by_table, key=lambda pair: pair[0]["PARENT_TBL_ID"]):
+            some = [constraint for _, constraint in pairs]
+            parent = _parent(find, some[0])
+            transaction.append_event(context.messages.build_add_constraints(parent.table, some))
+
+
+def _make_up_names(context: StoreContext, wanted: Sequence[Any]) -> None:
+    """Gives nameless constraints names as Hive makes them up; the columns of one key share one."""
+    kind = _KINDS[type(wanted[0])]
+    made: dict[tuple[str, str, str], str] = {}
+    for number, constraint in enumerate(wanted):
+        _normalize(constraint)
+        name = getattr(constraint, kind.name_field)
+        if name:
+            setattr(constraint, kind.name_field, normalize_identifier(name))
+            continue
+        owner = _owner(constraint)
+        if kind.has_position and constraint.key_seq not in (0, 1) and owner in made:
+            name = made[owner]
+        else:
+            column = getattr(constraint, "column_name", None) or constraint.fkcolumn_name
+            seed = zlib.crc32("|".join((*owner, column, kind.suffix)).encode()) & 0xFFFFFFF
+            name = made[owner] = f"{kind.suffix}_{seed}_{int(context.clock.epoch_s() * 1000)}_{number}"
+        setattr(constraint, kind.name_field, name)
+
+
+def _normalize(constraint: Any) -> None:
+    constraint.catName = normalize_identifier(constraint.catName or DEFAULT_CATALOG)
+    for field in (
+        "table_db",
+        "table_name",
+        "column_name",
+        "pktable_db",
+        "pktable_name",
+        "pkcolumn_name",
+        "fktable_db",
+        "fktable_name",
+        "fkcolumn_name",
+    ):
+        value = getattr(constraint, field, None)
+        if value is not None:
+            setattr(constraint, field, normalize_identifier(value))
+
+
+def _owner(constraint: Any) -> tuple[str, str, str]:
+    """The table that the constraint is declared on."""
+    if isinstance(constraint, SQLForeignKey):
+        return constraint.catName, constraint.fktable_db, constraint.fktable_name
+    return constraint.catName, constraint.table_db, constraint.table_name
+
+
+def _parent(find: _Finder, constraint: Any) -> TableRow:
+    names = _owner(constraint)
+    if isinstance(constraint, SQLForeignKey):
+        names = (constraint.catName, constraint.pktable_db, constraint.pktable_name)
+    found = find(*names)
+    if found is None:
+        raise InvalidObjectException(f"Parent table not found: {names[2]}")
+    return found
+
+
+def _place_of(table: TableRow, column: str, which: str) -> tuple[int | None, int]:
+    """CD_ID and position of a column; a partition key has no CD_ID."""
+    sd = table.table.sd
+    for position, found in enumerate((sd.cols if sd is not None else None) or ()):
+        if found.name.lower() == column:
+            return table.cd_id, position
+    for position, found in enumerate(table.table.partitionKeys or ()):
+        if found.name.lower() == column:
+            return None, position
+    raise InvalidObjectException(f"{which} column not found: {column}")
+
+
+def _row(find: _Finder, constraint: Any) -> dict[str, Any]:
+    kind = _KINDS[type(constraint)]
+    parent = _parent(find, constraint)
+    is_foreign = kind.type == FOREIGN_KEY
+    column = constraint.pkcolumn_name if is_foreign else constraint.column_name
+    cd_id, position = _place_of(parent, column, "Parent")
+    row: dict[str, Any] = {
+        "CHILD_CD_ID": None,
+        "CHILD_INTEGER_IDX": None,
+        "CHILD_TBL_ID": None,
+        "PARENT_CD_ID": cd_id,
+        "PARENT_INTEGER_IDX": position,
+        "PARENT_TBL_ID": parent.table_id,
+        "POSITION": (constraint.key_seq or 0) if kind.has_position else 1,
+        "CONSTRAINT_NAME": getattr(constraint, kind.name_field),
+        "CONSTRAINT_TYPE": kind.type,
+        "UPDATE_RULE": None,
+        "DELETE_RULE": None,
+        "ENABLE_VALIDATE_RELY": ENABLE * bool(constraint.enable_cstr)
+        + VALIDATE * bool(constraint.validate_cstr)
+        + RELY * bool(constraint.rely_cstr),
+        "DEFAULT_VALUE": getattr(constraint, "default_value", None) or getattr(constraint, "check_expression", None),
+    }
+    if is_foreign:
+        child = find(*_owner(constraint))
+        if child is None:
+            raise InvalidObjectException(f"Child table not found: {constraint.fktable_name}")
+        row["CHILD_CD_ID"], row["CHILD_INTEGER_IDX"] = _place_of(child, constraint.fkcolumn_name, "Child")
+        row["CHILD_TBL_ID"] = child.table_id
+        row["UPDATE_RULE"], row["DELETE_RULE"] = constraint.update_rule or 0, constraint.delete_rule or 0
+    return row
+
+
+def _require_free_names(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    keys = [(row["PARENT_TBL_ID"], row["CONSTRAINT_NAME"], row["POSITION"]) for row in rows]
+    twice = [key for key in keys if keys.count(key) > 1]
+    table_ids = sorted({key[0] for key in keys})
+    names = sorted({key[1] for key in keys})
+    taken = connection.execute(
+        select(KEY_CONSTRAINTS.c.CONSTRAINT_NAME).where(
+            KEY_CONSTRAINTS.c.PARENT_TBL_ID.in_(table_ids), KEY_CONSTRAINTS.c.CONSTRAINT_NAME.in_(names)
+        )
+    ).scalar()
+    if twice or taken is not None:
+        raise InvalidObjectException(f"Constraint name already exists: {taken or twice[0][1]}")
+
+
+def _require_no_primary_key(connection: Connection, find: _Finder, wanted: Iterable[SQLPrimaryKey]) -> None:
+    for names in sorted({_owner(constraint) for constraint in wanted}):
+        table = find(*names)
+        if table is not None and keys_of(connection, table.table_id, [PRIMARY_KEY]):
+            raise MetaException(f" Primary key already exists for: {'.'.join(names)}")
+
+
+def _require_keys_of_parents(connection: Connection, find: _Finder, wanted: Sequence[SQLForeignKey]) -> None:
+    """Each foreign key must refer to the columns, all of them, of a primary or unique key of its parent."""
+    for _, group in itertools.groupby(wanted, key=lambda key: key.fk_name):
+        some = list(group)
+        parent = _parent(find, some[0])
+        # A key of the parent is found by its names and the types that the child has.
+        child = find(*_owner(some[0]))
+        assert child is not None, "checked when the rows were made"
+        types = _types(child)
+        asked = frozenset((key.pkcolumn_name, types[key.fkcolumn_name]) for key in some)
+        known = keys_of(connection, parent.table_id, [PRIMARY_KEY, UNIQUE])
+        if asked not in known:
+            possible = ", ".join(sorted("".join(f"{c}:{t};" for c, t in sorted(key)) for key in known))
+            columns = "".join(f"{column}:{kind};" for column, kind in sorted(asked))
+            raise MetaException(
+                f"Foreign key references {columns} but no corresponding primary key or unique key exists. "
+                f"Possible keys: [{possible}]"
+            )
+
+
+def _types(row: TableRow) -> dict[str, str]:
+    columns = [*((row.table.sd.cols if row.table.sd is not None else None) or ()), *(row.table.partitionKeys or ())]
+    return {column.name.lower(): column.type for column in columns}

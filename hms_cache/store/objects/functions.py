@@ -1,0 +1,252 @@
+"""Permanent functions. Facts: `HMSHandler.create_function`, `drop_function`, `ObjectStore` (3.1, 4.0)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, matching_names, name_pattern, normalize_identifier
+from hms_cache.store.contract.functions import FunctionStore
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.name_queries import may_match
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.rows.database_rows import read_database_id
+from hms_cache.store.schema import DBS, FUNC_RU, FUNCS
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    Function,
+    InvalidObjectException,
+    MetaException,
+    NoSuchObjectException,
+    PrincipalType,
+    ResourceUri,
+)
+
+_COLUMNS = (
+    FUNCS.c.FUNC_ID,
+    FUNCS.c.FUNC_NAME,
+    FUNCS.c.CLASS_NAME,
+    FUNCS.c.OWNER_NAME,
+    FUNCS.c.OWNER_TYPE,
+    FUNCS.c.CREATE_TIME,
+    FUNCS.c.FUNC_TYPE,
+    DBS.c.NAME.label("DATABASE_NAME"),
+    DBS.c.CTLG_NAME,
+    FUNC_RU.c.RESOURCE_TYPE,
+    FUNC_RU.c.RESOURCE_URI,
+)
+_FUNCTIONS = (
+    select(*_COLUMNS)
+    .select_from(FUNCS.join(DBS, DBS.c.DB_ID == FUNCS.c.DB_ID).outerjoin(FUNC_RU, FUNC_RU.c.FUNC_ID == FUNCS.c.FUNC_ID))
+    .where(DBS.c.CTLG_NAME == bindparam("catalog"))
+    .order_by(DBS.c.NAME, FUNCS.c.FUNC_NAME, FUNC_RU.c.INTEGER_IDX)
+)
+
+
+class Functions(FunctionStore):
+    """Reads and writes of functions."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+
+    def get_function(self, catalog: str, database: str, function: str) -> Function:
+        if database is None or function is None:
+            raise MetaException("Database and function name cannot be null.")
+        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(function)
+        found = run_read(self._context.database, lambda connection: _read_function(connection, *names))
+        if found is None:
+            raise NoSuchObjectException(f"Function {database}.{function} does not exist")
+        return found[1]
+
+    def get_function_names(self, catalog: str, database: str, pattern: str | None = None) -> list[str]:
+        statement = (
+            select(FUNCS.c.FUNC_NAME)
+            .join(DBS, DBS.c.DB_ID == FUNCS.c.DB_ID)
+            .where(
+                DBS.c.CTLG_NAME == normalize_identifier(catalog),
+                DBS.c.NAME == normalize_identifier(database),
+                *may_match(FUNCS.c.FUNC_NAME, pattern),
+            )
+        )
+        names = run_read(self._context.database, lambda connection: connection.execute(statement).scalars().all())
+        return matching_names(names, pattern)
+
+    def get_functions(self, catalog: str, database: str | None = None, pattern: str | None = None) -> list[Function]:
+        names = normalize_identifier(catalog), None if database is None else normalize_identifier(database)
+        found = run_read(self._context.database, lambda connection: read_functions(connection, *names, pattern))
+        return [function for _, function in found]
+
+    def create_function(self, function: Function) -> None:
+        new = copy.deepcopy(function)
+        _check(new)
+        new.ownerName = new.ownerName or self._context.settings.server_user
+        new.createTime = self._context.now_s()
+
+        def create(transaction: WriteTransaction) -> None:
+            connection = transaction.connection
+            database_id = read_database_id(connection, new.catName, new.dbName)
+            if database_id is None:
+                raise NoSuchObjectException(f"database {new.catName}.{new.dbName}")
+            if _read_function(connection, new.catName, new.dbName, new.functionName) is not None:
+                raise AlreadyExistsException(f"Function {function.functionName} already exists")
+            function_id = transaction.id("MFunction")
+            values = {"FUNC_ID": function_id, "DB_ID": database_id, "CREATE_TIME": new.createTime, **_values(new)}
+            try:
+                connection.execute(insert(FUNCS).values(values))
+            except IntegrityError as error:
+                raise RetryableConflict(f"somebody else created function {new.functionName}") from error
+            _insert_resources(connection, function_id, new)
+            transaction.append_event(self._context.messages.build_create_function(new))
+
+        run_write(self._context.database, create, ids={"MFunction": 1})
+
+    def alter_function(self, catalog: str, database: str, name: str, function: Function) -> None:
+        catalog, database, name = (normalize_identifier(text) for text in (catalog, database, name))
+        new = copy.deepcopy(function)
+        _check(new)
+        if new.catName != catalog:
+            raise MetaException("You cannot move a function between catalogs")
+
+        def alter(transaction: WriteTransaction) -> None:
+            connection = transaction.connection
+            found = _read_function(connection, catalog, database, name)
+            if found is None:
+                raise NoSuchObjectException(f"function {name} doesn't exist")
+            database_id = read_database_id(connection, new.catName, new.dbName)
+            if database_id is None:
+                raise NoSuchObjectException(f"database {new.catName}.{new.dbName}")
+            function_id, before = found
+            is_renamed = (new.dbName, new.functionName) != (before.dbName, before.functionName)
+            if is_renamed and _read_function(connection, new.catName, new.dbName, new.functionName) is not None:
+                raise MetaException(f"Function {new.dbName}.{new.functionName} already exists")
+            values = {"DB_ID": database_id, **_values(new)}
+            connection.execute(update(FUNCS).where(FUNCS.c.FUNC_ID == function_id).values(values))
+            connection.execute(delete(FUNC_RU).where(FUNC_RU.c.FUNC_ID == function_id))
+            _insert_resources(connection, function_id, new)
+            # Hive has no event for this (4.0.1) and caches no functions. These two, in one transaction, tell every
+            # follower of the log what there is now.
+            transaction.append_event(self._context.messages.build_drop_function(before))
+            transaction.append_event(self._context.messages.build_create_function(new))
+
+        run_write(self._context.database, alter)
+
+    def drop_function(self, catalog: str, database: str, name: str, *, if_exists: bool = False) -> None:
+        if name is None:
+            raise MetaException("Function name cannot be null.")
+        if database is None:
+            raise MetaException("Database name cannot be null.")
+        catalog, database, name = (normalize_identifier(text) for text in (catalog, database, name))
+
+        def drop(transaction: WriteTransaction) -> None:
+            found = _read_function(transaction.connection, catalog, database, name)
+            if found is not None:
+                drop_functions(self._context, transaction, [found])
+            elif not if_exists:
+                raise NoSuchObjectException(f"Function {name} does not exist")
+
+        run_write(self._context.database, drop)
+
+
+def read_functions(
+    connection: Connection, catalog: str, database: str | None, pattern: str | None
+) -> list[tuple[int, Function]]:
+    """(FUNC_ID, function) of the matching functions by (database, name), in one statement."""
+    statement = _FUNCTIONS.where(*may_match(FUNCS.c.FUNC_NAME, pattern))
+    if database is not None:
+        statement = statement.where(DBS.c.NAME == database)
+    found = _functions(connection.execute(statement, {"catalog": catalog}).all())
+    if pattern is not None:
+        match = name_pattern(pattern).matches
+        found = [(function_id, function) for function_id, function in found if match(function.functionName)]
+    return sorted(found, key=lambda pair: (pair[1].dbName, pair[1].functionName))
+
+
+def drop_functions(
+    context: StoreContext, transaction: WriteTransaction, functions: Sequence[tuple[int, Function]]
+) -> None:
+    """Drops functions inside a transaction, an event each."""
+    if not functions:
+        return
+    ids = [function_id for function_id, _ in functions]
+    transaction.connection.execute(delete(FUNC_RU).where(FUNC_RU.c.FUNC_ID.in_(ids)))
+    transaction.connection.execute(delete(FUNCS).where(FUNCS.c.FUNC_ID.in_(ids)))
+    for _, function in functions:
+        transaction.append_event(context.messages.build_drop_function(function))
+
+
+def _read_function(connection: Connection, catalog: str, database: str, name: str) -> tuple[int, Function] | None:
+    statement = _FUNCTIONS.where(DBS.c.NAME == database, FUNCS.c.FUNC_NAME == name)
+    found = _functions(connection.execute(statement, {"catalog": catalog}).all())
+    return found[0] if found else None
+
+
+def _functions(rows: Sequence[Any]) -> list[tuple[int, Function]]:
+    found: dict[int, Function] = {}
+    for row in rows:
+        function = found.get(row.FUNC_ID)
+        if function is None:
+            found[row.FUNC_ID] = function = Function(
+                functionName=row.FUNC_NAME,
+                dbName=row.DATABASE_NAME,
+                className=row.CLASS_NAME,
+                ownerName=row.OWNER_NAME,
+                ownerType=PrincipalType._NAMES_TO_VALUES.get(row.OWNER_TYPE) if row.OWNER_TYPE else None,
+                createTime=row.CREATE_TIME,
+                functionType=row.FUNC_TYPE,
+                resourceUris=[],
+                catName=row.CTLG_NAME,
+            )
+        if row.RESOURCE_TYPE is not None:
+            function.resourceUris.append(ResourceUri(resourceType=row.RESOURCE_TYPE, uri=row.RESOURCE_URI))
+    return list(found.items())
+
+
+def _check(function: Function) -> None:
+    """Checks and normalizes, as `HMSHandler.validateFunctionInfo` does."""
+    if function.functionName is None:
+        raise MetaException("Function name cannot be null.")
+    if function.dbName is None:
+        raise MetaException("Database name in Function cannot be null.")
+    if not is_valid_name(function.functionName, special_characters=False):
+        raise InvalidObjectException(f"{function.functionName} is not a valid object name")
+    if function.className is None:
+        raise InvalidObjectException("Function class name cannot be null")
+    if function.ownerType is None:
+        raise MetaException("Function owner type cannot be null.")
+    if function.functionType is None:
+        raise MetaException("Function type cannot be null.")
+    function.functionName = normalize_identifier(function.functionName)
+    function.dbName = normalize_identifier(function.dbName)
+    function.catName = normalize_identifier(function.catName or DEFAULT_CATALOG)
+    function.resourceUris = list(function.resourceUris or ())
+
+
+def _values(function: Function) -> dict[str, Any]:
+    return {
+        "FUNC_NAME": function.functionName,
+        "CLASS_NAME": function.className,
+        "OWNER_NAME": function.ownerName,
+        "OWNER_TYPE": PrincipalType._VALUES_TO_NAMES[function.ownerType],
+        "FUNC_TYPE": function.functionType,
+    }
+
+
+def _insert_resources(connection: Connection, function_id: int, function: Function) -> None:
+    if function.resourceUris:
+        connection.execute(
+            insert(FUNC_RU),
+            [
+                {
+                    "FUNC_ID": function_id,
+                    "RESOURCE_TYPE": resource.resourceType,
+                    "RESOURCE_URI": resource.uri,
+                    "INTEGER_IDX": position,
+                }
+                for position, resource in enumerate(function.resourceUris)
+            ],
+        )

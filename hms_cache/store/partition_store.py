@@ -1,0 +1,445 @@
+"""Partitions: the store's `PartitionStore` over the database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import Connection
+
+from hms_cache.expressions.partition_orders import parse_order, sort_by_values, sort_key
+from hms_cache.metadata.names import normalize_identifier, qualified
+from hms_cache.store.contract.partitions import (
+    AllPartitions,
+    ByNames,
+    ByValues,
+    Grantee,
+    PartitionAnswer,
+    PartitionProjection,
+    PartitionSelection,
+    PartitionStore,
+)
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.partitions.additions import add_partitions
+from hms_cache.store.partitions.alterations import alter_partitions, rename_partition
+from hms_cache.store.partitions.drops import drop_partitions
+from hms_cache.store.partitions.exchange import exchange_partitions
+from hms_cache.store.partitions.markers import is_partition_marked, mark_partition
+from hms_cache.store.partitions.privileges import read_partition_privileges
+from hms_cache.store.partitions.projections import project_partitions
+from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
+from hms_cache.store.partitions.selection import (
+    PartitionedTable,
+    SelectedPartitions,
+    all_names,
+    count_all,
+    find_partitioned_table,
+    read_values,
+    select_partitions,
+)
+from hms_cache.store.rows.parameters import set_basic_statistics_accurate
+from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
+from hms_cache.store.rows.table_locks import lock_table, share_table
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.statistics.of_partitions import write_added_statistics
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    EnvironmentContext,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+    Partition,
+    PartitionValuesRow,
+)
+
+
+class PartitionReads:
+    """The reads of `PartitionStore`."""
+
+    _context: StoreContext
+
+    def get_partition(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        values: Sequence[str],
+        *,
+        grantee: Grantee | None = None,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> Partition:
+        """See `PartitionStore.get_partition`."""
+        answer = self.get_partitions(
+            catalog, database, table, ByValues(tuple(values)), grantee=grantee, valid_write_ids=valid_write_ids
+        )
+        if not answer.partitions:
+            raise NoSuchObjectException(f"partition values=[{', '.join(values)}]")
+        return answer.partitions[0]
+
+    def get_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        max_parts: int = -1,
+        grantee: Grantee | None = None,
+        projection: PartitionProjection | None = None,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> PartitionAnswer:
+        """See `PartitionStore.get_partitions`."""
+
+        def read(connection: Connection) -> PartitionAnswer:
+            header = find_partitioned_table(connection, catalog, database, table)
+            selected = self._select(connection, header, selection, max_parts)
+            rows = read_partition_rows(connection, header, selected)
+            partitions = partitions_of_rows(rows)
+            if grantee is not None and partitions:
+                privileges = read_partition_privileges(connection, header.table_id, rows.part_ids, grantee)
+                for partition, granted in zip(partitions, privileges or (), strict=False):
+                    partition.privileges = granted
+            judge_partitions(connection, header, partitions, valid_write_ids)
+            return PartitionAnswer(partitions, selected.has_unknown)
+
+        answer = run_read(self._context.database, read)
+        if projection is not None:
+            return PartitionAnswer(project_partitions(answer.partitions, projection), answer.has_unknown)
+        return answer
+
+    def get_partition_names(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        max_parts: int = -1,
+        order: str | None = None,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> list[str]:
+        """See `PartitionStore.get_partition_names`."""
+
+        def read(connection: Connection) -> list[str]:
+            header = find_partitioned_table(connection, catalog, database, table)
+            ordered_by = parse_order(order, len(header.keys))
+            selected = self._select(connection, header, selection, -1 if ordered_by else max_parts, is_checked=False)
+            if selected.has_unknown:
+                raise MetaException("The partition expression cannot be evaluated exactly, so its names are not known")
+            names = selected.names
+            if names is None:
+                names = sorted(name for _, name in all_names(connection, header))
+            if ordered_by:
+                part_ids = selected.part_ids or [0] * len(names)
+                values = read_values(connection, header, list(zip(part_ids, names, strict=True)))
+                names = sort_by_values(names, values, header.keys, ordered_by)
+                return names[:max_parts] if max_parts >= 0 else names
+            return names
+
+        return run_read(self._context.database, read)
+
+    def get_partition_count(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> int:
+        """See `PartitionStore.get_partition_count`."""
+
+        def read(connection: Connection) -> int:
+            header = find_partitioned_table(connection, catalog, database, table)
+            selected = self._select(connection, header, selection, -1, is_checked=False)
+            return count_all(connection, header) if selected.part_ids is None else len(selected.part_ids)
+
+        return run_read(self._context.database, read)
+
+    def get_partition_values(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        keys: Sequence[str],
+        *,
+        selection: PartitionSelection | None = None,
+        distinct: bool = True,
+        ascending: bool = True,
+        max_parts: int = -1,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> list[PartitionValuesRow]:
+        """See `PartitionStore.get_partition_values`."""
+
+        def read(connection: Connection) -> tuple[PartitionedTable, list[list[str]]]:
+            header = find_partitioned_table(connection, catalog, database, table)
+            selected = self._select(connection, header, selection or AllPartitions(), -1, is_checked=False)
+            pairs = all_names(connection, header)
+            if selected.part_ids is not None:
+                pairs = list(zip(selected.part_ids, selected.names or (), strict=True))
+            return header, read_values(connection, header, pairs)
+
+        header, values = run_read(self._context.database, read)
+        positions = [_key_position(header, key) for key in keys]
+        rows = [tuple(row[position] for position in positions) for row in values]
+        if distinct:
+            rows = list(dict.fromkeys(rows))
+        rows.sort(
+            key=lambda row: [sort_key(header.keys[p], text) for p, text in zip(positions, row, strict=True)],
+            reverse=not ascending,
+        )
+        # Hive takes 0 for no limit here, too.
+        return [PartitionValuesRow(row=list(row)) for row in (rows[:max_parts] if max_parts > 0 else rows)]
+
+    def _select(
+        self,
+        connection: Connection,
+        table: PartitionedTable,
+        selection: PartitionSelection,
+        max_parts: int,
+        *,
+        is_checked: bool = True,
+    ) -> SelectedPartitions:
+        """`metastore.limit.partition.request` is about partitions, not about names or counts of them."""
+        return select_partitions(
+            connection,
+            table,
+            selection,
+            max_parts=max_parts,
+            settings=self._context.settings,
+            is_write=not is_checked,
+        )
+
+
+def judge_partitions(
+    connection: Connection, table: PartitionedTable, partitions: Sequence[Partition], valid_write_ids: str | None
+) -> None:
+    """Sets `isStatsCompliant` of partitions of a transactional table for a reader with this list.
+
+    Statistics the reader must not trust are no longer claimed to be accurate in the returned parameters. Nothing is set
+    without a list. One statement per 500 different write ids. Source: `ObjectStore.getPartition` (Hive 4.0.1).
+    """
+    if valid_write_ids is None or not table.is_transactional or not partitions:
+        return
+    aborted = aborted_write_ids(
+        connection, (table.catalog, table.database, table.name), {partition.writeId for partition in partitions}
+    )
+    for partition in partitions:
+        judge_partition(partition, valid_write_ids, aborted)
+
+
+def judge_partition(partition: Partition, valid_write_ids: str, aborted: Collection[int] = ()) -> None:
+    """The same for one partition, by the list and the write ids that are known as aborted."""
+    parameters = partition.parameters or {}
+    partition.isStatsCompliant = are_statistics_valid(parameters, partition.writeId, valid_write_ids, aborted=aborted)
+    if not partition.isStatsCompliant:
+        partition.parameters = dict(parameters)
+        set_basic_statistics_accurate(partition.parameters, False)
+
+
+def _key_position(table: PartitionedTable, key: str) -> int:
+    for position, (name, _) in enumerate(table.keys):
+        if name.lower() == key.lower():
+            return position
+    raise MetaException(f"Partition column {key} is not a partition key of {table.database}.{table.name}")
+
+
+class PartitionWrites:
+    """Additions and drops of `PartitionStore`."""
+
+    _context: StoreContext
+
+    def add_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        if_not_exists: bool = False,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+    ) -> list[Partition]:
+        """See `PartitionStore.add_partitions`."""
+
+        def add(transaction: WriteTransaction) -> list[Partition]:
+            names = normalized(catalog, database, table)
+            found = share_table(transaction.connection, *names)
+            if found is None:
+                raise InvalidObjectException(f"Unable to add partitions because {qualified(*names)} does not exist")
+            added = add_partitions(
+                self._context,
+                transaction,
+                found,
+                partitions,
+                if_not_exists=if_not_exists,
+                environment_context=environment_context,
+                write_id=write_id,
+            )
+            write_added_statistics(self._context, transaction, found, partitions)
+            return added
+
+        if not partitions:
+            return []
+        count = len(partitions)
+        ids = {"MPartition": count, "MStorageDescriptor": count, "MSerDeInfo": count}
+        columns = sum(len(each.colStats.statsObj or ()) for each in partitions if each.colStats is not None)
+        if columns:
+            ids["MPartitionColumnStatistics"] = columns
+        return run_write(self._context.database, add, ids=ids)
+
+    def drop_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        selection: PartitionSelection,
+        *,
+        delete_data: bool,
+        if_exists: bool = False,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+    ) -> list[Partition]:
+        """See `PartitionStore.drop_partitions`."""
+
+        def drop(transaction: WriteTransaction) -> list[Partition]:
+            return drop_partitions(
+                self._context,
+                transaction,
+                require_locked_table(transaction.connection, catalog, database, table),
+                selection,
+                delete_data=delete_data,
+                if_exists=if_exists,
+                environment_context=environment_context,
+            )
+
+        if isinstance(selection, ByNames) and not selection.names:
+            return []
+        return run_write(self._context.database, drop)
+
+
+def normalized(catalog: str, database: str, table: str) -> tuple[str, str, str]:
+    """The three names as stored."""
+    return normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(table)
+
+
+def require_locked_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
+    """The whole table, its row locked. Raises NoSuchObjectException."""
+    names = normalized(catalog, database, table)
+    found = lock_table(connection, *names)
+    if found is None:
+        raise NoSuchObjectException(f"{qualified(*names)} table not found")
+    return found
+
+
+class PartitionChanges:
+    """Changes of what there is: alter, rename, exchange, markers."""
+
+    _context: StoreContext
+
+    def alter_partitions(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """See `PartitionStore.alter_partitions`."""
+
+        def alter(transaction: WriteTransaction) -> None:
+            alter_partitions(
+                self._context,
+                transaction,
+                _table_to_alter(transaction.connection, catalog, database, table),
+                partitions,
+                environment_context=environment_context,
+                write_id=write_id,
+                valid_write_ids=valid_write_ids,
+            )
+
+        if partitions:
+            run_write(self._context.database, alter)
+
+    def rename_partition(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        old_values: Sequence[str],
+        partition: Partition,
+        *,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """See `PartitionStore.rename_partition`."""
+
+        def rename(transaction: WriteTransaction) -> None:
+            rename_partition(
+                self._context,
+                transaction,
+                _table_to_alter(transaction.connection, catalog, database, table),
+                old_values,
+                partition,
+                write_id=write_id,
+                valid_write_ids=valid_write_ids,
+            )
+
+        run_write(self._context.database, rename)
+
+    def exchange_partitions(
+        self,
+        partition_specification: dict[str, str],
+        source: tuple[str, str, str],
+        destination: tuple[str, str, str],
+    ) -> list[Partition]:
+        """See `PartitionStore.exchange_partitions`."""
+        return run_write(
+            self._context.database,
+            lambda transaction: exchange_partitions(
+                self._context, transaction, partition_specification, source, destination
+            ),
+        )
+
+    def mark_partition_for_event(
+        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
+    ) -> None:
+        """See `PartitionStore.mark_partition_for_event`."""
+        run_write(
+            self._context.database,
+            lambda transaction: mark_partition(
+                self._context, transaction, (catalog, database, table), values, event_type
+            ),
+            ids={"MPartitionEvent": 1},
+        )
+
+    def is_partition_marked_for_event(
+        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
+    ) -> bool:
+        """See `PartitionStore.is_partition_marked_for_event`."""
+        return run_read(
+            self._context.database,
+            lambda connection: is_partition_marked(connection, (catalog, database, table), values, event_type),
+        )
+
+
+def _table_to_alter(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
+    found = lock_table(connection, *normalized(catalog, database, table))
+    if found is None:
+        raise InvalidOperationException("Unable to alter partition because table or database does not exist.")
+    return found
+
+
+class Partitions(PartitionReads, PartitionWrites, PartitionChanges, PartitionStore):
+    """Partitions of the store's tables."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context

@@ -1,0 +1,1 @@
+"""Partitions in the database: selection, additions, alterations, drops."""

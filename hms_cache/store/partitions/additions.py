@@ -1,0 +1,364 @@
+"""Partitions added: checked, given directories and parameters, and inserted in bulk.
+
+Facts: `HMSHandler.add_partitions_core`, `MetaStoreServerUtils.updatePartitionStatsFast`, `ObjectStore.addPartitions`
+(Hive 4.0.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.metadata.partition_names import PartitionNaming
+from hms_cache.metadata.struct_texts import java_text
+from hms_cache.patterns.java_regex import JavaRegexError, java_regex
+from hms_cache.store.engine.bulk_writes import insert_rows
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.partitions.selection import PartitionedTable, partitions_by_name
+from hms_cache.store.rows.parameters import (
+    DO_NOT_UPDATE_STATS,
+    has_fast_statistics,
+    set_ddl_time,
+    update_directory_statistics,
+)
+from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors
+from hms_cache.store.rows.storage_descriptors import columns_key
+from hms_cache.store.rows.table_kinds import is_parameter_true, is_transactional, is_view
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.schema import (
+    PART_COL_PRIVS,
+    PART_PRIVS,
+    PARTITION_KEY_VALS,
+    PARTITION_PARAMS,
+    PARTITIONS,
+    TBL_COL_PRIVS,
+    TBL_PRIVS,
+)
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    EnvironmentContext,
+    MetaException,
+    Partition,
+    StorageDescriptor,
+    Table,
+)
+
+PARTITION_LEVEL_PRIVILEGE = "PARTITION_LEVEL_PRIVILEGE"
+
+
+def partitioned(row: TableRow) -> PartitionedTable:
+    """The part of a whole table that reading its partitions needs."""
+    table = row.table
+    return PartitionedTable(
+        row.table_id,
+        table.catName,
+        table.dbName,
+        table.tableName,
+        table.tableType,
+        row.sd_id,
+        tuple((key.name, key.type) for key in table.partitionKeys or ()),
+        is_transactional(table),
+    )
+
+
+def add_partitions(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    row: TableRow,
+    partitions: Sequence[Partition],
+    *,
+    if_not_exists: bool,
+    environment_context: EnvironmentContext | None,
+    write_id: int | None,
+) -> list[Partition]:
+    """Adds the partitions to the table inside a transaction, directories and event included; returns what is stored.
+
+    The given structs stay as they are. A fixed number of statements per 5,000 partitions.
+    """
+    table = row.table
+    names = check_partitions(context, table, partitions)
+    existing = existing_names(transaction.connection, partitioned(row), names)
+    new: dict[str, Partition] = {}
+    for name, partition in zip(names, partitions, strict=True):
+        if name in existing:
+            if not if_not_exists:
+                raise AlreadyExistsException(f"Partition already exists: {java_text(partition)}")
+        elif name in new:
+            raise MetaException(f"Duplicate partitions in the list: {java_text(partition)}")
+        else:
+            new[name] = _own_copy(table, partition, write_id)
+    if not new:
+        return []
+    prepare_added(context, transaction, table, new, environment_context)
+    insert_partitions(context, transaction, row, new)
+    added = list(new.values())
+    for event in context.messages.build_add_partitions(table, added):
+        transaction.append_event(event)
+    return added
+
+
+def existing_names(connection: Connection, table: PartitionedTable, names: Sequence[str]) -> set[str]:
+    """Those of the names that partitions have.
+
+    Raises AlreadyExistsException where the database does not tell two names apart that differ: MySQL ignores blanks at
+    the end of texts.
+    """
+    found = {name for _, name in partitions_by_name(connection, table, names, is_exact=False)}
+    confused = sorted(found.difference(names))
+    if connection.dialect.name in ("mysql", "mariadb"):
+        seen: dict[str, str] = {}
+        confused += [name for name in names if seen.setdefault(name.rstrip(" "), name) != name]
+    if confused:
+        raise AlreadyExistsException(
+            f"Partition already exists: the database does not distinguish {confused[0]!r} from another partition name"
+        )
+    return found
+
+
+def check_partitions(context: StoreContext, table: Table, partitions: Sequence[Partition]) -> list[str]:
+    """The names of the partitions. Raises MetaException for those that the table cannot have."""
+    database, name = table.dbName, table.tableName
+    pattern = context.settings.partition_name_whitelist_pattern
+    naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
+    names = []
+    for partition in partitions:
+        if partition.dbName is None or partition.tableName is None:
+            raise MetaException("The database and table name must be set in the partition.")
+        if partition.dbName.lower() != database or partition.tableName.lower() != name:
+            raise MetaException(
+                f"Partition does not belong to target table {table.catName}.{database}.{name}. It belongs to the table "
+                f"{partition.dbName}.{partition.tableName} : {java_text(partition)}"
+            )
+        if not partition.values:
+            raise MetaException("The partition values cannot be null or empty.")
+        if None in partition.values:
+            raise MetaException("Partition value cannot be null.")
+        if partition.sd is not None:
+            check_descriptor(partition.sd)
+            if any(column.type is None for column in partition.sd.cols or ()):
+                raise MetaException("Column type cannot be null")
+        check_values_allowed(partition.values, pattern)
+        names.append(naming.name(partition.values))
+    return names
+
+
+def check_descriptor(descriptor: StorageDescriptor) -> None:
+    """Raises MetaException for a partition's storage descriptor without SerDe or with a column without name."""
+    if descriptor.serdeInfo is None:
+        raise MetaException("Invalid SerDeInfo object")
+    if any(column.name is None for column in descriptor.cols or ()):
+        raise MetaException("Column name cannot be null")
+
+
+def check_values_allowed(values: Iterable[str], pattern: str) -> None:
+    """Raises MetaException for a value that `metastore.partition.name.whitelist.pattern` does not match."""
+    if not pattern:
+        return
+    try:
+        matches = java_regex(pattern).matches
+        refused = next((value for value in values if not matches(value)), None)
+    except JavaRegexError as error:
+        raise MetaException(f"metastore.partition.name.whitelist.pattern: {error}") from error
+    if refused is not None:
+        raise MetaException(
+            f"Partition value '{refused}' contains a character not matched by whitelist pattern '{pattern}'.  "
+            "(configure with metastore.partition.name.whitelist.pattern)"
+        )
+
+
+def _own_copy(table: Table, partition: Partition, write_id: int | None) -> Partition:
+    """A partition that may be changed: names as stored, its own parameters and descriptor."""
+    sd = partition.sd
+    return Partition(
+        values=list(partition.values),
+        dbName=table.dbName,
+        tableName=table.tableName,
+        createTime=partition.createTime,
+        lastAccessTime=partition.lastAccessTime or 0,
+        sd=None if sd is None else _descriptor_at(sd, sd.location),
+        parameters=dict(sorted((partition.parameters or {}).items())),
+        catName=table.catName,
+        writeId=_positive(write_id) or _positive(partition.writeId) or -1,
+    )
+
+
+def _positive(value: int | None) -> int | None:
+    return value if value is not None and value > 0 else None
+
+
+def _descriptor_at(descriptor: StorageDescriptor, location: str | None) -> StorageDescriptor:
+    return StorageDescriptor(
+        cols=descriptor.cols,
+        location=location,
+        inputFormat=descriptor.inputFormat,
+        outputFormat=descriptor.outputFormat,
+        compressed=bool(descriptor.compressed),
+        numBuckets=descriptor.numBuckets or 0,
+        serdeInfo=descriptor.serdeInfo,
+        bucketCols=descriptor.bucketCols or [],
+        sortCols=descriptor.sortCols or [],
+        parameters=descriptor.parameters or {},
+        skewedInfo=descriptor.skewedInfo,
+        storedAsSubDirectories=bool(descriptor.storedAsSubDirectories),
+    )
+
+
+def prepare_added(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    table: Table,
+    partitions: Mapping[str, Partition],
+    environment_context: EnvironmentContext | None,
+) -> None:
+    """Locations, directories, basic statistics, times: what the server adds to new partitions, by name."""
+    warehouse = context.warehouse
+    changes = warehouse.changes(transaction)
+    root = None if table.sd is None or not table.sd.location else warehouse.location(table.sd.location)
+    gathers = warehouse.manages_files and gathers_statistics(context, table)
+    now = context.now_s()
+    for name, partition in partitions.items():
+        location = None
+        given = None if partition.sd is None else partition.sd.location
+        if given:
+            if root is None:
+                raise MetaException("Cannot specify location for a view partition")
+            location = warehouse.location(given)
+        elif root is not None:
+            location = root.child(*name.split("/"))
+        if location is not None:
+            if partition.sd is None:
+                raise MetaException("Invalid partition: it has no storage descriptor")
+            partition.sd.location = str(location)
+            made = changes.make_directory(location)
+            if gathers and not made and not has_fast_statistics(partition.parameters):
+                found = warehouse.directory_statistics(location)
+                update_directory_statistics(partition.parameters, found, environment_context)
+        partition.createTime = now
+        set_ddl_time(partition.parameters, now)
+        partition.parameters.update(inherited_parameters(table, context.settings.inherited_table_parameters))
+        partition.parameters = dict(sorted(partition.parameters.items()))
+
+
+def inherited_parameters(table: Table, names: Sequence[str]) -> dict[str, str]:
+    """Parameters of the table that its new partitions get: those named, all if ``*`` is among the names."""
+    parameters: dict[str, str] = table.parameters or {}
+    return {name: value for name, value in parameters.items() if name in names or "*" in names}
+
+
+def gathers_statistics(context: StoreContext, table: Table) -> bool:
+    """Whether the server fills numFiles and totalSize of the table's partitions (Hive's `canUpdateStats`)."""
+    return (
+        context.settings.statistics_auto_gather
+        and not is_view(table)
+        and not is_parameter_true(table, DO_NOT_UPDATE_STATS)
+    )
+
+
+def insert_partitions(
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, partitions: Mapping[str, Partition]
+) -> dict[str, int]:
+    """Inserts rows for the partitions, by name, and returns their new ids. Privileges are inherited where they are kept
+    per partition. A name that another transaction has inserted meanwhile makes this one run again."""
+    connection = transaction.connection
+    features = features_of(connection)
+    with_sd = {name: partition for name, partition in partitions.items() if partition.sd is not None}
+    own_columns = None if row.cd_id is None or row.table.sd is None else columns_key(row.table.sd.cols)
+    sd_ids = insert_storage_descriptors(
+        transaction,
+        [partition.sd for partition in with_sd.values()],
+        column_descriptor_ids=[
+            row.cd_id if columns_key(partition.sd.cols) == own_columns and partition.sd.cols is not None else None
+            for partition in with_sd.values()
+        ],
+    )
+    sd_id_of = dict(zip(with_sd, sd_ids, strict=True))
+    part_ids = dict(zip(partitions, transaction.ids("MPartition", len(partitions)), strict=True))
+    try:
+        insert_rows(
+            connection,
+            PARTITIONS,
+            [
+                features.writable(
+                    PARTITIONS,
+                    {
+                        "PART_ID": part_ids[name],
+                        "CREATE_TIME": partition.createTime or 0,
+                        "LAST_ACCESS_TIME": partition.lastAccessTime or 0,
+                        "PART_NAME": name,
+                        "SD_ID": sd_id_of.get(name),
+                        "TBL_ID": row.table_id,
+                        "WRITE_ID": max(partition.writeId or 0, 0),
+                    },
+                )
+                for name, partition in partitions.items()
+            ],
+        )
+    except IntegrityError as error:
+        raise RetryableConflict("a partition was added, or the table dropped, by another transaction") from error
+    insert_partition_values(connection, part_ids, partitions)
+    insert_rows(
+        connection,
+        PARTITION_PARAMS,
+        [
+            {"PART_ID": part_ids[name], "PARAM_KEY": key, "PARAM_VALUE": value}
+            for name, partition in partitions.items()
+            for key, value in (partition.parameters or {}).items()
+            if value is not None
+        ],
+    )
+    if is_parameter_true(row.table, PARTITION_LEVEL_PRIVILEGE):
+        _inherit_privileges(transaction, row.table_id, list(part_ids.values()), context.now_s())
+    return part_ids
+
+
+def insert_partition_values(
+    connection: Connection, part_ids: Mapping[str, int], partitions: Mapping[str, Partition]
+) -> None:
+    """PARTITION_KEY_VALS of the partitions, by name."""
+    insert_rows(
+        connection,
+        PARTITION_KEY_VALS,
+        [
+            {"PART_ID": part_ids[name], "PART_KEY_VAL": value, "INTEGER_IDX": position}
+            for name, partition in partitions.items()
+            for position, value in enumerate(partition.values)
+        ],
+    )
+
+
+def _inherit_privileges(transaction: WriteTransaction, table_id: int, part_ids: Sequence[int], now: int) -> None:
+    """Grants on the table and on its columns become grants on each partition."""
+    connection = transaction.connection
+    for source, target, identity, model, renamed in (
+        (TBL_PRIVS, PART_PRIVS, "PART_GRANT_ID", "MPartitionPrivilege", {"TBL_PRIV": "PART_PRIV"}),
+        (
+            TBL_COL_PRIVS,
+            PART_COL_PRIVS,
+            "PART_COLUMN_GRANT_ID",
+            "MPartitionColumnPrivilege",
+            {"TBL_COL_PRIV": "PART_COL_PRIV"},
+        ),
+    ):
+        grants = connection.execute(select(source).where(source.c.TBL_ID == table_id)).all()
+        inherited = [_inherited(grant, source, target, renamed) for grant in grants]
+        ids = iter(transaction.ids(model, len(grants) * len(part_ids)))
+        insert_rows(
+            connection,
+            target,
+            [
+                {**grant, identity: next(ids), "PART_ID": part_id, "CREATE_TIME": now}
+                for part_id in part_ids
+                for grant in inherited
+            ],
+        )
+
+
+def _inherited(grant: Row[Any], source: Any, target: Any, renamed: Mapping[str, str]) -> dict[str, Any]:
+    values = {renamed.get(column.name, column.name): value for column, value in zip(source.c, grant, strict=True)}
+    return {name: value for name, value in values.items() if name in target.c}

@@ -1,0 +1,428 @@
+"""Partitions altered and renamed.
+
+Facts: `HiveAlterHandler.alterPartition`/`alterPartitions`, `MetaStoreDirectSql.alterPartitions` (Hive 4.0.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select, update
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.metadata.column_types import are_columns_included
+from hms_cache.metadata.partition_names import PartitionNaming
+from hms_cache.store.contract.partitions import ByNames
+from hms_cache.store.engine.bulk_writes import (
+    IDS_IN_A_STATEMENT,
+    ParameterChange,
+    batches,
+    change_parameters,
+    delete_ids,
+    in_ids,
+    upsert_rows,
+)
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.partitions.additions import (
+    check_descriptor,
+    check_values_allowed,
+    insert_partition_values,
+    partitioned,
+)
+from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
+from hms_cache.store.partitions.selection import partitions_by_name, select_partitions
+from hms_cache.store.rows.parameters import (
+    DDL_TIME,
+    DO_NOT_UPDATE_STATS,
+    FAST_STATISTICS,
+    STATS_GENERATED,
+    context_properties,
+    has_fast_statistics,
+    remove_columns_from_accuracy,
+    set_basic_statistics_accurate,
+    update_directory_statistics,
+)
+from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
+from hms_cache.store.rows.storage_descriptor_updates import DescriptorChange, update_storage_descriptors
+from hms_cache.store.rows.storage_descriptors import columns_key
+from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.schema import PART_COL_STATS, PARTITION_KEY_VALS, PARTITION_PARAMS, PARTITIONS
+from hms_cache.store.transactions.name_changes import ObjectName, rename_in_transaction_tables
+from hms_cache.store.warehouse.locations import Location, is_relative
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    EnvironmentContext,
+    InvalidOperationException,
+    MetaException,
+    Partition,
+    StorageDescriptor,
+    Table,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A partition as it is in the database, with the ids behind it."""
+
+    part_id: int
+    sd_id: int | None
+    column_descriptor_id: int | None
+    partition: Partition
+
+
+def alter_partitions(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    row: TableRow,
+    partitions: Sequence[Partition],
+    *,
+    environment_context: EnvironmentContext | None,
+    write_id: int | None,
+    valid_write_ids: str | None,
+) -> None:
+    """Replaces partitions of the table inside a transaction, with an event each; a fixed number of statements per some
+    thousand partitions. The given structs stay as they are."""
+    table = row.table
+    naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
+    for partition in partitions:
+        _check_belongs(table, partition)
+    names = [naming.name(partition.values) for partition in partitions]
+    stored = _read_stored(context, transaction, row, names)
+    if len(stored) != len(names):
+        raise InvalidOperationException(
+            f"Alter partition operation failed: new parts size {len(names)} not matching with old parts size "
+            f"{len(stored)}"
+        )
+    changes: list[tuple[_Stored, Partition]] = []
+    for name, partition in zip(names, partitions, strict=True):
+        old = stored[name]
+        new = _new_image(context, table, old.partition, partition, write_id)
+        _update_basic_statistics(context, table, old.partition, new, environment_context)
+        changes.append((old, new))
+    _drop_outdated_column_statistics(transaction, changes)
+    aborted = _aborted(transaction, table, [old for old, _ in changes])
+    for old, new in changes:
+        _settle_write_id(table, old.partition, new, valid_write_ids, aborted)
+    _store(transaction, row, changes)
+    _log(context, transaction, table, changes)
+
+
+def rename_partition(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    row: TableRow,
+    old_values: Sequence[str],
+    partition: Partition,
+    *,
+    write_id: int | None,
+    valid_write_ids: str | None,
+) -> None:
+    """Gives a partition other values inside a transaction; the directory of a managed table's partition moves along."""
+    table = row.table
+    naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
+    if not old_values:
+        raise InvalidOperationException("Unable to rename partition because its old values are missing")
+    _check_belongs(table, partition)
+    check_values_allowed(partition.values, context.settings.partition_name_whitelist_pattern)
+    old_name, new_name = naming.name(old_values), naming.name(partition.values)
+    stored = _read_stored(context, transaction, row, [old_name])
+    if old_name not in stored:
+        raise InvalidOperationException("Unable to rename partition because old partition does not exist")
+    same = partitions_by_name(transaction.connection, partitioned(row), [new_name], is_exact=False)
+    if any(part_id != stored[old_name].part_id or name == old_name == new_name for part_id, name in same):
+        raise InvalidOperationException(
+            f"Partition already exists:{table.dbName}.{table.tableName}.[{', '.join(partition.values)}]"
+        )
+    old = stored[old_name]
+    new = _new_image(context, table, old.partition, partition, write_id)
+    _move(context, transaction, table, old.partition, new, new_name)
+    _update_basic_statistics(context, table, old.partition, new, None)
+    changes = [(old, new)]
+    _drop_outdated_column_statistics(transaction, changes)
+    _settle_write_id(table, old.partition, new, valid_write_ids, _aborted(transaction, table, [old]))
+    _store(transaction, row, changes)
+    if is_transactional(table):
+        rename_in_transaction_tables(
+            transaction.connection,
+            ObjectName(table.dbName, table.tableName, old_name),
+            ObjectName(table.dbName, table.tableName, new_name),
+            catalog=table.catName,
+        )
+    _store_name(transaction, old.part_id, new_name, new)
+    for event in context.messages.build_alter_partition_each(
+        table, [(old.partition, new)], write_id=new.writeId if new.writeId > 0 else -1
+    ):
+        transaction.append_event(event)
+
+
+def _check_belongs(table: Table, partition: Partition) -> None:
+    if partition.dbName is not None and partition.dbName.lower() != table.dbName:
+        raise MetaException(f"Invalid DB name : {partition.dbName}")
+    if partition.tableName is not None and partition.tableName.lower() != table.tableName:
+        raise MetaException(f"Invalid table name : {partition.tableName}")
+    if not is_view(table) and (partition.sd is None or partition.sd.serdeInfo is None):
+        raise MetaException("Partition does not set storageDescriptor or serdeInfo.")
+    if partition.sd is not None:
+        check_descriptor(partition.sd)
+
+
+def _read_stored(
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, names: Sequence[str]
+) -> dict[str, _Stored]:
+    header = partitioned(row)
+    selected = select_partitions(
+        transaction.connection, header, ByNames(tuple(names)), settings=context.settings, is_write=True
+    )
+    rows = read_partition_rows(transaction.connection, header, selected)
+    return {
+        name: _Stored(rows.part_ids[index], rows.sd_ids[index], _column_descriptor_id(rows, index), partition)
+        for index, (name, partition) in enumerate(zip(rows.names, partitions_of_rows(rows), strict=True))
+    }
+
+
+def _column_descriptor_id(rows: PartitionRows, index: int) -> int | None:
+    number = rows.template_numbers[index]
+    return None if number is None else rows.column_descriptor_ids[number]
+
+
+def _new_image(context: StoreContext, table: Table, old: Partition, sent: Partition, write_id: int | None) -> Partition:
+    """What the client sent as it will be stored: the names of the table, a DDL time, a location."""
+    parameters = {key: value for key, value in sorted((sent.parameters or {}).items()) if value is not None}
+    if not parameters.get(DDL_TIME, "").strip("0"):
+        parameters[DDL_TIME] = str(context.now_s())
+    return Partition(
+        values=list(sent.values),
+        dbName=table.dbName,
+        tableName=table.tableName,
+        createTime=sent.createTime or 0,
+        lastAccessTime=sent.lastAccessTime or 0,
+        sd=None if sent.sd is None or old.sd is None else _new_descriptor(context, table, old.sd, sent.sd),
+        parameters=dict(sorted(parameters.items())),
+        catName=table.catName,
+        writeId=write_id if write_id is not None and write_id > 0 else sent.writeId or 0,
+    )
+
+
+def _new_descriptor(
+    context: StoreContext, table: Table, old: StorageDescriptor, sent: StorageDescriptor
+) -> StorageDescriptor:
+    columns = sent.cols
+    if columns is not None and not columns and table.sd is not None:
+        columns = table.sd.cols
+    # A client that leaves the location out does not mean that the partition has none.
+    location = str(_location(context, table, sent.location)) if sent.location else old.location
+    return StorageDescriptor(
+        cols=columns,
+        location=location,
+        inputFormat=sent.inputFormat,
+        outputFormat=sent.outputFormat,
+        compressed=bool(sent.compressed),
+        numBuckets=sent.numBuckets or 0,
+        serdeInfo=sent.serdeInfo,
+        bucketCols=sent.bucketCols or [],
+        sortCols=sent.sortCols or [],
+        parameters=sent.parameters or {},
+        skewedInfo=sent.skewedInfo,
+        storedAsSubDirectories=bool(sent.storedAsSubDirectories),
+    )
+
+
+def _location(context: StoreContext, table: Table, text: str) -> Location:
+    """Where a client says that the partition's files are. Hive takes relative paths here, too; they begin at the
+    table's directory, so that each location that is stored is a whole one."""
+    if is_relative(text) and table.sd is not None and table.sd.location:
+        return context.warehouse.location(table.sd.location).child(text)
+    return context.warehouse.location(text)
+
+
+def _update_basic_statistics(
+    context: StoreContext,
+    table: Table,
+    old: Partition,
+    new: Partition,
+    environment_context: EnvironmentContext | None,
+) -> None:
+    """numFiles and totalSize are counted anew unless the client's are there and unchanged; a statistics task's or a
+    user's word only settles what counts as accurate (`MetaStoreServerUtils.requireCalStats`)."""
+    properties = context_properties(environment_context)
+    if properties.get(DO_NOT_UPDATE_STATS) == "true" or is_view(table):
+        return
+    is_same = _has_same_fast_statistics(old.parameters, new.parameters)
+    is_generated = properties.get(STATS_GENERATED) in ("TASK", "USER")
+    if has_fast_statistics(new.parameters) and is_same and not is_generated:
+        return
+    if is_same:
+        set_basic_statistics_accurate(new.parameters, properties.get(STATS_GENERATED) == "TASK")
+    elif not is_transactional(table) and context.warehouse.manages_files and new.sd is not None and new.sd.location:
+        found = context.warehouse.directory_statistics(context.warehouse.location(new.sd.location))
+        update_directory_statistics(new.parameters, found, environment_context)
+    new.parameters = dict(sorted(new.parameters.items()))
+
+
+def _has_same_fast_statistics(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
+    try:
+        return all(key in old and key in new and int(old[key]) == int(new[key]) for key in FAST_STATISTICS)
+    except ValueError:
+        return False
+
+
+_COLUMN_STATISTICS = select(
+    PART_COL_STATS.c.CS_ID, PART_COL_STATS.c.PART_ID, PART_COL_STATS.c.COLUMN_NAME, PART_COL_STATS.c.COLUMN_TYPE
+).where(in_ids(PART_COL_STATS.c.PART_ID))
+
+
+def _drop_outdated_column_statistics(
+    transaction: WriteTransaction, changes: Sequence[tuple[_Stored, Partition]]
+) -> None:
+    """Statistics of columns that are gone, or are of another type now, go; their marks of accuracy with them."""
+    changed = {
+        old.part_id: new
+        for old, new in changes
+        if old.partition.sd is not None
+        and new.sd is not None
+        and new.sd.cols is not old.partition.sd.cols
+        and not are_columns_included(old.partition.sd.cols or (), new.sd.cols or ())
+    }
+    outdated: list[int] = []
+    gone: dict[int, list[str]] = {}
+    for batch in batches(sorted(changed), IDS_IN_A_STATEMENT):
+        for cs_id, part_id, column, type_name in transaction.connection.execute(
+            _COLUMN_STATISTICS, {"ids": list(batch)}
+        ):
+            kept = {field.name.lower(): (field.type or "").lower() for field in changed[part_id].sd.cols or ()}
+            if kept.get(column.lower()) != (type_name or "").lower():
+                outdated.append(cs_id)
+                gone.setdefault(part_id, []).append(column)
+    if outdated:
+        delete_ids(transaction.connection, PART_COL_STATS.c.CS_ID, outdated)
+    for part_id, columns in gone.items():
+        remove_columns_from_accuracy(changed[part_id].parameters, columns)
+
+
+def _aborted(transaction: WriteTransaction, table: Table, stored: Sequence[_Stored]) -> frozenset[int]:
+    if not is_transactional(table):
+        return frozenset()
+    write_ids = {one.partition.writeId for one in stored}
+    return aborted_write_ids(transaction.connection, (table.catName, table.dbName, table.tableName), write_ids)
+
+
+def _settle_write_id(
+    table: Table, old: Partition, new: Partition, valid_write_ids: str | None, aborted: Collection[int]
+) -> None:
+    """A writer of a transactional table leaves its write id; another's unseen statistics are no longer accurate."""
+    if is_transactional(table) and valid_write_ids is not None and new.writeId > 0:
+        if not are_statistics_valid(
+            new.parameters, old.writeId, valid_write_ids, is_complete_writer=True, aborted=aborted
+        ):
+            set_basic_statistics_accurate(new.parameters, False)
+    else:
+        new.writeId = old.writeId
+
+
+def _store(transaction: WriteTransaction, row: TableRow, changes: Sequence[tuple[_Stored, Partition]]) -> None:
+    connection = transaction.connection
+    features = features_of(connection)
+    upsert_rows(
+        connection,
+        PARTITIONS,
+        [
+            features.writable(
+                PARTITIONS,
+                {
+                    "PART_ID": old.part_id,
+                    "CREATE_TIME": new.createTime,
+                    "LAST_ACCESS_TIME": new.lastAccessTime,
+                    "WRITE_ID": max(new.writeId, 0),
+                },
+            )
+            for old, new in changes
+            if (new.createTime, new.lastAccessTime, new.writeId)
+            != (old.partition.createTime, old.partition.lastAccessTime, old.partition.writeId)
+        ],
+    )
+    change_parameters(
+        connection,
+        PARTITION_PARAMS,
+        "PART_ID",
+        [ParameterChange(old.part_id, old.partition.parameters, new.parameters) for old, new in changes],
+    )
+    update_storage_descriptors(
+        transaction,
+        [
+            DescriptorChange(old.sd_id, old.column_descriptor_id, old.partition.sd, new.sd)
+            for old, new in changes
+            if old.sd_id is not None and new.sd is not None
+        ],
+        column_descriptors=_columns_of_table(row),
+    )
+
+
+def _columns_of_table(row: TableRow) -> dict[tuple[tuple[str, str | None, str | None], ...], int]:
+    if row.cd_id is None or row.table.sd is None:
+        return {}
+    return {columns_key(row.table.sd.cols): row.cd_id}
+
+
+def _store_name(transaction: WriteTransaction, part_id: int, name: str, partition: Partition) -> None:
+    connection = transaction.connection
+    try:
+        connection.execute(update(PARTITIONS).where(PARTITIONS.c.PART_ID == part_id).values(PART_NAME=name))
+    except IntegrityError as error:
+        raise RetryableConflict("a partition of the new name was added by another transaction") from error
+    delete_ids(connection, PARTITION_KEY_VALS.c.PART_ID, [part_id])
+    insert_partition_values(connection, {name: part_id}, {name: partition})
+    if features_of(connection).has(PART_COL_STATS.c.PARTITION_NAME):
+        connection.execute(
+            update(PART_COL_STATS).where(PART_COL_STATS.c.PART_ID == part_id).values(PARTITION_NAME=name)
+        )
+
+
+def _move(
+    context: StoreContext, transaction: WriteTransaction, table: Table, old: Partition, new: Partition, new_name: str
+) -> None:
+    """The location that goes with the new name; the directory is renamed if there is one.
+
+    A partition of an external table keeps its place.
+    """
+    if new.sd is None or old.sd is None:
+        return
+    moves = not is_external(table) or is_parameter_true(table, "TRANSLATED_TO_EXTERNAL")
+    if not moves or table.sd is None or not table.sd.location or not old.sd.location:
+        new.sd.location = old.sd.location
+        return
+    warehouse = context.warehouse
+    source = warehouse.location(old.sd.location)
+    goal = warehouse.location(table.sd.location).child(*new_name.split("/"))
+    if not source.is_same_file_system(goal):
+        raise InvalidOperationException(
+            f"New table location {goal} is on a different file system than the old location {source}. "
+            "This operation is not supported."
+        )
+    if warehouse.manages_files and source != goal and warehouse.is_directory(source):
+        if warehouse.exists(goal):
+            raise InvalidOperationException(
+                f"New location for this table {table.dbName}.{table.tableName} already exists : {goal}"
+            )
+        warehouse.changes(transaction).rename_directory(source, goal)
+    new.sd.location = str(goal)
+
+
+def _log(
+    context: StoreContext, transaction: WriteTransaction, table: Table, changes: Sequence[tuple[_Stored, Partition]]
+) -> None:
+    """One ALTER_PARTITION each, or ALTER_PARTITIONS where the operator asks for it. Changes of one write id are logged
+    together; a client sends one."""
+    if context.settings.single_alter_partitions_event:
+        for event in context.messages.build_alter_partitions(table, [new for _, new in changes]):
+            transaction.append_event(event)
+        return
+    pairs: dict[int, list[tuple[Partition, Partition]]] = {}
+    for old, new in changes:
+        pairs.setdefault(new.writeId if new.writeId > 0 else -1, []).append((old.partition, new))
+    for write_id, images in pairs.items():
+        for event in context.messages.build_alter_partition_each(table, images, write_id=write_id):
+            transaction.append_event(event)

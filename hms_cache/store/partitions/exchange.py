@@ -1,0 +1,132 @@
+"""Partitions moved from one table to another with the same columns and keys.
+
+Facts: `HMSHandler.exchange_partitions` (Hive 4.0.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection
+
+from hms_cache.metadata.column_types import are_same_columns
+from hms_cache.metadata.names import normalize_identifier, qualified
+from hms_cache.metadata.partition_names import PartitionNaming, escape_path_name
+from hms_cache.store.contract.partitions import ByPartialValues
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.partitions.additions import insert_partitions, partitioned
+from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
+from hms_cache.store.partitions.selection import partitions_by_name, select_partitions
+from hms_cache.store.rows.table_locks import lock_table
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.tables.drops import delete_partitions
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaException, Partition, Table
+
+
+def exchange_partitions(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    specification: Mapping[str, str],
+    source_name: tuple[str, str, str],
+    destination_name: tuple[str, str, str],
+) -> list[Partition]:
+    """Moves the partitions that the (partial) specification names, rows and directory, inside a transaction.
+
+    Events: ADD_PARTITION of the destination, DROP_PARTITION of the source.
+    """
+    if normalize_identifier(source_name[0]) != normalize_identifier(destination_name[0]):
+        raise MetaException("You cannot move a partition across catalogs")
+    connection = transaction.connection
+    # In order of their names, so that two opposite exchanges do not wait for each other.
+    named = [(destination_name, "destination"), (source_name, "source")]
+    found = {role: _require(connection, name, role) for name, role in sorted(named)}
+    destination, source = found["destination"], found["source"]
+    keys = [key.name for key in source.table.partitionKeys or ()]
+    given = {name.lower(): value for name, value in specification.items()}
+    values = [given.get(key.lower()) or "" for key in keys]
+    if not any(values):
+        raise MetaException(f"The partition specification names no partition: {dict(specification)}")
+    first_open = next((index for index, value in enumerate(values) if not value), len(values))
+    if any(values[first_open:]):
+        # The directory that moves is that of the leading keys: these values name none.
+        raise MetaException(f"The values of the keys before {keys[first_open + 1]} are missing: {dict(specification)}")
+    header = partitioned(source)
+    selected = select_partitions(
+        connection, header, ByPartialValues(tuple(values)), settings=context.settings, is_write=True
+    )
+    rows = read_partition_rows(connection, header, selected)
+    if not rows.part_ids:
+        shown = ", ".join(f"{key}={value}" for key, value in specification.items())
+        raise MetaException(f"No partition is found with the values {{{shown}}} for the table {source.table.tableName}")
+    _require_same_schema(source.table, destination.table)
+    moved = partitions_of_rows(rows)
+    naming = PartitionNaming([key.name for key in destination.table.partitionKeys or ()])
+    by_name = {naming.name(partition.values): partition for partition in moved}
+    taken = partitions_by_name(connection, partitioned(destination), by_name)
+    if taken:
+        raise MetaException(
+            f"The partition {sorted(name for _, name in taken)[0]} already exists in the table "
+            f"{destination.table.tableName}"
+        )
+    root = context.warehouse.location(destination.table.sd.location)
+    for name, partition in by_name.items():
+        partition.catName, partition.dbName = destination.table.catName, destination.table.dbName
+        partition.tableName = destination.table.tableName
+        if partition.sd is not None:
+            partition.sd.location = str(root.child(*name.split("/")))
+    _move_directory(context, transaction, source.table, destination.table, keys, values)
+    delete_partitions(connection, zip(rows.part_ids, rows.sd_ids, strict=True))
+    insert_partitions(context, transaction, destination, by_name)
+    for event in context.messages.build_add_partitions(destination.table, moved):
+        transaction.append_event(event)
+    for event in context.messages.build_drop_partitions(source.table, [partition.values for partition in moved]):
+        transaction.append_event(event)
+    return moved
+
+
+def _require(connection: Connection, name: tuple[str, str, str], role: str) -> TableRow:
+    names = normalize_identifier(name[0]), normalize_identifier(name[1]), normalize_identifier(name[2])
+    found = lock_table(connection, *names)
+    if found is None:
+        raise MetaException(f"The {role} table {qualified(*names)} not found")
+    return found
+
+
+def _require_same_schema(source: Table, destination: Table) -> None:
+    def same(one: Sequence[FieldSchema] | None, other: Sequence[FieldSchema] | None) -> bool:
+        return are_same_columns(_without_comments(one), _without_comments(other))
+
+    if not same(source.sd.cols, destination.sd.cols) or not same(source.partitionKeys, destination.partitionKeys):
+        raise MetaException("The tables have different schemas. Their partitions cannot be exchanged.")
+
+
+def _without_comments(columns: Sequence[FieldSchema] | None) -> list[FieldSchema]:
+    return [FieldSchema(name=column.name, type=column.type) for column in columns or ()]
+
+
+def _move_directory(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    source: Table,
+    destination: Table,
+    keys: Sequence[str],
+    values: Sequence[str],
+) -> None:
+    """The directory of the given values moves as a whole, with all partitions in it."""
+    warehouse = context.warehouse
+    parts = [
+        f"{escape_path_name(key.lower())}={escape_path_name(value)}"
+        for key, value in zip(keys, values, strict=True)
+        if value
+    ]
+    if not warehouse.manages_files:
+        return
+    old = warehouse.location(source.sd.location).child(*parts)
+    new = warehouse.location(destination.sd.location).child(*parts)
+    if not warehouse.is_directory(old):
+        # A partition that lies elsewhere is not moved along, nor may its files be lost sight of.
+        raise MetaException(f"Unable to move data from {old} to {new}: the source directory does not exist")
+    changes = warehouse.changes(transaction)
+    changes.make_directory(new.parent)
+    changes.rename_directory(old, new)

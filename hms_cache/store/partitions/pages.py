@@ -1,0 +1,82 @@
+"""All partitions of a table in pages of bounded size: what a cache loads large tables from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from typing import Any, Final
+
+from sqlalchemy import Connection, Select, bindparam, func, select
+
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.work_units import run_read
+from hms_cache.store.partitions.reads import PartitionRows, read_partition_page
+from hms_cache.store.partitions.selection import PartitionedTable, empty_values, find_partitioned_table
+from hms_cache.store.schema import PARTITIONS
+
+SMALLEST_PAGE: Final = 1_000
+"""Partitions in a page: some 2 MB of rows and texts, five statements."""
+
+LARGEST_PAGE: Final = 5_000
+"""Some 10 MB."""
+
+PAGES: Final = 10
+"""Between the two, a tenth of the table: what a page needs for a moment shall not be what the process weighs later."""
+
+
+@lru_cache(maxsize=1)
+def _ids() -> Select[Any]:
+    return select(PARTITIONS.c.PART_ID).where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
+
+
+@lru_cache(maxsize=1)
+def _span() -> Select[Any]:
+    part_id = PARTITIONS.c.PART_ID
+    return select(func.count(), func.min(part_id), func.max(part_id)).where(
+        PARTITIONS.c.TBL_ID == bindparam("table_id")
+    )
+
+
+def read_partition_pages(
+    context: StoreContext, catalog: str, database: str, table: str, page_partitions: int | None = None
+) -> Iterator[PartitionRows]:
+    """All partitions as rows, by id in pages (None: of a size that suits the table), by name within a page.
+
+    Within `Database.snapshot`, or each page shows another moment. Raises NoSuchObjectException, DatabaseUnavailable.
+    """
+    header = run_read(context.database, lambda connection: find_partitioned_table(connection, catalog, database, table))
+    spans = run_read(context.database, lambda connection: _spans(connection, header, page_partitions))
+    empty = _EmptyValues(header)
+    for span in spans:
+        yield run_read(context.database, partial(_read_page, header=header, span=span, empty=empty))
+
+
+class _EmptyValues:
+    """Values that are stored empty, read once for all pages."""
+
+    def __init__(self, table: PartitionedTable) -> None:
+        self._table = table
+        self._values: dict[int, dict[int, str]] | None = None
+
+    def read(self, connection: Connection) -> dict[int, dict[int, str]]:
+        """By partition id, by position."""
+        if self._values is None:
+            self._values = empty_values(connection, self._table)
+        return self._values
+
+
+def _read_page(
+    connection: Connection, *, header: PartitionedTable, span: tuple[int, int], empty: _EmptyValues
+) -> PartitionRows:
+    return read_partition_page(connection, header, *span, lambda: empty.read(connection))
+
+
+def _spans(connection: Connection, table: PartitionedTable, page_partitions: int | None) -> list[tuple[int, int]]:
+    """Lowest and highest id of each page; the ids themselves are read only where there are several pages."""
+    parameters = {"table_id": table.table_id}
+    count, lowest, highest = connection.execute(_span(), parameters).one()
+    size = page_partitions or max(SMALLEST_PAGE, min(LARGEST_PAGE, count // PAGES))
+    if count <= size:
+        return [(lowest, highest)] if count else []
+    ids = sorted(connection.execute(_ids(), parameters).scalars())
+    return [(ids[start], ids[min(start + size, len(ids)) - 1]) for start in range(0, len(ids), size)]

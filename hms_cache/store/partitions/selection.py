@@ -1,0 +1,441 @@
+"""Which partitions a request means: selections resolved to partition ids.
+
+A selection narrows in the database as far as the database can be trusted to let too much through and never too little,
+and is then decided exactly on the partition names, whose texts are the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, select
+from sqlalchemy.exc import OperationalError
+
+from hms_cache.expressions import (
+    Bound,
+    FilterError,
+    FilterLimits,
+    KeyColumns,
+    PartitionKey,
+    bind,
+    evaluate,
+    evaluate_expression,
+    parse_filter,
+    sql_prefilter,
+)
+from hms_cache.expressions.hive_tree import parse_expression
+from hms_cache.metadata.names import normalize_identifier, qualified
+from hms_cache.metadata.partition_names import (
+    DEFAULT_PARTITION_VALUE,
+    escape_path_name,
+    make_partition_name,
+    values_of_name,
+)
+from hms_cache.store.contract.partitions import (
+    AllPartitions,
+    ByExpression,
+    ByFilter,
+    ByNames,
+    ByPartialValues,
+    ByValues,
+    PartitionSelection,
+)
+from hms_cache.store.engine.settings import StoreSettings
+from hms_cache.store.schema import DBS, PARTITION_KEY_VALS, PARTITION_KEYS, PARTITIONS, TABLE_PARAMS, TBLS
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
+
+NAMES_IN_A_STATEMENT = 5_000
+"""Names or ids in one IN list: below SQLite's 32,766 variables, and some 500 KB of SQL with long names."""
+
+MOST_LISTED = 20_000
+"""Above this many names or ids it is cheaper to read the table's and pick here than to list them."""
+
+_LIMIT_SETTING = "metastore.limit.partition.request"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedTable:
+    """What reading partitions needs of their table. Names as stored."""
+
+    table_id: int
+    catalog: str
+    database: str
+    name: str
+    table_type: str | None
+    sd_id: int | None
+    keys: tuple[PartitionKey, ...]
+    is_transactional: bool = False
+    """Whether writers take write ids."""
+
+    @property
+    def key_names(self) -> list[str]:
+        """Names of the partition keys, in order."""
+        return [name for name, _ in self.keys]
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedPartitions:
+    """Partitions by name ascending. `part_ids` None means all of the table; then `names` is None too."""
+
+    part_ids: list[int] | None
+    names: list[str] | None
+    has_unknown: bool = False
+
+
+_EVERYTHING = SelectedPartitions(None, None)
+
+_TABLE = (
+    select(
+        TBLS.c.TBL_ID,
+        DBS.c.NAME,
+        TBLS.c.TBL_NAME,
+        TBLS.c.TBL_TYPE,
+        TBLS.c.SD_ID,
+        PARTITION_KEYS.c.PKEY_NAME,
+        PARTITION_KEYS.c.PKEY_TYPE,
+        PARTITION_KEYS.c.INTEGER_IDX,
+        select(TABLE_PARAMS.c.PARAM_VALUE)
+        .where(TABLE_PARAMS.c.TBL_ID == TBLS.c.TBL_ID, TABLE_PARAMS.c.PARAM_KEY == "transactional")
+        .correlate(TBLS)
+        .scalar_subquery()
+        .label("TRANSACTIONAL"),
+    )
+    .select_from(
+        DBS.join(TBLS, TBLS.c.DB_ID == DBS.c.DB_ID).outerjoin(PARTITION_KEYS, PARTITION_KEYS.c.TBL_ID == TBLS.c.TBL_ID)
+    )
+    .where(
+        DBS.c.CTLG_NAME == bindparam("catalog"),
+        DBS.c.NAME == bindparam("database"),
+        TBLS.c.TBL_NAME == bindparam("table"),
+    )
+)
+
+
+def find_partitioned_table(connection: Connection, catalog: str, database: str, table: str) -> PartitionedTable:
+    """The table by its names, in one statement. Raises NoSuchObjectException with `get_table`'s text."""
+    names = {
+        "catalog": normalize_identifier(catalog),
+        "database": normalize_identifier(database),
+        "table": normalize_identifier(table),
+    }
+    rows = comparable_rows(connection, _TABLE, names)
+    if not rows:
+        raise NoSuchObjectException(f"{qualified(*names.values())} table not found")
+    first = rows[0]
+    keys = sorted((row[7], row[5], row[6]) for row in rows if row[5] is not None)
+    return PartitionedTable(
+        first[0],
+        names["catalog"],
+        first[1],
+        first[2],
+        first[3],
+        first[4],
+        tuple((name, type_) for _, name, type_ in keys),
+        str(first[8]).lower() == "true",
+    )
+
+
+def values_of_stored_name(name: str, key_count: int) -> list[str]:
+    """The values in a stored name. Raises MetaException when their number is not that of the table's keys."""
+    values = values_of_name(name)
+    if len(values) != key_count:
+        raise MetaException(f"Expected {key_count} components, got {len(values)} ({name})")
+    return values
+
+
+def select_partitions(
+    connection: Connection,
+    table: PartitionedTable,
+    selection: PartitionSelection,
+    *,
+    max_parts: int = -1,
+    settings: StoreSettings,
+    is_write: bool = False,
+) -> SelectedPartitions:
+    """Resolves a selection: filter first, then `max_parts` (negative: no limit).
+
+    At most two statements, one per 5,000 names for a list of up to 20,000 names.
+    Raises MetaException for bad filters, for wrong numbers of values, and for more partitions than
+    `metastore.limit.partition.request` allows a read to ask for.
+    """
+    if max_parts == 0:
+        return SelectedPartitions([], [])
+    limit = -1 if is_write else settings.partition_request_limit
+    checked = limit > -1 and (max_parts < 0 or max_parts > limit)
+    if isinstance(selection, AllPartitions) and max_parts < 0 and not checked:
+        return _EVERYTHING
+    if checked and isinstance(selection, ByNames):
+        check_request_limit(table.name, len(selection.names), limit)
+    found, has_unknown = _candidates(
+        connection, table, selection, max_parts if not checked else limit + 1, settings.filter_limits
+    )
+    if checked and not isinstance(selection, ByNames):
+        if isinstance(selection, AllPartitions) and len(found) > limit:
+            check_request_limit(table.name, count_all(connection, table), limit)
+        check_request_limit(table.name, len(found), limit)
+    found.sort(key=_name)
+    if 0 <= max_parts < len(found):
+        del found[max_parts:]
+    return SelectedPartitions([part_id for part_id, _ in found], [name for _, name in found], has_unknown)
+
+
+def check_request_limit(table: str, count: int, limit: int) -> None:
+    """Raises MetaException with Hive's text when a request is for more partitions than allowed."""
+    if count > limit:
+        raise MetaException(
+            f"Number of partitions scanned (={count}) on table '{table}' exceeds limit (={limit}). "
+            f"This is controlled on the metastore server by {_LIMIT_SETTING}."
+        )
+
+
+def _name(found: tuple[int, str]) -> str:
+    return found[1]
+
+
+_COUNT = select(func.count()).select_from(PARTITIONS).where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
+_NAMES = select(PARTITIONS.c.PART_ID, PARTITIONS.c.PART_NAME).where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
+_LISTED_NAMES = _NAMES.where(PARTITIONS.c.PART_NAME.in_(bindparam("names", expanding=True)))
+_LIKE_NAMES = _NAMES.where(PARTITIONS.c.PART_NAME.like(bindparam("pattern"), escape="!"))
+_FIRST_NAMES = _NAMES.limit(bindparam("limit"))
+_EMPTY_VALUES = (
+    select(PARTITION_KEY_VALS.c.PART_ID, PARTITION_KEY_VALS.c.INTEGER_IDX, PARTITION_KEY_VALS.c.PART_KEY_VAL)
+    .select_from(PARTITIONS.join(PARTITION_KEY_VALS, PARTITION_KEY_VALS.c.PART_ID == PARTITIONS.c.PART_ID))
+    .where(
+        PARTITIONS.c.TBL_ID == bindparam("table_id"),
+        (PARTITION_KEY_VALS.c.PART_KEY_VAL == "") | PARTITION_KEY_VALS.c.PART_KEY_VAL.is_(None),
+    )
+)
+
+
+def in_code_point_order(connection: Connection, column: ColumnElement[str]) -> ColumnElement[str]:
+    """The column so that the database compares it by code point: its own collation does, but on PostgreSQL."""
+    return column.collate("C") if connection.dialect.name == "postgresql" else column
+
+
+def count_all(connection: Connection, table: PartitionedTable) -> int:
+    """How many partitions the table has."""
+    return int(connection.execute(_COUNT, {"table_id": table.table_id}).scalar_one())
+
+
+def all_names(connection: Connection, table: PartitionedTable) -> list[tuple[int, str]]:
+    """(id, name) of all partitions, in no order."""
+    return _pairs(connection, _NAMES, {"table_id": table.table_id})
+
+
+def empty_values(connection: Connection, table: PartitionedTable) -> dict[int, dict[int, str]]:
+    """By partition id: positions whose value is stored empty. Their names hold the default partition's name instead.
+
+    Asked only where a name holds that; most writers store the default partition's name as the value, too.
+    """
+    found: dict[int, dict[int, str]] = {}
+    for part_id, position, value in connection.execute(_EMPTY_VALUES, {"table_id": table.table_id}):
+        if not value:  # the comparison above ignores trailing blanks on some databases
+            found.setdefault(part_id, {})[position] = ""
+    return found
+
+
+def values_with_empty(values: list[str], empty: dict[int, str] | None) -> list[str]:
+    """The values of a name with those replaced that are stored empty."""
+    if empty:
+        for position, value in empty.items():
+            if position < len(values) and values[position] == DEFAULT_PARTITION_VALUE:
+                values[position] = value
+    return values
+
+
+_UNCOMPARABLE = frozenset({1267, 1270, 1271})
+"""MySQL's codes for a comparison of texts whose character sets do not go together."""
+
+
+def comparable_rows(
+    connection: Connection, statement: Select[Any], parameters: Mapping[str, Any]
+) -> Sequence[Row[Any]]:
+    """The rows of a statement that compares stored texts with given ones.
+
+    None where the given text cannot be in the column at all: Hive's own MySQL schema keeps names in latin1, and MySQL
+    answers a comparison with other text with an error.
+    """
+    try:
+        return connection.execute(statement, dict(parameters)).all()
+    except OperationalError as error:
+        code = getattr(error.orig, "args", (None,))[0]
+        if connection.dialect.name in ("mysql", "mariadb") and code in _UNCOMPARABLE:
+            return []
+        raise
+
+
+def _pairs(connection: Connection, statement: Select[Any], parameters: dict[str, Any]) -> list[tuple[int, str]]:
+    return [(row[0], row[1]) for row in comparable_rows(connection, statement, parameters)]
+
+
+def _is_latin(text: str) -> bool:
+    try:
+        text.encode("latin-1")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def batches_of_texts(connection: Connection, texts: Iterable[str], size: int) -> Iterator[list[str]]:
+    """The texts in lists for `comparable_rows`; on MySQL those beyond latin1 come apart, lest they hide the others."""
+    ordered = sorted(texts)
+    groups = [ordered]
+    if connection.dialect.name in ("mysql", "mariadb") and not all(text.isascii() for text in ordered):
+        groups = [[text for text in ordered if _is_latin(text)], [text for text in ordered if not _is_latin(text)]]
+    for group in groups:
+        for start in range(0, len(group), size):
+            yield group[start : start + size]
+
+
+def _candidates(
+    connection: Connection, table: PartitionedTable, selection: PartitionSelection, max_parts: int, limits: FilterLimits
+) -> tuple[list[tuple[int, str]], bool]:
+    """(id, name) of the selected partitions; `max_parts` may be used only where nothing is filtered afterwards."""
+    match selection:
+        case AllPartitions():
+            statement = _NAMES
+            parameters = {"table_id": table.table_id}
+            if max_parts >= 0:
+                statement = _FIRST_NAMES.order_by(in_code_point_order(connection, PARTITIONS.c.PART_NAME))
+                parameters["limit"] = max_parts
+            return _pairs(connection, statement, parameters), False
+        case ByNames(names):
+            return partitions_by_name(connection, table, names), False
+        case ByValues(values):
+            return partitions_by_name(connection, table, [name_of_values(table, values)]), False
+        case ByPartialValues(values):
+            return _by_partial_values(connection, table, values), False
+        case ByFilter(text):
+            return _by_filter(connection, table, text, limits), False
+        case ByExpression():
+            return _by_expression(connection, table, selection, limits)
+
+
+def name_of_values(table: PartitionedTable, values: Sequence[str]) -> str:
+    """The name of the partition with these values.
+
+    Raises MetaException when there is not one value per key (Hive: `Warehouse.makePartName`).
+    """
+    return make_partition_name(table.key_names, values)
+
+
+def partitions_by_name(
+    connection: Connection, table: PartitionedTable, names: Iterable[str], *, is_exact: bool = True
+) -> list[tuple[int, str]]:
+    """(id, name) of those among the names that exist, each once.
+
+    Not `is_exact`: also those that only the database takes for equal, as MySQL does with blanks at the end.
+    """
+    wanted = frozenset(names)
+    if len(wanted) > MOST_LISTED:
+        without_blanks = frozenset() if is_exact else {name.rstrip(" ") for name in wanted}
+        return [
+            pair for pair in all_names(connection, table) if pair[1] in wanted or pair[1].rstrip(" ") in without_blanks
+        ]
+    found: list[tuple[int, str]] = []
+    for batch in batches_of_texts(connection, wanted, NAMES_IN_A_STATEMENT):
+        pairs = _pairs(connection, _LISTED_NAMES, {"table_id": table.table_id, "names": batch})
+        found.extend(pair for pair in pairs if pair[1] in wanted or not is_exact)
+    return found
+
+
+def _by_partial_values(connection: Connection, table: PartitionedTable, values: Sequence[str]) -> list[tuple[int, str]]:
+    """Hive's `_ps` calls: names are compared component by component, an empty value matches anything."""
+    if len(values) > len(table.keys):
+        raise MetaException(
+            f"Incorrect number of partition values. numPartKeys={len(table.keys)}, part_val=[{', '.join(values)}]"
+        )
+    components = [
+        f"{escape_path_name(key.lower())}={escape_path_name(value)}" if value else None
+        for key, value in zip(table.key_names, values, strict=False)
+    ]
+    if len(components) == len(table.keys) and None not in components:
+        return partitions_by_name(connection, table, ["/".join(part for part in components if part is not None)])
+    fixed = components.index(None) if None in components else len(components)
+    prefix = "".join(f"{component}/" for component in components[:fixed])
+    parameters = {"table_id": table.table_id}
+    if not any(components):
+        return _pairs(connection, _NAMES, parameters)
+    pattern = prefix.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
+    pairs = _pairs(connection, _LIKE_NAMES, {**parameters, "pattern": pattern})
+    tests = [(position, component) for position, component in enumerate(components) if component is not None]
+    return [pair for pair in pairs if all(pair[1].split("/")[position] == component for position, component in tests)]
+
+
+def _by_filter(
+    connection: Connection, table: PartitionedTable, text: str, limits: FilterLimits
+) -> list[tuple[int, str]]:
+    if not text.strip():
+        return all_names(connection, table)
+    try:
+        bound = bind(parse_filter(text, limits), table.keys)
+        candidates, columns = _key_columns(connection, table, bound)
+        return _masked(candidates, evaluate(bound, columns, limits))
+    except FilterError as error:
+        raise MetaException(str(error)) from error
+
+
+def _by_expression(
+    connection: Connection, table: PartitionedTable, selection: ByExpression, limits: FilterLimits
+) -> tuple[list[tuple[int, str]], bool]:
+    """Hive's serialized trees; what cannot be decided is kept, and said."""
+    default = selection.default_partition_name or DEFAULT_PARTITION_VALUE
+    try:
+        parsed = parse_expression(selection.expression, selection.plain_text, limits)
+        bound = parsed.bind(table.keys, default)
+        candidates, columns = _key_columns(connection, table, bound)
+        result = evaluate_expression(bound, columns, limits)
+    except FilterError as error:
+        raise MetaException(str(error)) from error
+    return _masked(candidates, result.mask), result.has_unknown
+
+
+def _masked(candidates: list[tuple[int, str]], mask: Any) -> list[tuple[int, str]]:
+    return [candidates[row] for row in mask.nonzero()[0].tolist()]
+
+
+def _key_columns(
+    connection: Connection, table: PartitionedTable, bound: Bound
+) -> tuple[list[tuple[int, str]], KeyColumns]:
+    """The partitions that the database cannot rule out, and their values as columns."""
+    joins: dict[int, Any] = {}
+
+    def column(index: int) -> ColumnElement[str]:
+        if index not in joins:
+            joins[index] = _key_value_alias(index)
+        return in_code_point_order(connection, joins[index].c.PART_KEY_VAL)
+
+    condition = sql_prefilter(bound, column, text_order=True)
+    statement: Select[Any] = _NAMES
+    if condition is not None and joins:
+        source: Any = PARTITIONS
+        for index, values in joins.items():
+            source = source.join(values, and_(values.c.PART_ID == PARTITIONS.c.PART_ID, values.c.INTEGER_IDX == index))
+        statement = _NAMES.select_from(source).where(condition)
+    pairs = _pairs(connection, statement, {"table_id": table.table_id})
+    values = read_values(connection, table, pairs)
+    return pairs, KeyColumns.from_values(table.keys, values, bound.default_partition_name)
+
+
+@lru_cache(maxsize=64)
+def _key_value_alias(index: int) -> Any:
+    return PARTITION_KEY_VALS.alias(f"KEY_{index}")
+
+
+def read_values(connection: Connection, table: PartitionedTable, pairs: Sequence[tuple[int, str]]) -> list[list[str]]:
+    """The values of the named partitions as they are stored; one statement where one may be empty, else none."""
+    key_count = len(table.keys)
+    values = [values_of_stored_name(name, key_count) for _, name in pairs]
+    if any(DEFAULT_PARTITION_VALUE in name for _, name in pairs):
+        empty = empty_values(connection, table)
+        for (part_id, _), row in zip(pairs, values, strict=True):
+            values_with_empty(row, empty.get(part_id))
+    return values
+
+
+def has_default_value(names: Iterable[str]) -> bool:
+    """Whether a name holds the default partition's name, so that its value may be stored empty."""
+    return any(DEFAULT_PARTITION_VALUE in name for name in names)

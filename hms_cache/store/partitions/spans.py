@@ -1,0 +1,62 @@
+"""A table's partitions in ranges of their ids: what several processes read in parallel, each its own range."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, func, select
+
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.work_units import run_read
+from hms_cache.store.partitions.reads import PartitionRows, read_partition_page
+from hms_cache.store.partitions.selection import empty_values, find_partitioned_table
+from hms_cache.store.schema import DBS, PARTITIONS, TBLS
+
+
+@lru_cache(maxsize=1)
+def _counts() -> Select[Any]:
+    return (
+        select(TBLS.c.TBL_NAME, func.count())
+        .select_from(PARTITIONS.join(TBLS, TBLS.c.TBL_ID == PARTITIONS.c.TBL_ID).join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID))
+        .where(DBS.c.CTLG_NAME == bindparam("catalog"), DBS.c.NAME == bindparam("database"))
+        .group_by(TBLS.c.TBL_ID, TBLS.c.TBL_NAME)
+    )
+
+
+def partition_counts(database: Database, catalog: str, database_name: str) -> dict[str, int]:
+    """Tables of the database (names as stored) that have partitions, with how many. Raises DatabaseUnavailable."""
+    names = {"catalog": catalog, "database": database_name}
+    return run_read(database, lambda connection: dict(connection.execute(_counts(), names).tuples().all()))
+
+
+def partition_id_spans(
+    database: Database, catalog: str, database_name: str, table: str, size: int
+) -> list[tuple[int, int]]:
+    """Ranges of ids, both ends included, ascending, of at most `size` partitions each; together all that there are now.
+
+    Raises NoSuchObjectException, DatabaseUnavailable.
+    """
+
+    def read(connection: Connection) -> list[int]:
+        header = find_partitioned_table(connection, catalog, database_name, table)
+        statement = select(PARTITIONS.c.PART_ID).where(PARTITIONS.c.TBL_ID == header.table_id)
+        return sorted(connection.execute(statement).scalars())
+
+    ids = run_read(database, read)
+    return [(ids[start], ids[min(start + size, len(ids)) - 1]) for start in range(0, len(ids), size)]
+
+
+def read_partition_span(
+    database: Database, catalog: str, database_name: str, table: str, lowest_id: int, highest_id: int
+) -> PartitionRows:
+    """The partitions with ids in this range, both ends included, as of one moment, by name.
+
+    Raises NoSuchObjectException, DatabaseUnavailable.
+    """
+
+    def read(connection: Connection) -> PartitionRows:
+        header = find_partitioned_table(connection, catalog, database_name, table)
+        return read_partition_page(connection, header, lowest_id, highest_id, lambda: empty_values(connection, header))
+
+    return run_read(database, read)

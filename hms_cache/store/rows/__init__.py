@@ -1,0 +1,1 @@
+"""Rows that several entities share: storage descriptors, tables, databases, constraints, statistics."""

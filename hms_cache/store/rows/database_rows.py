@@ -1,0 +1,113 @@
+"""Databases and catalogs as rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select
+
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.features import SchemaFeatures
+from hms_cache.store.schema import CTLGS, DATABASE_PARAMS, DBS
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Catalog,
+    Database,
+    DatabaseType,
+    NoSuchObjectException,
+    PrincipalType,
+)
+
+
+@dataclass(slots=True)
+class DatabaseRow:
+    """A database with its DB_ID."""
+
+    database: Database
+    database_id: int
+
+
+@lru_cache(maxsize=8)
+def _database_statement(missing_columns: frozenset[tuple[str, str]]) -> Select[Any]:
+    return _database_columns(missing_columns).where(
+        DBS.c.NAME == bindparam("database"), DBS.c.CTLG_NAME == bindparam("catalog")
+    )
+
+
+def _database_columns(missing_columns: frozenset[tuple[str, str]]) -> Select[Any]:
+    """For a schema that lacks these columns (3.1 has no types, connectors and creation times)."""
+    features = SchemaFeatures(None, missing_columns=missing_columns)
+    return select(
+        *(features.column(column) for column in DBS.c),
+        DATABASE_PARAMS.c.PARAM_KEY,
+        DATABASE_PARAMS.c.PARAM_VALUE,
+    ).select_from(DBS.outerjoin(DATABASE_PARAMS, DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID))
+
+
+_DATABASE_ID = select(DBS.c.DB_ID).where(DBS.c.NAME == bindparam("database"), DBS.c.CTLG_NAME == bindparam("catalog"))
+
+
+def read_database(connection: Connection, catalog: str, database: str) -> DatabaseRow | None:
+    """The database with this (normalized) name, in one statement."""
+    statement = _database_statement(features_of(connection).missing_columns)
+    rows = connection.execute(statement, {"catalog": catalog, "database": database}).all()
+    return DatabaseRow(_database(rows), rows[0].DB_ID) if rows else None
+
+
+def read_databases(connection: Connection, catalog: str, *conditions: ColumnElement[bool]) -> dict[str, DatabaseRow]:
+    """The databases of a (normalized) catalog that meet the conditions, by name in no order, in one statement."""
+    statement = _database_columns(features_of(connection).missing_columns)
+    rows_of: dict[str, list[Row[Any]]] = {}
+    for row in connection.execute(statement.where(DBS.c.CTLG_NAME == catalog, *conditions)):
+        rows_of.setdefault(row.NAME, []).append(row)
+    return {name: DatabaseRow(_database(rows), rows[0].DB_ID) for name, rows in rows_of.items()}
+
+
+def read_database_id(connection: Connection, catalog: str, database: str) -> int | None:
+    """DB_ID of the database, None when there is none."""
+    found: int | None = connection.execute(_DATABASE_ID, {"catalog": catalog, "database": database}).scalar()
+    return found
+
+
+def require_database(connection: Connection, catalog: str, database: str) -> DatabaseRow:
+    """The database. Raises NoSuchObjectException with Hive's text."""
+    found = read_database(connection, catalog, database)
+    if found is None:
+        raise NoSuchObjectException(f"database {catalog}.{database}")
+    return found
+
+
+def read_catalog(connection: Connection, catalog: str) -> Catalog | None:
+    """The catalog with this (normalized) name."""
+    features = features_of(connection)
+    columns = [features.column(column) for column in CTLGS.c]
+    row = connection.execute(select(*columns).where(CTLGS.c.NAME == catalog)).first()
+    if row is None:
+        return None
+    return Catalog(name=row.NAME, description=row.DESC, locationUri=row.LOCATION_URI, createTime=row.CREATE_TIME)
+
+
+def _database(rows: list[Row[Any]] | Any) -> Database:
+    row = rows[0]
+    is_remote = (row.TYPE or "NATIVE").upper() == "REMOTE"
+    return Database(
+        name=row.NAME,
+        description=row.DESC,
+        locationUri=row.DB_LOCATION_URI,
+        parameters=dict(
+            sorted(
+                (each.PARAM_KEY, each.PARAM_VALUE)
+                for each in rows
+                if each.PARAM_KEY is not None and each.PARAM_VALUE is not None
+            )
+        ),
+        ownerName=row.OWNER_NAME,
+        ownerType=PrincipalType._NAMES_TO_VALUES.get(row.OWNER_TYPE) if row.OWNER_TYPE else None,
+        catalogName=row.CTLG_NAME,
+        createTime=row.CREATE_TIME,
+        managedLocationUri=row.DB_MANAGED_LOCATION_URI,
+        type=DatabaseType.REMOTE if is_remote else DatabaseType.NATIVE,
+        connector_name=row.DATACONNECTOR_NAME if is_remote else None,
+        remote_dbname=row.REMOTE_DBNAME if is_remote else None,
+    )

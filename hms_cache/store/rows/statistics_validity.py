@@ -1,0 +1,109 @@
+"""Whether statistics of transactional tables fit a reader's or a writer's snapshot.
+
+Facts: `ObjectStore.isCurrentStatsValidForTheQuery`, `verifyStatsChangeCtx` (Hive 4.0.1). Hive believes the list alone.
+Lists of its own writers sometimes leave out a write id that was aborted moments before; statistics of that id would
+then be valid again and counted on. Here the transaction tables have the last word: what an aborted transaction left is
+valid for nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from sqlalchemy import Connection
+
+from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.rows.parameters import COLUMN_STATS_ACCURATE, are_basic_statistics_accurate
+from hms_cache.store.schema import TXN_TO_WRITE_ID
+from hms_cache.store.write_ids.valid_write_ids import WriteIdState, write_id_states
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from hms_cache.txn.id_lists import IdListFormatError
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
+
+
+@lru_cache(maxsize=64)
+def parse_write_ids(text: str) -> ValidWriteIdList:
+    """The list a client sent; asked again for each of a request's partitions. Raises MetaException for a text that is
+    none."""
+    try:
+        return ValidWriteIdList.parse(text)
+    except IdListFormatError as error:
+        raise MetaException(str(error)) from error
+
+
+def are_statistics_valid(
+    parameters: Mapping[str, str],
+    statistics_write_id: int | None,
+    valid_write_ids: str | None,
+    *,
+    is_complete_writer: bool = False,
+    aborted: Collection[int] = (),
+) -> bool:
+    """Whether statistics stored under a write id may be used by (or, for a writer of whole new statistics, replaced by)
+    someone with this snapshot.
+
+    Those of no write id always may; else the id must be valid in the snapshot, for a writer also aborted there.
+    `aborted`: write ids that the transaction tables call so (`aborted_write_ids`); their statistics never may.
+    """
+    if statistics_write_id is None or statistics_write_id < 1:
+        return True
+    if statistics_write_id in aborted:
+        return False
+    if not is_complete_writer and not are_basic_statistics_accurate(parameters):
+        return False
+    if valid_write_ids is None:
+        return False
+    snapshot = parse_write_ids(valid_write_ids)
+    return snapshot.is_valid(statistics_write_id) or (is_complete_writer and snapshot.is_aborted(statistics_write_id))
+
+
+_IDS_IN_A_STATEMENT = 500
+
+
+def aborted_write_ids(
+    connection: Connection, table: Sequence[str | None], write_ids: Iterable[int | None]
+) -> frozenset[int]:
+    """Which of these write ids of a table (catalog, database, name; as stored) are aborted by the transaction tables.
+
+    One statement per 500 different ids; none when there is no id.
+    """
+    catalog, database, name = table
+    wanted = sorted({write_id for write_id in write_ids if write_id is not None and write_id > 0})
+    if not wanted or (catalog or DEFAULT_CATALOG) != DEFAULT_CATALOG:
+        return frozenset()
+    if not features_of(connection).has(TXN_TO_WRITE_ID):
+        return frozenset()
+    aborted: set[int] = set()
+    for start in range(0, len(wanted), _IDS_IN_A_STATEMENT):
+        states = write_id_states(connection, (database or "", name or ""), wanted[start : start + _IDS_IN_A_STATEMENT])
+        aborted.update(write_id for write_id, state in states.items() if state is WriteIdState.ABORTED)
+    return frozenset(aborted)
+
+
+def check_statistics_change(
+    table_name: str,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    write_id: int | None,
+    valid_write_ids: str | None,
+    *,
+    is_column_change: bool,
+) -> None:
+    """Raises MetaException when a transactional table's statistics would change their state outside of a transaction.
+
+    `table_name` is `database.table`.
+    """
+    if valid_write_ids is not None and write_id is not None and write_id > 0:
+        return
+    if not are_basic_statistics_accurate(after):
+        return
+    old, new = before.get(COLUMN_STATS_ACCURATE), after.get(COLUMN_STATS_ACCURATE)
+    if (old or "").lower() == (new or "").lower() and not is_column_change:
+        return
+    raise MetaException(
+        f"Cannot change stats state for a transactional table {table_name} without providing the transactional write "
+        f"state for verification (new write ID {-1 if write_id is None else write_id}, valid write IDs "
+        f"{valid_write_ids}; current state {old}; new state {new}"
+    )

@@ -1,0 +1,156 @@
+"""Storage descriptors changed by the thousand: only what differs is written, in few statements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from hms_cache.store.engine.bulk_writes import (
+    IDS_IN_A_STATEMENT,
+    ParameterChange,
+    batches,
+    change_parameters,
+    in_ids,
+    upsert_rows,
+)
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.rows.storage_descriptor_writes import (
+    delete_unused_column_descriptors,
+    insert_columns,
+    replace_lists,
+)
+from hms_cache.store.rows.storage_descriptors import ColumnsKey, columns_key
+from hms_cache.store.schema import SD_PARAMS, SDS, SERDE_PARAMS, SERDES
+from hms_cache.thrift_gen.hive_metastore.ttypes import SerDeInfo, StorageDescriptor
+
+_SERDE_IDS = select(SDS.c.SD_ID, SDS.c.SERDE_ID).where(in_ids(SDS.c.SD_ID))
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptorChange:
+    """A stored descriptor as it is and as it shall be. Both have a serde."""
+
+    sd_id: int
+    column_descriptor_id: int | None
+    before: StorageDescriptor
+    after: StorageDescriptor
+
+
+def update_storage_descriptors(
+    transaction: WriteTransaction,
+    changes: Sequence[DescriptorChange],
+    *,
+    column_descriptors: Mapping[ColumnsKey, int] | None = None,
+) -> None:
+    """Makes the rows of the descriptors hold what `after` says.
+
+    Unchanged columns keep their column descriptor. Changed ones get that of `column_descriptors` if it is there, else
+    a new one that equal columns share; the columns of a column descriptor itself never change (Hive's
+    `ObjectStore.copyMSD`). Column descriptors that nothing refers to any more go.
+    """
+    connection = transaction.connection
+    new_cd_ids = _new_column_descriptors(transaction, changes, dict(column_descriptors or {}))
+    upsert_rows(
+        connection,
+        SDS,
+        [
+            {"SD_ID": change.sd_id, "CD_ID": cd_id, **_values(change.after)}
+            for change, cd_id in zip(changes, new_cd_ids, strict=True)
+            if cd_id != change.column_descriptor_id or _values(change.after) != _values(change.before)
+        ],
+    )
+    change_parameters(
+        connection,
+        SD_PARAMS,
+        "SD_ID",
+        [ParameterChange(one.sd_id, one.before.parameters or {}, one.after.parameters or {}) for one in changes],
+    )
+    _update_serdes(connection, changes)
+    replace_lists(transaction, ((one.sd_id, one.before, one.after) for one in changes))
+    gone = {one.column_descriptor_id for one in changes if one.column_descriptor_id is not None} - set(new_cd_ids)
+    if gone:
+        delete_unused_column_descriptors(connection, {cd_id for cd_id in gone if cd_id is not None})
+
+
+def _new_column_descriptors(
+    transaction: WriteTransaction, changes: Sequence[DescriptorChange], known: dict[ColumnsKey, int]
+) -> list[int | None]:
+    """The column descriptor of each change from now on; new ones are stored."""
+    found: list[int | None] = []
+    for change in changes:
+        before, after = change.before.cols, change.after.cols
+        if after is before or (before is not None and after is not None and columns_key(before) == columns_key(after)):
+            found.append(change.column_descriptor_id)
+            continue
+        if after is None:
+            found.append(None)
+            continue
+        key = columns_key(after)
+        if key not in known:
+            known[key] = insert_columns(transaction, after)
+        found.append(known[key])
+    return found
+
+
+def _update_serdes(connection: Connection, changes: Sequence[DescriptorChange]) -> None:
+    differing = [
+        change
+        for change in changes
+        if change.after.serdeInfo is not change.before.serdeInfo
+        and (
+            _serde_values(change.after.serdeInfo) != _serde_values(change.before.serdeInfo)
+            or (change.after.serdeInfo.parameters or {}) != (change.before.serdeInfo.parameters or {})
+        )
+    ]
+    if not differing:
+        return
+    serde_ids: dict[int, int] = {}
+    for batch in batches([change.sd_id for change in differing], IDS_IN_A_STATEMENT):
+        serde_ids.update((row[0], row[1]) for row in connection.execute(_SERDE_IDS, {"ids": list(batch)}))
+    upsert_rows(
+        connection,
+        SERDES,
+        [
+            {"SERDE_ID": serde_ids[change.sd_id], **_serde_values(change.after.serdeInfo)}
+            for change in differing
+            if _serde_values(change.after.serdeInfo) != _serde_values(change.before.serdeInfo)
+        ],
+    )
+    change_parameters(
+        connection,
+        SERDE_PARAMS,
+        "SERDE_ID",
+        [
+            ParameterChange(
+                serde_ids[change.sd_id],
+                change.before.serdeInfo.parameters or {},
+                change.after.serdeInfo.parameters or {},
+            )
+            for change in differing
+        ],
+    )
+
+
+def _values(descriptor: StorageDescriptor) -> dict[str, Any]:
+    return {
+        "INPUT_FORMAT": descriptor.inputFormat,
+        "IS_COMPRESSED": bool(descriptor.compressed),
+        "IS_STOREDASSUBDIRECTORIES": bool(descriptor.storedAsSubDirectories),
+        "LOCATION": descriptor.location,
+        "NUM_BUCKETS": descriptor.numBuckets or 0,
+        "OUTPUT_FORMAT": descriptor.outputFormat,
+    }
+
+
+def _serde_values(serde: SerDeInfo) -> dict[str, Any]:
+    return {
+        "NAME": serde.name,
+        "SLIB": serde.serializationLib,
+        "DESCRIPTION": serde.description,
+        "SERIALIZER_CLASS": serde.serializerClass,
+        "DESERIALIZER_CLASS": serde.deserializerClass,
+        "SERDE_TYPE": serde.serdeType or 0,
+    }

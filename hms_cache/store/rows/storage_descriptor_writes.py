@@ -1,0 +1,369 @@
+"""Storage descriptors written in bulk: a fixed number of statements whatever their number.
+
+Descriptors with equal columns share one column descriptor (CDS), as Hive's do within a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Select, delete, exists, insert, or_, select, update
+
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.schema import (
+    BUCKETING_COLS,
+    CDS,
+    COLUMNS_V2,
+    KEY_CONSTRAINTS,
+    SD_PARAMS,
+    SDS,
+    SERDE_PARAMS,
+    SERDES,
+    SKEWED_COL_NAMES,
+    SKEWED_COL_VALUE_LOC_MAP,
+    SKEWED_STRING_LIST,
+    SKEWED_STRING_LIST_VALUES,
+    SKEWED_VALUES,
+    SORT_COLS,
+)
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, InvalidObjectException, StorageDescriptor
+
+_CHILDREN_OF_SD = (
+    SD_PARAMS.c.SD_ID,
+    BUCKETING_COLS.c.SD_ID,
+    SORT_COLS.c.SD_ID,
+    SKEWED_COL_NAMES.c.SD_ID,
+    SKEWED_COL_VALUE_LOC_MAP.c.SD_ID,
+    SKEWED_VALUES.c.SD_ID_OID,
+)
+
+_MANY_IDS = 5_000
+"""Ids in one IN list: below SQLite's 32,766 variables and every packet limit."""
+
+
+class _Rows:
+    """Rows to insert, per table; written parents first."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Any, list[dict[str, Any]]] = {}
+
+    def add(self, table: Any, **values: Any) -> None:
+        self._rows.setdefault(table, []).append(values)
+
+    def write(self, connection: Connection) -> None:
+        for table, rows in self._rows.items():
+            connection.execute(insert(table), rows)
+
+
+def insert_columns(transaction: WriteTransaction, columns: Sequence[FieldSchema]) -> int:
+    """A new column descriptor with these columns; returns its id. Raises InvalidObjectException for a name twice."""
+    rows = _Rows()
+    cd_id = _add_columns(rows, transaction.id("MColumnDescriptor"), columns)
+    rows.write(transaction.connection)
+    return cd_id
+
+
+def insert_storage_descriptors(
+    transaction: WriteTransaction,
+    descriptors: Sequence[StorageDescriptor],
+    *,
+    column_descriptor_id: int | None = None,
+    column_descriptor_ids: Sequence[int | None] | None = None,
+) -> list[int]:
+    """Inserts the descriptors; returns their SD_IDs in the same order.
+
+    Columns go to the column descriptor given for all (`column_descriptor_id`) or for each (`column_descriptor_ids`,
+    None: a new one); otherwise equal column lists share a new one. At most a dozen statements. Raises
+    InvalidObjectException for a column name twice.
+    """
+    if not descriptors:
+        return []
+    rows = _Rows()
+    given = column_descriptor_ids or [column_descriptor_id] * len(descriptors)
+    cd_ids = _column_descriptors(transaction, rows, descriptors, given)
+    with_serde = [descriptor for descriptor in descriptors if descriptor.serdeInfo is not None]
+    serde_ids = iter(transaction.ids("MSerDeInfo", len(with_serde)))
+    sd_ids = transaction.ids("MStorageDescriptor", len(descriptors))
+    serde_of = {}
+    for descriptor, sd_id in zip(descriptors, sd_ids, strict=True):
+        if descriptor.serdeInfo is not None:
+            serde_of[sd_id] = serde_id = next(serde_ids)
+            rows.add(SERDES, SERDE_ID=serde_id, **_serde_values(descriptor))
+    for descriptor, sd_id in zip(descriptors, sd_ids, strict=True):
+        if descriptor.serdeInfo is not None:
+            for key, value in sorted((descriptor.serdeInfo.parameters or {}).items()):
+                rows.add(SERDE_PARAMS, SERDE_ID=serde_of[sd_id], PARAM_KEY=key, PARAM_VALUE=value)
+    for descriptor, sd_id, cd_id in zip(descriptors, sd_ids, cd_ids, strict=True):
+        rows.add(SDS, SD_ID=sd_id, CD_ID=cd_id, SERDE_ID=serde_of.get(sd_id), **_sd_values(descriptor))
+    for descriptor, sd_id in zip(descriptors, sd_ids, strict=True):
+        _add_lists(rows, sd_id, descriptor)
+    _add_skew(transaction, rows, list(zip(sd_ids, descriptors, strict=True)))
+    rows.write(transaction.connection)
+    return sd_ids
+
+
+def update_storage_descriptor(
+    transaction: WriteTransaction,
+    sd_id: int,
+    serde_id: int | None,
+    before: StorageDescriptor,
+    after: StorageDescriptor,
+    *,
+    column_descriptor_id: int | None,
+) -> None:
+    """Makes the rows of `sd_id`, which hold `before`, hold `after`; its columns are those of `column_descriptor_id`.
+
+    Only what differs is written. A serde that is absent before stays absent unless `after` brings one.
+    """
+    connection = transaction.connection
+    rows = _Rows()
+    if after.serdeInfo is not None:
+        if serde_id is None:
+            serde_id = transaction.id("MSerDeInfo")
+            rows.add(SERDES, SERDE_ID=serde_id, **_serde_values(after))
+            old_parameters: Mapping[str, str] = {}
+        else:
+            old_parameters = (before.serdeInfo.parameters or {}) if before.serdeInfo is not None else {}
+            if before.serdeInfo is None or _serde_values(before) != _serde_values(after):
+                connection.execute(update(SERDES).where(SERDES.c.SERDE_ID == serde_id).values(**_serde_values(after)))
+        rows.write(connection)
+        write_parameters(connection, SERDE_PARAMS, "SERDE_ID", serde_id, old_parameters, after.serdeInfo.parameters)
+    values = {**_sd_values(after), "CD_ID": column_descriptor_id, "SERDE_ID": serde_id}
+    connection.execute(update(SDS).where(SDS.c.SD_ID == sd_id).values(**values))
+    write_parameters(connection, SD_PARAMS, "SD_ID", sd_id, before.parameters or {}, after.parameters)
+    if _list_values(before) != _list_values(after):
+        _delete_lists(connection, sd_id)
+        lists = _Rows()
+        _add_lists(lists, sd_id, after, with_parameters=False)
+        _add_skew(transaction, lists, [(sd_id, after)])
+        lists.write(connection)
+
+
+def write_parameters(
+    connection: Connection,
+    table: Any,
+    owner_column: str,
+    owner_id: int,
+    before: Mapping[str, str],
+    after: Mapping[str, str] | None,
+) -> None:
+    """Makes a parameter table's rows of one owner hold `after` where they held `before`: only the difference."""
+    wanted = dict(after or {})
+    gone = [key for key, value in before.items() if wanted.get(key) != value]
+    new = [{owner_column: owner_id, "PARAM_KEY": k, "PARAM_VALUE": v} for k, v in wanted.items() if before.get(k) != v]
+    # Rows with null values were not read; their keys may be among the new ones.
+    stale = sorted({*gone, *(str(row["PARAM_KEY"]) for row in new)})
+    for start in range(0, len(stale), _MANY_IDS):
+        connection.execute(
+            delete(table).where(
+                table.c[owner_column] == owner_id, table.c.PARAM_KEY.in_(stale[start : start + _MANY_IDS])
+            )
+        )
+    if new:
+        connection.execute(insert(table), sorted(new, key=lambda row: str(row["PARAM_KEY"])))
+
+
+def delete_storage_descriptors(connection: Connection, sd_ids: Iterable[int]) -> None:
+    """Deletes these descriptors with all that hangs on them, column descriptors included that nobody uses any more.
+
+    The rows that refer to them (TBLS, PARTITIONS) are gone already. A fixed number of statements per 5,000 ids.
+    """
+    ids = sorted(set(sd_ids))
+    for start in range(0, len(ids), _MANY_IDS):
+        _delete_some(connection, ids[start : start + _MANY_IDS])
+
+
+def delete_unused_column_descriptors(connection: Connection, cd_ids: Iterable[int]) -> None:
+    """Deletes those column descriptors, with their columns, that no storage descriptor and no constraint refers to."""
+    candidates = sorted(set(cd_ids))
+    for start in range(0, len(candidates), _MANY_IDS):
+        some = candidates[start : start + _MANY_IDS]
+        constraints = KEY_CONSTRAINTS.c
+        unused = (
+            connection.execute(
+                select(CDS.c.CD_ID).where(
+                    CDS.c.CD_ID.in_(some),
+                    ~exists().where(SDS.c.CD_ID == CDS.c.CD_ID),
+                    ~exists().where(
+                        or_(constraints.PARENT_CD_ID == CDS.c.CD_ID, constraints.CHILD_CD_ID == CDS.c.CD_ID)
+                    ),
+                )
+            )
+            .scalars()
+            .all()
+        )
+        if unused:
+            connection.execute(delete(COLUMNS_V2).where(COLUMNS_V2.c.CD_ID.in_(unused)))
+            connection.execute(delete(CDS).where(CDS.c.CD_ID.in_(unused)))
+
+
+def _delete_some(connection: Connection, ids: list[int]) -> None:
+    found = connection.execute(select(SDS.c.SERDE_ID, SDS.c.CD_ID).where(SDS.c.SD_ID.in_(ids))).all()
+    lists = _skew_lists(connection, SDS.c.SD_ID.in_(ids))
+    for column in _CHILDREN_OF_SD:
+        connection.execute(delete(column.table).where(column.in_(ids)))
+    _delete_skew_lists(connection, lists)
+    connection.execute(delete(SDS).where(SDS.c.SD_ID.in_(ids)))
+    serde_ids = [row.SERDE_ID for row in found if row.SERDE_ID is not None]
+    if serde_ids:
+        connection.execute(delete(SERDE_PARAMS).where(SERDE_PARAMS.c.SERDE_ID.in_(serde_ids)))
+        connection.execute(delete(SERDES).where(SERDES.c.SERDE_ID.in_(serde_ids)))
+    delete_unused_column_descriptors(connection, {row.CD_ID for row in found if row.CD_ID is not None})
+
+
+def _skew_lists(connection: Connection, of_descriptors: Any) -> list[int]:
+    """Ids of the string lists that the skew of these descriptors owns."""
+
+    def owned(list_id: Any, sd_id: Any) -> Select[Any]:
+        return select(list_id).select_from(list_id.table.join(SDS, SDS.c.SD_ID == sd_id)).where(of_descriptors)
+
+    values = owned(SKEWED_VALUES.c.STRING_LIST_ID_EID, SKEWED_VALUES.c.SD_ID_OID)
+    locations = owned(SKEWED_COL_VALUE_LOC_MAP.c.STRING_LIST_ID_KID, SKEWED_COL_VALUE_LOC_MAP.c.SD_ID)
+    return sorted(connection.execute(values.union(locations)).scalars().all())
+
+
+def _delete_skew_lists(connection: Connection, list_ids: Sequence[int]) -> None:
+    for start in range(0, len(list_ids), _MANY_IDS):
+        some = list_ids[start : start + _MANY_IDS]
+        values = SKEWED_STRING_LIST_VALUES
+        connection.execute(delete(values).where(values.c.STRING_LIST_ID.in_(some)))
+        connection.execute(delete(SKEWED_STRING_LIST).where(SKEWED_STRING_LIST.c.STRING_LIST_ID.in_(some)))
+
+
+def _delete_lists(connection: Connection, sd_id: int) -> None:
+    lists = _skew_lists(connection, SDS.c.SD_ID == sd_id)
+    for column in _CHILDREN_OF_SD[1:]:
+        connection.execute(delete(column.table).where(column == sd_id))
+    _delete_skew_lists(connection, lists)
+
+
+def _column_descriptors(
+    transaction: WriteTransaction,
+    rows: _Rows,
+    descriptors: Sequence[StorageDescriptor],
+    given: Sequence[int | None],
+) -> list[int | None]:
+    """The CD_ID of each descriptor; new ones are added to the rows. None where a descriptor has no columns at all."""
+    keys = [
+        None
+        if known is not None or descriptor.cols is None
+        else tuple((column.name.lower(), column.type, column.comment) for column in descriptor.cols)
+        for descriptor, known in zip(descriptors, given, strict=True)
+    ]
+    distinct = list(dict.fromkeys(key for key in keys if key is not None))
+    ids = dict(zip(distinct, transaction.ids("MColumnDescriptor", len(distinct)), strict=True))
+    for key, cd_id in ids.items():
+        _add_columns(rows, cd_id, [FieldSchema(*column) for column in key])
+    return [known if key is None else ids[key] for key, known in zip(keys, given, strict=True)]
+
+
+def _add_columns(rows: _Rows, cd_id: int, columns: Sequence[FieldSchema]) -> int:
+    rows.add(CDS, CD_ID=cd_id)
+    seen = set()
+    for position, column in enumerate(columns):
+        name = column.name.lower()
+        if name in seen:
+            raise InvalidObjectException(f"Invalid column name: {name} appears more than once")
+        seen.add(name)
+        rows.add(
+            COLUMNS_V2,
+            CD_ID=cd_id,
+            COMMENT=column.comment,
+            COLUMN_NAME=name,
+            TYPE_NAME=column.type,
+            INTEGER_IDX=position,
+        )
+    return cd_id
+
+
+def _sd_values(descriptor: StorageDescriptor) -> dict[str, Any]:
+    return {
+        "INPUT_FORMAT": descriptor.inputFormat,
+        "OUTPUT_FORMAT": descriptor.outputFormat,
+        "IS_COMPRESSED": bool(descriptor.compressed),
+        "IS_STOREDASSUBDIRECTORIES": bool(descriptor.storedAsSubDirectories),
+        "LOCATION": descriptor.location,
+        "NUM_BUCKETS": descriptor.numBuckets or 0,
+    }
+
+
+def _serde_values(descriptor: StorageDescriptor) -> dict[str, Any]:
+    serde = descriptor.serdeInfo
+    return {
+        "NAME": serde.name,
+        "SLIB": serde.serializationLib,
+        "DESCRIPTION": serde.description,
+        "SERIALIZER_CLASS": serde.serializerClass,
+        "DESERIALIZER_CLASS": serde.deserializerClass,
+        # Hive stores 0 for a serde without a type.
+        "SERDE_TYPE": serde.serdeType or 0,
+    }
+
+
+def _list_values(descriptor: StorageDescriptor) -> tuple[Any, ...]:
+    skew = descriptor.skewedInfo
+    return (
+        list(descriptor.bucketCols or ()),
+        [(order.col, order.order) for order in descriptor.sortCols or ()],
+        list((skew.skewedColNames if skew else None) or ()),
+        [list(values) for values in (skew.skewedColValues if skew else None) or ()],
+        {tuple(key): value for key, value in ((skew.skewedColValueLocationMaps if skew else None) or {}).items()},
+    )
+
+
+def _add_lists(rows: _Rows, sd_id: int, descriptor: StorageDescriptor, *, with_parameters: bool = True) -> None:
+    buckets, sorts, skewed, _, _ = _list_values(descriptor)
+    if with_parameters:
+        for key, value in sorted((descriptor.parameters or {}).items()):
+            rows.add(SD_PARAMS, SD_ID=sd_id, PARAM_KEY=key, PARAM_VALUE=value)
+    for position, name in enumerate(buckets):
+        rows.add(BUCKETING_COLS, SD_ID=sd_id, BUCKET_COL_NAME=name, INTEGER_IDX=position)
+    for position, (name, order) in enumerate(sorts):
+        rows.add(SORT_COLS, SD_ID=sd_id, COLUMN_NAME=name, ORDER=order, INTEGER_IDX=position)
+    for position, name in enumerate(skewed):
+        rows.add(SKEWED_COL_NAMES, SD_ID=sd_id, SKEWED_COL_NAME=name, INTEGER_IDX=position)
+
+
+def _add_skew(transaction: WriteTransaction, rows: _Rows, descriptors: Sequence[tuple[int, StorageDescriptor]]) -> None:
+    """Skewed values, and the directories of some of them. Each is a string list of its own."""
+    lists: list[tuple[int, Sequence[str], int | None, str | None]] = []
+    for sd_id, descriptor in descriptors:
+        _, _, _, values, locations = _list_values(descriptor)
+        lists.extend((sd_id, texts, position, None) for position, texts in enumerate(values))
+        lists.extend((sd_id, texts, None, location) for texts, location in sorted(locations.items()))
+    if not lists:
+        return
+    ids = transaction.ids("MStringList", len(lists))
+    for list_id in ids:
+        rows.add(SKEWED_STRING_LIST, STRING_LIST_ID=list_id)
+    for list_id, (sd_id, texts, position, location) in zip(ids, lists, strict=True):
+        for index, text in enumerate(texts):
+            rows.add(SKEWED_STRING_LIST_VALUES, STRING_LIST_ID=list_id, STRING_LIST_VALUE=text, INTEGER_IDX=index)
+        if position is None:
+            rows.add(SKEWED_COL_VALUE_LOC_MAP, SD_ID=sd_id, STRING_LIST_ID_KID=list_id, LOCATION=location)
+        else:
+            rows.add(SKEWED_VALUES, SD_ID_OID=sd_id, STRING_LIST_ID_EID=list_id, INTEGER_IDX=position)
+
+
+def replace_lists(
+    transaction: WriteTransaction, changes: Iterable[tuple[int, StorageDescriptor, StorageDescriptor]]
+) -> None:
+    """Makes buckets, sort order and skew of the descriptors (id, before, after) hold what `after` says.
+
+    A fixed number of statements per 5,000 of those that differ, none for the others.
+    """
+    connection = transaction.connection
+    differing = [(sd_id, after) for sd_id, before, after in changes if _list_values(before) != _list_values(after)]
+    for start in range(0, len(differing), _MANY_IDS):
+        some = differing[start : start + _MANY_IDS]
+        ids = [sd_id for sd_id, _ in some]
+        lists = _skew_lists(connection, SDS.c.SD_ID.in_(ids))
+        for column in _CHILDREN_OF_SD[1:]:
+            connection.execute(delete(column.table).where(column.in_(ids)))
+        _delete_skew_lists(connection, lists)
+        rows = _Rows()
+        for sd_id, descriptor in some:
+            _add_lists(rows, sd_id, descriptor, with_parameters=False)
+        _add_skew(transaction, rows, some)
+        rows.write(connection)

@@ -1,0 +1,253 @@
+"""Storage descriptors of many partitions: read in a fixed number of statements whatever their number.
+
+Thousands of partitions of a table usually have the same descriptor but for the location. Reading makes use of that:
+`read_templates` lets the server group equal rows and answer each distinct one with the ids that have it, so what
+crosses the wire and is decoded is a few rows, not one or more per partition. The grouping is exact: texts are compared
+with their lengths (a collation that ignores trailing blanks must not merge " " with ""), and the ids come with their
+sum, so that a list which the server cut short is noticed and read row by row instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection
+
+from hms_cache.store.rows.storage_descriptor_statements import (
+    BUCKET_COLUMN,
+    COLUMN,
+    PARAMETER,
+    SERDE_PARAMETER,
+    SKEWED_COLUMN,
+    SKEWED_VALUE,
+    SORT_COLUMN,
+    DescriptorScope,
+    GroupedStatement,
+    ScopeStatements,
+    statements_of,
+)
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    FieldSchema,
+    Order,
+    SerDeInfo,
+    SkewedInfo,
+    StorageDescriptor,
+)
+
+ColumnsKey: TypeAlias = tuple[tuple[str, str | None, str | None], ...]
+"""Columns as a value: (name, type, comment) of each."""
+
+
+class DescriptorTemplates:
+    """Distinct storage descriptors without their locations, and which one each descriptor id has.
+
+    `structs[number]` is the template; `number_of[sd_id]` its number. `column_descriptor_ids[number]` is its CD_ID.
+    """
+
+    __slots__ = ("column_descriptor_ids", "number_of", "structs")
+
+    def __init__(
+        self, structs: list[StorageDescriptor], number_of: dict[int, int], column_descriptor_ids: list[int | None]
+    ) -> None:
+        self.structs = structs
+        self.number_of = number_of
+        self.column_descriptor_ids = column_descriptor_ids
+
+
+def columns_key(columns: Iterable[FieldSchema] | None) -> ColumnsKey:
+    """Columns as a value that can be compared and hashed, as they are stored (names in lower case)."""
+    return tuple((column.name.lower(), column.type, column.comment) for column in columns or ())
+
+
+def read_templates(
+    connection: Connection, scope: DescriptorScope, parameters: Mapping[str, Any]
+) -> DescriptorTemplates:
+    """The distinct descriptors of a scope: two statements, three when one of them is skewed."""
+    statements = statements_of(scope)
+    return _build_templates(connection, _read_grouped(connection, statements.base, parameters), statements, parameters)
+
+
+def build_templates(
+    connection: Connection,
+    rows: Iterable[tuple[tuple[Any, ...], list[int]]],
+    scope: DescriptorScope,
+    parameters: Mapping[str, Any],
+) -> DescriptorTemplates:
+    """As `read_templates` where the caller read `DESCRIPTOR_COLUMNS` of the scope itself: (values, ids having them)."""
+    return _build_templates(connection, rows, statements_of(scope), parameters)
+
+
+def _build_templates(
+    connection: Connection,
+    base: Iterable[tuple[tuple[Any, ...], list[int]]],
+    statements: ScopeStatements,
+    parameters: Mapping[str, Any],
+) -> DescriptorTemplates:
+    """Puts base rows and details together: descriptors with the same base row and the same details are one template."""
+    bases: list[tuple[Any, ...]] = []
+    signature_of: dict[int, int] = {}
+    signatures: list[tuple[int, tuple[int, ...]]] = []
+    for values, ids in base:
+        number = len(signatures)
+        bases.append(values)
+        signatures.append((number, ()))
+        signature_of.update(dict.fromkeys(ids, number))
+    cd_ids = sorted({values[0] for values in bases if values[0] is not None})
+    details: list[tuple[Any, ...]] = []
+    columns: dict[int, list[tuple[int, FieldSchema]]] = {cd_id: [] for cd_id in cd_ids}
+    known: dict[tuple[int, int], int] = {}
+    skewed = False
+    if signature_of:
+        for values, ids in _read_grouped(connection, statements.details, {**parameters, "cd_ids": cd_ids}):
+            if values[0] == COLUMN:
+                field = FieldSchema(name=values[2], type=values[3], comment=values[4])
+                for cd_id in ids:
+                    columns[cd_id].append((values[1], field))
+                continue
+            skewed = skewed or values[0] == SKEWED_COLUMN
+            _extend_signatures(signature_of, signatures, known, ids, len(details))
+            details.append(values)
+        if skewed:
+            for values, ids in _read_skew(connection, statements.skew, parameters):
+                _extend_signatures(signature_of, signatures, known, ids, len(details))
+                details.append(values)
+    fields = {cd_id: [field for _, field in sorted(found, key=_first)] for cd_id, found in columns.items()}
+    used = sorted(set(signature_of.values()))
+    renumbered = {number: index for index, number in enumerate(used)}
+    chosen = [signatures[number] for number in used]
+    structs = [_template(bases[base_number], fields, [details[d] for d in chain]) for base_number, chain in chosen]
+    return DescriptorTemplates(
+        structs,
+        {sd_id: renumbered[number] for sd_id, number in signature_of.items()},
+        [bases[base_number][0] for base_number, _ in chosen],
+    )
+
+
+def _first(pair: tuple[int, Any]) -> int:
+    return pair[0]
+
+
+def _extend_signatures(
+    signature_of: dict[int, int],
+    signatures: list[tuple[int, tuple[int, ...]]],
+    known: dict[tuple[int, int], int],
+    ids: Iterable[int],
+    detail: int,
+) -> None:
+    """Gives each descriptor in `ids` the signature that its own becomes with one more detail."""
+    for sd_id in ids:
+        before = signature_of[sd_id]
+        after = known.get((before, detail))
+        if after is None:
+            after = len(signatures)
+            known[(before, detail)] = after
+            base, chain = signatures[before]
+            signatures.append((base, (*chain, detail)))
+        signature_of[sd_id] = after
+
+
+def _template(
+    base: tuple[Any, ...], fields: Mapping[int, list[FieldSchema]], details: Iterable[tuple[Any, ...]]
+) -> StorageDescriptor:
+    serde_parameters: dict[str, str] = {}
+    parameters: dict[str, str] = {}
+    buckets: list[tuple[int, str]] = []
+    sorts: list[tuple[int, Order]] = []
+    skewed_columns: list[tuple[int, str]] = []
+    skewed_values: list[tuple[int, list[str]]] = []
+    skewed_locations: dict[tuple[str, ...], str] = {}
+    for kind, *values in details:
+        if kind == SERDE_PARAMETER:
+            serde_parameters[values[1]] = values[2]
+        elif kind == PARAMETER:
+            parameters[values[1]] = values[2]
+        elif kind == BUCKET_COLUMN:
+            buckets.append((values[0], values[1]))
+        elif kind == SORT_COLUMN:
+            sorts.append((values[0], Order(col=values[1], order=values[4])))
+        elif kind == SKEWED_COLUMN:
+            skewed_columns.append((values[0], values[1]))
+        elif kind == "value":
+            skewed_values.append((values[0], list(values[1])))
+        else:
+            skewed_locations[values[1]] = values[2]
+    cd_id, input_format, output_format, compressed, sub_directories, buckets_number, no_serde, *serde = base
+    serde_info = None
+    if not no_serde:
+        name, library, description, serializer, deserializer, serde_type = serde
+        serde_info = SerDeInfo(
+            name=name,
+            serializationLib=library,
+            parameters=dict(sorted(serde_parameters.items())),
+            description=description,
+            serializerClass=serializer,
+            deserializerClass=deserializer,
+            serdeType=serde_type or None,
+        )
+    return StorageDescriptor(
+        cols=None if cd_id is None else fields[cd_id],
+        inputFormat=input_format,
+        outputFormat=output_format,
+        compressed=bool(compressed),
+        numBuckets=buckets_number,
+        serdeInfo=serde_info,
+        bucketCols=[name for _, name in sorted(buckets, key=_first)],
+        sortCols=[order for _, order in sorted(sorts, key=_first)],
+        parameters=dict(sorted(parameters.items())),
+        skewedInfo=SkewedInfo(
+            skewedColNames=[name for _, name in sorted(skewed_columns, key=_first)],
+            skewedColValues=[found for _, found in sorted(skewed_values, key=_first)],
+            skewedColValueLocationMaps=dict(sorted(skewed_locations.items())),
+        ),
+        storedAsSubDirectories=bool(sub_directories),
+    )
+
+
+def _read_grouped(
+    connection: Connection, statement: GroupedStatement, parameters: Mapping[str, Any]
+) -> list[tuple[tuple[Any, ...], list[int]]]:
+    """Distinct rows with the ids that have them; read row by row when the server cut a list of ids short."""
+    width = statement.width
+    answer = []
+    for row in connection.execute(statement.grouped, parameters):
+        ids = _whole_list(row[width], row[width + 1])
+        if ids is None:
+            break
+        answer.append((tuple(row[:width]), ids))
+    else:
+        return answer
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for row in connection.execute(statement.plain, parameters):
+        groups.setdefault(tuple(row[:width]), []).append(row[width])
+    return list(groups.items())
+
+
+def _whole_list(text: str, sum_of_ids: Any) -> list[int] | None:
+    """The ids of an aggregated list, None when the server cut it short (`group_concat_max_len`)."""
+    if text.endswith(","):
+        return None
+    ids = list(map(int, text.split(",")))
+    return ids if sum(ids) == int(sum_of_ids) else None
+
+
+def _read_skew(
+    connection: Connection, statement: Any, parameters: Mapping[str, Any]
+) -> Iterable[tuple[tuple[Any, ...], list[int]]]:
+    """Skewed values and the locations of some of them, as details: ("value", position, values) and
+    ("location", None, values, location)."""
+    lists: dict[tuple[int, int, int, str | None], list[tuple[int, str]]] = {}
+    for sd_id, kind, number, index, value, location in connection.execute(statement, parameters):
+        values = lists.setdefault((sd_id, kind, number, location), [])
+        if index is not None:
+            values.append((index, value))
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for (sd_id, kind, number, location), found in lists.items():
+        values_in_order = tuple(value for _, value in sorted(found, key=_first))
+        detail: tuple[Any, ...]
+        if kind == SKEWED_VALUE:
+            detail = ("value", number, values_in_order)
+        else:
+            detail = ("location", None, values_in_order, location)
+        groups.setdefault(detail, []).append(sd_id)
+    return groups.items()

@@ -1,0 +1,82 @@
+"""Columns of tables, where they are kept.
+
+Facts: `HMSHandler.get_fields`, `SerDeStorageSchemaReader`, `AvroSerDe` (Hive 3.1.3); `DefaultStorageSchemaReader`
+(4.0.1).
+"""
+
+from __future__ import annotations
+
+from hms_cache.store.avro_schemas import AvroSchemaError, columns_of_schema
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaException, Table
+
+AVRO_SERDE = "org.apache.hadoop.hive.serde2.avro.AvroSerDe"
+SCHEMA_LITERAL = "avro.schema.literal"
+SCHEMA_URL = "avro.schema.url"
+NO_SCHEMA = "none"
+"""What stands for no literal and no url, so that a table's own value can take back that of its serde."""
+
+_UNDETERMINED = (
+    "org.apache.hadoop.hive.serde2.SerDeException Encountered AvroSerdeException determining schema. Returning signal "
+    "schema to indicate problem: "
+)
+
+
+class StorageSchemas:
+    """Reads the columns of a table. Shared by threads; holds nothing."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._settings = context.settings
+        self._warehouse = context.warehouse
+
+    def fields_of(self, table: Table) -> tuple[list[FieldSchema], bool]:
+        """The columns without the partition keys, and whether they come from a file, which changes without an event.
+
+        Those of an Avro table with `avro.schema.literal` or `avro.schema.url` are the schema's: what is stored beside
+        is what they were when the table was created. A url is read at every call, as Hive does: the file may change.
+        Other serdes that are not among `StoreSettings.serdes_using_metastore_for_schema` may have a schema of their
+        own, which only their Java class knows; the stored columns are answered.
+
+        :raises MetaException: the schema cannot be determined; or the serde's schema would have to be read, and
+            `storage_schema_reader` is ``refuse``.
+        """
+        descriptor = table.sd
+        serde = descriptor.serdeInfo.serializationLib if descriptor is not None and descriptor.serdeInfo else None
+        if serde is not None and serde not in self._settings.serdes_using_metastore_for_schema:
+            if self._settings.storage_schema_reader == "refuse":
+                raise MetaException("java.lang.UnsupportedOperationException: Storage schema reading not supported")
+            if serde == AVRO_SERDE:
+                text, is_of_file = self._avro_schema(table)
+                if text is not None:
+                    return _columns(text), is_of_file
+        return list((descriptor.cols if descriptor is not None else None) or []), False
+
+    def _avro_schema(self, table: Table) -> tuple[str | None, bool]:
+        """The text of the table's schema, None where its columns are the schema; and whether it is that of a file.
+
+        Parameters of the table go before those of its serde.
+        """
+        properties = {**(table.sd.serdeInfo.parameters or {}), **(table.parameters or {})}
+        literal, url = properties.get(SCHEMA_LITERAL), properties.get(SCHEMA_URL)
+        if literal is not None and literal != NO_SCHEMA:
+            return literal, False
+        if url is None:
+            return None, False
+        if url == NO_SCHEMA:
+            raise MetaException(
+                f"{_UNDETERMINED}Neither {SCHEMA_LITERAL} nor {SCHEMA_URL} specified, can't determine table schema"
+            )
+        try:
+            data = self._warehouse.read_file(self._warehouse.location(url), self._settings.schema_file_limit_bytes)
+        except MetaException as error:
+            raise MetaException(
+                f"{_UNDETERMINED}Unable to read schema from given path: {url}: {error.message}"
+            ) from error
+        return data.decode("utf-8", "replace"), True
+
+
+def _columns(text: str) -> list[FieldSchema]:
+    try:
+        return columns_of_schema(text)
+    except AvroSchemaError as error:
+        raise MetaException(f"{_UNDETERMINED}{error}") from error

@@ -1,0 +1,1 @@
+"""Privileges, roles and tokens in the database."""

@@ -1,0 +1,90 @@
+"""Delegation tokens and the keys that sign them, as HiveServer2 keeps them here. Facts: `ObjectStore` (3.1, 4.0.1).
+
+What is stored is text that others made; nothing here knows what it means.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.schema import DELEGATION_TOKENS, MASTER_KEYS
+from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
+
+
+class Tokens:
+    """Reads and writes of tokens and master keys. Thread-safe; each method is one transaction."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._database = context.database
+        self.enabled = context.settings.delegation_tokens
+        """Whether clients may use them; asked by who answers clients."""
+
+    def add_token(self, identifier: str, token: str) -> bool:
+        """False, and nothing changed, when there is a token with this identifier."""
+
+        def add(transaction: WriteTransaction) -> None:
+            transaction.connection.execute(insert(DELEGATION_TOKENS).values(TOKEN_IDENT=identifier, TOKEN=token))
+
+        try:
+            run_write(self._database, add)
+        except IntegrityError:
+            return False
+        return True
+
+    def remove_token(self, identifier: str) -> bool:
+        """Whether there was such a token."""
+        statement = delete(DELEGATION_TOKENS).where(DELEGATION_TOKENS.c.TOKEN_IDENT == identifier)
+        return run_write(self._database, lambda transaction: bool(transaction.connection.execute(statement).rowcount))
+
+    def get_token(self, identifier: str) -> str:
+        """The token, empty when there is none."""
+        statement = select(DELEGATION_TOKENS.c.TOKEN).where(DELEGATION_TOKENS.c.TOKEN_IDENT == identifier)
+        return run_read(self._database, lambda connection: connection.execute(statement).scalar()) or ""
+
+    def get_all_token_identifiers(self) -> list[str]:
+        """Ascending."""
+        statement = select(DELEGATION_TOKENS.c.TOKEN_IDENT)
+        return sorted(run_read(self._database, lambda connection: connection.execute(statement).scalars().all()))
+
+    def add_master_key(self, key: str) -> int:
+        """The number of the new key.
+
+        From Hive's sequence, though the column would count by itself: so do Java servers, which both fail otherwise
+        when their numbers meet.
+        """
+
+        def add(transaction: WriteTransaction) -> int:
+            number = transaction.id("MMasterKey")
+            transaction.connection.execute(insert(MASTER_KEYS).values(KEY_ID=number, MASTER_KEY=key))
+            return number
+
+        return run_write(self._database, add, ids={"MMasterKey": 1})
+
+    def update_master_key(self, number: int, key: str) -> None:
+        """:raises NoSuchObjectException: there is no key with this number."""
+
+        def change(transaction: WriteTransaction) -> None:
+            connection, is_it = transaction.connection, MASTER_KEYS.c.KEY_ID == number
+            # MySQL counts only rows that become different.
+            if connection.execute(select(MASTER_KEYS.c.KEY_ID).where(is_it).with_for_update()).first() is None:
+                raise NoSuchObjectException(f"No key found with keyId: {number}")
+            connection.execute(update(MASTER_KEYS).where(is_it).values(MASTER_KEY=key))
+
+        run_write(self._database, change)
+
+    def remove_master_key(self, number: int) -> bool:
+        """Whether there was such a key."""
+        statement = delete(MASTER_KEYS).where(MASTER_KEYS.c.KEY_ID == number)
+        return run_write(self._database, lambda transaction: bool(transaction.connection.execute(statement).rowcount))
+
+    def get_master_keys(self) -> list[str]:
+        """The keys by their numbers."""
+        statement = select(MASTER_KEYS.c.MASTER_KEY).order_by(MASTER_KEYS.c.KEY_ID)
+
+        def read(connection: Connection) -> list[str]:
+            return list(connection.execute(statement).scalars())
+
+        return run_read(self._database, read)

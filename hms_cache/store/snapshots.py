@@ -1,0 +1,85 @@
+"""Contract: several reads of one moment, with the event position of that moment (what a cache loads from)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
+
+if TYPE_CHECKING:
+    from hms_cache.store.partitions.reads import PartitionRows
+
+
+class Snapshot(NamedTuple):
+    """One moment of the database: all events up to `event_id` are in it, and none after."""
+
+    event_id: int
+
+
+class StatisticsOfColumn(NamedTuple):
+    """Statistics of one column of a table (`partition` empty) or of a partition, made at `last_analyzed_s` (epoch)."""
+
+    partition: str
+    statistics: ColumnStatisticsObj
+    last_analyzed_s: int
+
+
+class SnapshotStore(RawStore):
+    """A `RawStore` whose reads can be bound to one moment. `ObjectStore` is one; so is whatever a cache wraps."""
+
+    @abstractmethod
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Within it, every read that this thread makes on this store shows the same moment.
+
+        One read-only transaction, which reads `NEXT_EVENT_ID` first. Not nestable; no write may be made within it.
+        Raises DatabaseUnavailable.
+        """
+
+    @abstractmethod
+    def read_partition_pages(self, catalog: str, database: str, table: str) -> Iterator[PartitionRows]:
+        """All partitions of a table as rows, page by page in no order, to be read within one `snapshot`.
+
+        A fixed number of statements per page, and memory for one page. Raises NoSuchObjectException,
+        DatabaseUnavailable.
+        """
+
+    @abstractmethod
+    def read_column_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partition_names: Sequence[str] | None,
+        columns: Sequence[str],
+        *,
+        engine: str = "hive",
+    ) -> list[StatisticsOfColumn]:
+        """What `get_table_column_statistics` (no names) and `get_partition_column_statistics` answer from, column by
+        column, in no order.
+
+        As many statements as those. Raises NoSuchObjectException, DatabaseUnavailable.
+        """
+
+    @abstractmethod
+    def get_write_id_tag(self, catalog: str, database: str, table: str) -> str | None:
+        """The `ValidWriteIdList` of a table without any current transaction: every open write id is invalid in it.
+
+        Read in the same snapshot as the table it is exactly the tag of that table (P2). None when write ids cannot be
+        known: another catalog than the default one, since transaction tables have no catalog column.
+        """
+
+    @abstractmethod
+    def get_highest_table_id(self) -> int:
+        """The highest id of a table, 0 without any: ids are handed out upwards. Raises DatabaseUnavailable."""
+
+    @abstractmethod
+    def current_event_id(self) -> int:
+        """The last event that is committed now: one statement, outside any snapshot, never an old view.
+
+        `NEXT_EVENT_ID` - 1, or 0. Raises DatabaseUnavailable.
+        """

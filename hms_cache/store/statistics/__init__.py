@@ -1,0 +1,1 @@
+"""Column statistics in the database, and whether they are valid."""

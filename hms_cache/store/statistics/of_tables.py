@@ -1,0 +1,149 @@
+"""Column statistics of tables written: replaced, merged, deleted, with the parameters and events that go along.
+
+Facts: `ObjectStore.updateTableColumnStatistics`, `updatePartitionColumnStatistics`, `HMSHandler.set_aggr_stats_for`
+(Hive 4.0.1).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+from sqlalchemy import delete, update
+
+from hms_cache.store.engine.bulk_writes import (
+    ParameterChange,
+    change_parameters,
+    insert_rows,
+)
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.rows.parameters import (
+    accurate_columns,
+)
+from hms_cache.store.rows.statistics_rows import row_of_statistics
+from hms_cache.store.rows.statistics_validity import are_statistics_valid
+from hms_cache.store.rows.table_kinds import is_transactional
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.schema import (
+    TAB_COL_STATS,
+    TABLE_PARAMS,
+    TBLS,
+)
+from hms_cache.store.statistics.reads import StatisticsReader, of_engine
+from hms_cache.store.statistics.writes import (
+    StatisticsWrite,
+    aborted_writers,
+    check_columns,
+    merged,
+    parameters_after,
+    prepared,
+    without_claims,
+)
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    ColumnStatistics,
+)
+
+
+def write_table_statistics(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    row: TableRow,
+    statistics: ColumnStatistics,
+    writer: StatisticsWrite,
+) -> None:
+    """Replaces the statistics of the columns named, marks them as accurate, logs the event."""
+    table = row.table
+    own = prepared(statistics, table, context.now_s())
+    columns = [one.colName for one in own.statsObj]
+    check_columns(table, columns)
+    connection, features = transaction.connection, features_of(transaction.connection)
+    identity = {
+        "TBL_ID": row.table_id,
+        "CAT_NAME": table.catName,
+        "DB_NAME": table.dbName,
+        "TABLE_NAME": table.tableName,
+    }
+    rows = [
+        row_of_statistics(one, engine=own.engine, last_analyzed_s=own.statsDesc.lastAnalyzed, identity=identity)
+        for one in own.statsObj
+    ]
+    if columns:  # an empty list means all of them there
+        delete_table_statistics(transaction, row.table_id, columns, own.engine)
+    ids = transaction.ids("MTableColumnStatistics", len(rows))
+    insert_rows(
+        connection,
+        TAB_COL_STATS,
+        [features.writable(TAB_COL_STATS, {"CS_ID": cs_id, **values}) for cs_id, values in zip(ids, rows, strict=True)],
+    )
+    before = dict(table.parameters or {})
+    aborted = aborted_writers(connection, table, [table.writeId])
+    after = parameters_after(table, before, columns, table.writeId, writer, aborted)
+    change_parameters(connection, TABLE_PARAMS, "TBL_ID", [ParameterChange(row.table_id, before, after)])
+    if is_transactional(table):
+        _store_table_write_id(transaction, row, writer)
+    table.parameters = after
+    transaction.append_event(
+        context.messages.build_update_table_column_statistics(
+            table, own, write_id=writer.event_write_id, parameters=after
+        )
+    )
+
+
+def _store_table_write_id(transaction: WriteTransaction, row: TableRow, writer: StatisticsWrite) -> None:
+    row.table.writeId = writer.event_write_id
+    if features_of(transaction.connection).has(TBLS.c.WRITE_ID):
+        transaction.connection.execute(
+            update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(WRITE_ID=row.table.writeId)
+        )
+
+
+def delete_table_statistics(transaction: WriteTransaction, table_id: int, columns: Sequence[str], engine: str) -> int:
+    """Deletes statistics of these columns, of all for an empty list; returns how many there were."""
+    statement = delete(TAB_COL_STATS).where(
+        TAB_COL_STATS.c.TBL_ID == table_id,
+        of_engine(TAB_COL_STATS, features_of(transaction.connection), engine),
+    )
+    if columns:
+        statement = statement.where(TAB_COL_STATS.c.COLUMN_NAME.in_(list(columns)))
+    return transaction.connection.execute(statement, {"engine": engine}).rowcount
+
+
+def merge_table_statistics(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    row: TableRow,
+    statistics: ColumnStatistics,
+    writer: StatisticsWrite,
+) -> None:
+    """Merges into what is stored, as far as that is accurate; columns that are not marked so stay as they are.
+
+    Where a snapshot does not allow to use what is stored, or that is of an aborted write id, all claims of
+    accuracy are taken back.
+    """
+    table = row.table
+    own = prepared(statistics, table, context.now_s())
+    parameters = table.parameters or {}
+    reader = StatisticsReader(context, transaction.connection, bit_vectors=True, histograms=True)
+    columns = [one.colName for one in own.statsObj]
+    old, _ = reader.of_table(row.table_id, columns, own.engine)
+    aborted = aborted_writers(transaction.connection, table, [table.writeId]) if old else frozenset()
+    unjudged = writer.valid_write_ids is None or not is_transactional(table)
+    valid = unjudged or are_statistics_valid(parameters, table.writeId, writer.valid_write_ids)
+    if old and (aborted or not valid):
+        after = without_claims(parameters)
+        change_parameters(
+            transaction.connection, TABLE_PARAMS, "TBL_ID", [ParameterChange(row.table_id, parameters, after)]
+        )
+        before_image = copy.copy(table)
+        before_image.parameters = dict(parameters)
+        table.parameters = after
+        _store_table_write_id(transaction, row, writer)
+        transaction.append_event(
+            context.messages.build_alter_table(before_image, table, write_id=writer.event_write_id)
+        )
+        return
+    own.statsObj = merged(own.statsObj, old, accurate_columns(parameters))
+    if own.statsObj:
+        write_table_statistics(context, transaction, row, own, writer)

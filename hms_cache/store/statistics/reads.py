@@ -1,0 +1,178 @@
+"""Column statistics read from the database.
+
+Facts: `ObjectStore.getTableColumnStatistics`, `getPartitionColumnStatistics`, `get_aggr_stats_for` (Hive 4.0.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Select, and_, bindparam, select
+
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.features import SchemaFeatures
+from hms_cache.store.partitions.selection import (
+    MOST_LISTED,
+    NAMES_IN_A_STATEMENT,
+    PartitionedTable,
+    batches_of_texts,
+    comparable_rows,
+)
+from hms_cache.store.rows.parameters import COLUMN_STATS_ACCURATE
+from hms_cache.store.rows.statistics_rows import LAST_ANALYZED, ROW_WIDTH, statistics_columns, statistics_of_row
+from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
+from hms_cache.store.schema import PART_COL_STATS, PARTITION_PARAMS, PARTITIONS, TAB_COL_STATS
+from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, ColumnStatisticsDesc, ColumnStatisticsObj
+
+
+class StatisticsReader:
+    """Reads statistics on a connection, with the settings of a store."""
+
+    def __init__(
+        self,
+        context: StoreContext,
+        connection: Connection,
+        *,
+        bit_vectors: bool | None = None,
+        histograms: bool | None = None,
+    ) -> None:
+        """`bit_vectors`, `histograms`: read these, whatever the settings say of answers."""
+        settings = context.settings
+        self._connection = connection
+        self._features = features_of(connection)
+        self._bit_vectors = settings.statistics_sketches if bit_vectors is None else bit_vectors
+        self._histograms = settings.statistics_histograms if histograms is None else histograms
+
+    def of_table(self, table_id: int, columns: Iterable[str], engine: str) -> tuple[list[ColumnStatisticsObj], int]:
+        """(statistics of the columns that have any, by column name; when they were made, epoch seconds). One
+        statement."""
+        found = sorted(self.of_table_each(table_id, columns, engine), key=lambda one: _column(one[0]))
+        return [statistics for statistics, _ in found], max((made_s for _, made_s in found), default=0)
+
+    def of_table_each(
+        self, table_id: int, columns: Iterable[str], engine: str
+    ) -> list[tuple[ColumnStatisticsObj, int]]:
+        """(statistics, when made, epoch seconds) of the columns that have any, in no order. One statement."""
+        rows = self._connection.execute(
+            self._of(TAB_COL_STATS, engine)
+            .where(TAB_COL_STATS.c.TBL_ID == bindparam("table_id"))
+            .where(TAB_COL_STATS.c.COLUMN_NAME.in_(bindparam("columns", expanding=True))),
+            {"table_id": table_id, "columns": sorted({column.lower() for column in columns}), "engine": engine},
+        ).all()
+        found = ((statistics_of_row(row), row[LAST_ANALYZED]) for row in rows)
+        return [(statistics, made_s) for statistics, made_s in found if statistics is not None]
+
+    def of_partitions(
+        self, table: PartitionedTable, names: Sequence[str], columns: Iterable[str], engine: str
+    ) -> Iterator[tuple[str, ColumnStatisticsObj, int]]:
+        """(partition name, statistics, when made) of the named partitions and columns, in no order.
+
+        One statement per 5,000 names, one in all for more than 20,000.
+        """
+        wanted = set(names)
+        statement = (
+            self._of(PART_COL_STATS, engine, PARTITIONS.c.PART_NAME)
+            .select_from(PARTITIONS.join(PART_COL_STATS, PART_COL_STATS.c.PART_ID == PARTITIONS.c.PART_ID))
+            .where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
+            .where(PART_COL_STATS.c.COLUMN_NAME.in_(bindparam("columns", expanding=True)))
+        )
+        parameters: dict[str, Any] = {
+            "table_id": table.table_id,
+            "columns": sorted({column.lower() for column in columns}),
+            "engine": engine,
+        }
+        runs = [parameters]
+        if len(wanted) <= MOST_LISTED:
+            statement = statement.where(PARTITIONS.c.PART_NAME.in_(bindparam("names", expanding=True)))
+            batches = batches_of_texts(self._connection, wanted, NAMES_IN_A_STATEMENT)
+            runs = [{**parameters, "names": some} for some in batches]
+        for run in runs:
+            for row in comparable_rows(self._connection, statement, run):
+                name = row[ROW_WIDTH]
+                statistics = statistics_of_row(row)
+                if name in wanted and statistics is not None:
+                    yield name, statistics, row[LAST_ANALYZED]
+
+    def _of(self, table: Any, engine: str, *more: Any) -> Select[Any]:
+        columns = statistics_columns(table, self._features, bit_vectors=self._bit_vectors, histograms=self._histograms)
+        statement = select(*columns, *more)
+        return statement.where(of_engine(table, self._features, engine))
+
+
+def of_engine(table: Any, features: SchemaFeatures, engine: str) -> Any:
+    """The condition on who wrote the statistics, over the parameter `engine`. Before Hive 4 there was but `hive`."""
+    if features.has(table.c.ENGINE):
+        return table.c.ENGINE == bindparam("engine")
+    return bindparam("engine") == "hive"
+
+
+def _column(statistics: ColumnStatisticsObj) -> str:
+    return str(statistics.colName)
+
+
+_CLAIMS = (
+    select(PARTITIONS.c.PART_NAME, PARTITION_PARAMS.c.PARAM_VALUE, PARTITIONS.c.WRITE_ID)
+    .select_from(
+        PARTITIONS.outerjoin(
+            PARTITION_PARAMS,
+            and_(
+                PARTITION_PARAMS.c.PART_ID == PARTITIONS.c.PART_ID,
+                PARTITION_PARAMS.c.PARAM_KEY == COLUMN_STATS_ACCURATE,
+            ),
+        )
+    )
+    .where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
+)
+_CLAIMS_OF_NAMES = _CLAIMS.where(PARTITIONS.c.PART_NAME.in_(bindparam("names", expanding=True)))
+
+
+def partitions_with_valid_statistics(
+    connection: Connection, table: PartitionedTable, names: Sequence[str], valid_write_ids: str
+) -> set[str]:
+    """Those of the named partitions whose statistics may be used by a reader with this snapshot."""
+    if not features_of(connection).has(PARTITIONS.c.WRITE_ID):
+        # Before Hive 4 statistics are of no transaction, and are valid for everybody.
+        return set(names)
+    wanted = set(names)
+    statement = _CLAIMS
+    runs: list[dict[str, Any]] = [{"table_id": table.table_id}]
+    if len(wanted) <= MOST_LISTED:
+        statement = _CLAIMS_OF_NAMES
+        batches = batches_of_texts(connection, wanted, NAMES_IN_A_STATEMENT)
+        runs = [{"table_id": table.table_id, "names": some} for some in batches]
+    claims = [row for run in runs for row in comparable_rows(connection, statement, run) if row[0] in wanted]
+    aborted = aborted_write_ids(
+        connection, (table.catalog, table.database, table.name), {write_id for _, _, write_id in claims}
+    )
+    valid = set()
+    for name, claim, write_id in claims:
+        parameters = {} if claim is None else {COLUMN_STATS_ACCURATE: claim}
+        if are_statistics_valid(parameters, write_id, valid_write_ids, aborted=aborted):
+            valid.add(name)
+    return valid
+
+
+def statistics_of_partitions(
+    found: Iterable[tuple[str, ColumnStatisticsObj, int]], table: PartitionedTable, engine: str
+) -> list[ColumnStatistics]:
+    """One struct per partition, by its name; columns by theirs."""
+    by_name: dict[str, ColumnStatistics] = {}
+    for name, statistics, last_analyzed_s in found:
+        known = by_name.get(name)
+        if known is None:
+            description = ColumnStatisticsDesc(
+                isTblLevel=False,
+                dbName=table.database,
+                tableName=table.name,
+                partName=name,
+                lastAnalyzed=last_analyzed_s,
+                catName=table.catalog,
+            )
+            known = by_name[name] = ColumnStatistics(statsDesc=description, statsObj=[], engine=engine)
+        known.statsObj.append(statistics)
+        known.statsDesc.lastAnalyzed = max(known.statsDesc.lastAnalyzed, last_analyzed_s)
+    for one in by_name.values():
+        one.statsObj.sort(key=_column)
+    return [by_name[name] for name in sorted(by_name)]

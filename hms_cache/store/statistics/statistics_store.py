@@ -1,0 +1,374 @@
+"""Column statistics: the store's `StatisticsStore` over the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from hms_cache.metadata.names import normalize_identifier, qualified
+from hms_cache.metadata.partition_names import values_of_name
+from hms_cache.metadata.statistics_merge import AggregationRules, aggregate
+from hms_cache.store.contract.statistics import StatisticsStore
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.partitions.additions import partitioned
+from hms_cache.store.partitions.selection import (
+    PartitionedTable,
+    find_partitioned_table,
+    partitions_by_name,
+)
+from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
+from hms_cache.store.rows.table_kinds import is_transactional
+from hms_cache.store.rows.table_locks import lock_table
+from hms_cache.store.rows.table_rows import TableRow, read_table
+from hms_cache.store.snapshots import StatisticsOfColumn
+from hms_cache.store.statistics.of_partitions import (
+    delete_partition_statistics,
+    merge_partition_statistics,
+    write_partition_statistics,
+)
+from hms_cache.store.statistics.of_tables import delete_table_statistics, merge_table_statistics, write_table_statistics
+from hms_cache.store.statistics.reads import (
+    StatisticsReader,
+    partitions_with_valid_statistics,
+    statistics_of_partitions,
+)
+from hms_cache.store.statistics.writes import StatisticsWrite, normalized_partition_name
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AggrStats,
+    ColumnStatistics,
+    ColumnStatisticsDesc,
+    InvalidInputException,
+    InvalidObjectException,
+    MetaException,
+    NoSuchObjectException,
+)
+
+DEFAULT_ENGINE = "hive"
+
+
+class Statistics(StatisticsStore):
+    """Reads and writes of column statistics."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+
+    # Reads
+
+    def get_table_column_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        columns: Sequence[str],
+        *,
+        engine: str = DEFAULT_ENGINE,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> ColumnStatistics:
+        def read(connection: Connection) -> ColumnStatistics:
+            row = _require_table(connection, catalog, database, table)
+            return self._of_table(connection, row, columns, engine, valid_write_ids)
+
+        return run_read(self._context.database, read)
+
+    def read_of_table(
+        self, connection: Connection, row: TableRow, engine: str, valid_write_ids: str | None
+    ) -> ColumnStatistics | None:
+        """Statistics of all columns of a table that is at hand; None when there are none. One statement."""
+        columns = [] if row.table.sd is None else [column.name for column in row.table.sd.cols or ()]
+        found = self._of_table(connection, row, columns, engine, valid_write_ids)
+        return found if found.statsObj else None
+
+    def _of_table(
+        self,
+        connection: Connection,
+        row: TableRow,
+        columns: Sequence[str],
+        engine: str,
+        valid_write_ids: str | None,
+    ) -> ColumnStatistics:
+        table = row.table
+        reader = StatisticsReader(self._context, connection)
+        found, last_analyzed_s = (
+            reader.of_table(row.table_id, columns, engine or DEFAULT_ENGINE) if columns else ([], 0)
+        )
+        description = ColumnStatisticsDesc(
+            isTblLevel=True,
+            dbName=table.dbName,
+            tableName=table.tableName,
+            lastAnalyzed=last_analyzed_s,
+            catName=table.catName,
+        )
+        statistics = ColumnStatistics(statsDesc=description, statsObj=found, engine=engine or DEFAULT_ENGINE)
+        if valid_write_ids is not None:
+            statistics.isStatsCompliant = not is_transactional(table) or are_statistics_valid(
+                table.parameters or {},
+                table.writeId,
+                valid_write_ids,
+                aborted=aborted_write_ids(connection, (table.catName, table.dbName, table.tableName), [table.writeId]),
+            )
+        return statistics
+
+    def get_partition_column_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partition_names: Sequence[str],
+        columns: Sequence[str],
+        *,
+        engine: str = DEFAULT_ENGINE,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+    ) -> list[ColumnStatistics]:
+        who = engine or DEFAULT_ENGINE
+        names = [normalized_partition_name(name) for name in partition_names]
+
+        def read(connection: Connection) -> list[ColumnStatistics]:
+            header = find_partitioned_table(connection, catalog, database, table)
+            if not names or not columns:
+                return []
+            found = StatisticsReader(self._context, connection).of_partitions(header, names, columns, who)
+            answer = statistics_of_partitions(found, header, who)
+            if valid_write_ids is not None and answer:
+                valid = partitions_with_valid_statistics(
+                    connection, header, [one.statsDesc.partName for one in answer], valid_write_ids
+                )
+                for one in answer:
+                    one.isStatsCompliant = one.statsDesc.partName in valid
+            return answer
+
+        return run_read(self._context.database, read)
+
+    def read_column_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partition_names: Sequence[str] | None,
+        columns: Sequence[str],
+        *,
+        engine: str = DEFAULT_ENGINE,
+    ) -> list[StatisticsOfColumn]:
+        """See `SnapshotStore.read_column_statistics`."""
+        who = engine or DEFAULT_ENGINE
+
+        def read(connection: Connection) -> list[StatisticsOfColumn]:
+            reader = StatisticsReader(self._context, connection)
+            if partition_names is None:
+                row = _require_table(connection, catalog, database, table)
+                found = reader.of_table_each(row.table_id, columns, who) if columns else []
+                return [StatisticsOfColumn("", statistics, made_s) for statistics, made_s in found]
+            header = find_partitioned_table(connection, catalog, database, table)
+            if not partition_names or not columns:
+                return []
+            names = [normalized_partition_name(name) for name in partition_names]
+            return [StatisticsOfColumn(*one) for one in reader.of_partitions(header, names, columns, who)]
+
+        return run_read(self._context.database, read)
+
+    def get_aggregate_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partition_names: Sequence[str],
+        columns: Sequence[str],
+        *,
+        engine: str = DEFAULT_ENGINE,
+        valid_write_ids: str | None = None,
+    ) -> AggrStats:
+        names = [normalized_partition_name(name) for name in partition_names]
+        rules = aggregation_rules(self._context)
+
+        def read(connection: Connection) -> AggrStats:
+            header = find_partitioned_table(connection, catalog, database, table)
+            if not names or not columns:
+                return AggrStats(colStats=[], partsFound=0)
+            if valid_write_ids is not None:
+                valid = partitions_with_valid_statistics(connection, header, names, valid_write_ids)
+                if any(name not in valid for name in self._existing(connection, header, names)):
+                    return AggrStats(colStats=[], partsFound=0, isStatsCompliant=False)
+            found = StatisticsReader(self._context, connection).of_partitions(
+                header, names, columns, engine or DEFAULT_ENGINE
+            )
+            return aggregate(names, ((name, one) for name, one, _ in found), columns, rules)
+
+        return run_read(self._context.database, read)
+
+    @staticmethod
+    def _existing(connection: Connection, header: PartitionedTable, names: Sequence[str]) -> list[str]:
+        return [name for _, name in partitions_by_name(connection, header, names)]
+
+    # Writes
+
+    def update_table_column_statistics(
+        self, statistics: ColumnStatistics, *, write_id: int | None = None, valid_write_ids: str | None = None
+    ) -> None:
+        self._write_table(statistics, StatisticsWrite(write_id, valid_write_ids), is_merge=False)
+
+    def _write_table(self, statistics: ColumnStatistics, writer: StatisticsWrite, *, is_merge: bool) -> None:
+        catalog, database, name = _described_table(statistics)
+
+        def write(transaction: WriteTransaction) -> None:
+            row = _require_locked_table(transaction.connection, catalog, database, name)
+            action = merge_table_statistics if is_merge else write_table_statistics
+            action(self._context, transaction, row, statistics, writer)
+
+        run_write(self._context.database, write, ids={"MTableColumnStatistics": len(statistics.statsObj)})
+
+    def update_partition_column_statistics(
+        self,
+        statistics: Sequence[ColumnStatistics],
+        *,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        self._write_partitions(statistics, StatisticsWrite(write_id, valid_write_ids), is_merge=False)
+
+    def _write_partitions(
+        self, statistics: Sequence[ColumnStatistics], writer: StatisticsWrite, *, is_merge: bool
+    ) -> None:
+        if not statistics:
+            return
+        tables = {_described_table(one) for one in statistics}
+        if len(tables) != 1:
+            raise MetaException("Statistics of partitions of several tables in one request")
+        [(catalog, database, name)] = tables
+
+        def write(transaction: WriteTransaction) -> None:
+            row = _require_locked_table(transaction.connection, catalog, database, name)
+            action = merge_partition_statistics if is_merge else write_partition_statistics
+            action(self._context, transaction, row, statistics, writer)
+
+        count = sum(len(one.statsObj) for one in statistics)
+        run_write(self._context.database, write, ids={"MPartitionColumnStatistics": count})
+
+    def merge_column_statistics(
+        self,
+        statistics: Sequence[ColumnStatistics],
+        *,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        if not statistics:
+            return
+        writer = StatisticsWrite(write_id, valid_write_ids)
+        if statistics[0].statsDesc is not None and statistics[0].statsDesc.isTblLevel:
+            if len(statistics) != 1:
+                raise MetaException(
+                    f"Expecting only 1 ColumnStatistics for table's column stats, but find {len(statistics)}"
+                )
+            self._write_table(statistics[0], writer, is_merge=True)
+        else:
+            self._write_partitions(statistics, writer, is_merge=True)
+
+    def delete_table_column_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        columns: Sequence[str] = (),
+        *,
+        engine: str = DEFAULT_ENGINE,
+    ) -> None:
+        doomed = [column.lower() for column in columns]
+        whole_or_columns: Sequence[str | None] = doomed or [None]
+
+        def drop(transaction: WriteTransaction) -> None:
+            row = _require_locked_table(transaction.connection, catalog, database, table)
+            if is_transactional(row.table):
+                raise MetaException("Cannot delete stats via this API for a transactional table")
+            if not delete_table_statistics(transaction, row.table_id, doomed, engine or DEFAULT_ENGINE):
+                raise NoSuchObjectException(
+                    f"Column stats doesn't exist for db={row.table.dbName} table={row.table.tableName}"
+                    + (f" col={', '.join(doomed)}" if doomed else "")
+                )
+            for column in whole_or_columns:
+                transaction.append_event(self._context.messages.build_delete_table_column_statistics(row.table, column))
+
+        run_write(self._context.database, drop)
+
+    def delete_partition_column_statistics(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        partition_names: Sequence[str],
+        columns: Sequence[str] = (),
+        *,
+        engine: str = DEFAULT_ENGINE,
+    ) -> None:
+        doomed = [column.lower() for column in columns]
+        whole_or_columns: Sequence[str | None] = doomed or [None]
+        names = [normalized_partition_name(name) for name in partition_names]
+
+        def drop(transaction: WriteTransaction) -> None:
+            connection = transaction.connection
+            row = _require_locked_table(connection, catalog, database, table)
+            if is_transactional(row.table):
+                raise MetaException("Cannot delete stats via this API for a transactional table")
+            part_ids = {name: part_id for part_id, name in partitions_by_name(connection, partitioned(row), names)}
+            for name in names:
+                if name not in part_ids:
+                    raise NoSuchObjectException(f"Partition {name} for which stats deletion is requested doesn't exist")
+            had = delete_partition_statistics(transaction, list(part_ids.values()), doomed, engine or DEFAULT_ENGINE)
+            table_name = qualified(row.table.catName, row.table.dbName, row.table.tableName)
+            for name, part_id in part_ids.items():
+                if part_id not in had:
+                    raise NoSuchObjectException(
+                        f"Column stats doesn't exist for table={table_name} partition={name}"
+                        + (f" col={', '.join(doomed)}" if doomed else "")
+                    )
+                for column in whole_or_columns:
+                    transaction.append_event(
+                        self._context.messages.build_delete_partition_column_statistics(
+                            row.table, name, values_of_name(name), column
+                        )
+                    )
+
+        if names:
+            run_write(self._context.database, drop)
+
+
+def aggregation_rules(context: StoreContext) -> AggregationRules:
+    """How the store's settings want statistics aggregated; a cache uses the same."""
+    settings = context.settings
+    return AggregationRules(
+        sketches=settings.statistics_sketches,
+        histograms=settings.statistics_histograms,
+        density_function=settings.statistics_density_function,
+        distinct_tuner=settings.statistics_distinct_tuner,
+    )
+
+
+def _described_table(statistics: ColumnStatistics) -> tuple[str, str, str]:
+    """The table that the statistics are of. Raises InvalidObjectException, InvalidInputException."""
+    description = statistics.statsDesc
+    if description is None or statistics.statsObj is None:
+        raise InvalidObjectException("Invalid column stats object")
+    if not description.tableName:
+        raise InvalidInputException("Table name is null.")
+    return (
+        normalize_identifier(description.catName or "hive"),
+        normalize_identifier(description.dbName or "default"),
+        normalize_identifier(description.tableName),
+    )
+
+
+def _require_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
+    names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(table)
+    return _found(read_table(connection, *names), names)
+
+
+def _require_locked_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
+    names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(table)
+    return _found(lock_table(connection, *names), names)
+
+
+def _found(row: TableRow | None, names: tuple[str, str, str]) -> TableRow:
+    if row is None:
+        raise NoSuchObjectException(f"{qualified(*names)} table not found")
+    return row

@@ -1,0 +1,141 @@
+"""What writing column statistics has in common for tables and partitions: names, accuracy, merging.
+
+Facts: `ObjectStore.updateTableColumnStatistics`, `updatePartitionColumnStatistics`, `HMSHandler.set_aggr_stats_for`
+(Hive 4.0.1).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from hms_cache.metadata.statistics_merge import merge_into_new
+from hms_cache.store.rows.parameters import (
+    add_columns_to_accuracy,
+    clear_column_statistics_accurate,
+    set_basic_statistics_accurate,
+)
+from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
+from hms_cache.store.rows.table_kinds import is_transactional
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    ColumnStatistics,
+    ColumnStatisticsObj,
+    MetaException,
+    Table,
+)
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsWrite:
+    """Who writes: the write id and the snapshot of a transaction's writer; both None for all others."""
+
+    write_id: int | None = None
+    valid_write_ids: str | None = None
+
+    @property
+    def event_write_id(self) -> int:
+        """As events and messages have it: -1 for none."""
+        return self.write_id if self.write_id is not None and self.write_id > 0 else -1
+
+
+def write_of_new_object(database: str, table: str, write_id: int | None) -> StatisticsWrite:
+    """Who writes the statistics that came with a new table or partition, as they do from a replication's source.
+
+    The snapshot is made up: all that is known is that the object's own write id was valid where the statistics come
+    from (`HMSHandler.create_table_core`, `add_partitions_core`).
+    """
+    if write_id is None or write_id < 1:
+        return StatisticsWrite()
+    return StatisticsWrite(write_id, ValidWriteIdList(f"{database}.{table}", write_id).to_text())
+
+
+def prepared(statistics: ColumnStatistics, table: Table, now_s: int) -> ColumnStatistics:
+    """A copy with names as stored, and made now."""
+    description = copy.copy(statistics.statsDesc)
+    description.catName, description.dbName = table.catName, table.dbName
+    description.tableName = table.tableName
+    description.lastAnalyzed = now_s
+    own = copy.copy(statistics)
+    own.engine = own.engine or "hive"
+    own.statsDesc = description
+    # The figures themselves are not changed, and are most of it.
+    own.statsObj = [
+        ColumnStatisticsObj(one.colName.lower(), one.colType.lower(), one.statsData)
+        for one in statistics.statsObj or ()
+    ]
+    return own
+
+
+def normalized_partition_name(name: str) -> str:
+    """The name with its keys in lower case (`HMSHandler.lowerCaseConvertPartName`)."""
+    parts = (part.partition("=") for part in name.split("/"))
+    return "/".join(f"{key.lower()}{equals}{value}" for key, equals, value in parts)
+
+
+def check_columns(table: Table, columns: Iterable[str], *others: Sequence[Any] | None) -> None:
+    """The columns must be among the table's or among those of the `others`."""
+    known = {field.name.lower() for fields in (table.sd.cols, *others) for field in fields or ()}
+    for column in columns:
+        if column not in known:
+            raise MetaException(f"Column {column} doesn't exist in table {table.tableName} in database {table.dbName}")
+
+
+def parameters_after(
+    table: Table,
+    before: Mapping[str, str],
+    columns: Sequence[str],
+    stored_write_id: int,
+    writer: StatisticsWrite,
+    aborted: Collection[int] = (),
+) -> dict[str, str]:
+    """The columns count as accurate from now on; for a transactional table only if the writer's snapshot allows it, and
+    what it adds to is of no aborted write id: else nothing does, since the writer's own id would vouch for it."""
+    after = dict(before)
+    add_columns_to_accuracy(after, columns)
+    if is_transactional(table):
+        check_statistics_change(
+            f"{table.dbName}.{table.tableName}",
+            before,
+            after,
+            writer.write_id,
+            writer.valid_write_ids,
+            is_column_change=True,
+        )
+        if not are_statistics_valid(
+            after, stored_write_id, writer.valid_write_ids, is_complete_writer=True, aborted=aborted
+        ):
+            set_basic_statistics_accurate(after, False)
+    return dict(sorted(after.items()))
+
+
+def aborted_writers(connection: Connection, table: Table, write_ids: Iterable[int]) -> frozenset[int]:
+    """Those of the write ids, under which statistics of the table are stored, that were aborted. At most one statement
+    per 500 ids; none for a table that is not transactional."""
+    if not is_transactional(table):
+        return frozenset()
+    return aborted_write_ids(connection, (table.catName, table.dbName, table.tableName), write_ids)
+
+
+def without_claims(parameters: Mapping[str, str]) -> dict[str, str]:
+    """The parameters without any claim that statistics are accurate."""
+    after = dict(parameters)
+    clear_column_statistics_accurate(after)
+    set_basic_statistics_accurate(after, False)
+    return after
+
+
+def merged(
+    new: Sequence[ColumnStatisticsObj], old: Iterable[ColumnStatisticsObj], accurate: frozenset[str]
+) -> list[ColumnStatisticsObj]:
+    """The new statistics, with the old ones of the same columns merged in; without columns that are not accurate."""
+    by_column = {one.colName: one for one in old}
+    return [
+        merge_into_new(one, by_column[one.colName]) if one.colName in by_column else one
+        for one in new
+        if one.colName in accurate
+    ]

@@ -1,0 +1,1 @@
+"""Tables in the database: creation, changes, moves, drops."""

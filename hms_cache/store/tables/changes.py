@@ -1,0 +1,388 @@
+"""Altering tables: rename with their directory, columns, parameters, compare-and-set.
+
+Facts: `HMSHandler.alter_table_core`, `HiveAlterHandler.alterTable`, `ObjectStore.alterTable` (Hive 4.0).
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.metadata.column_types import are_same_columns, is_column_prefix
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.rows.database_rows import DatabaseRow, read_database
+from hms_cache.store.rows.parameters import (
+    CASCADE,
+    DO_NOT_POPULATE_QUICK_STATS,
+    DO_NOT_UPDATE_STATS,
+    context_properties,
+    is_context_true,
+    set_basic_statistics_accurate,
+    set_ddl_time,
+    take_do_not_update,
+    update_directory_statistics,
+)
+from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
+from hms_cache.store.rows.storage_descriptor_writes import update_storage_descriptor, write_parameters
+from hms_cache.store.rows.table_kinds import is_transactional, is_view, stored_type
+from hms_cache.store.rows.table_locks import lock_table
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.schema import (
+    MV_CREATION_METADATA,
+    MV_TABLES_USED,
+    PARTITION_KEYS,
+    TABLE_PARAMS,
+    TBLS,
+)
+from hms_cache.store.tables.change_checks import check_change, check_new_table, require_parts
+from hms_cache.store.tables.change_columns import (
+    drop_unused_columns,
+    move_partition_locations,
+    rename_partition_statistics,
+    replace_columns,
+    update_partition_columns,
+    update_table_statistics,
+)
+from hms_cache.store.tables.creation import (
+    insert_creation_metadata,
+    insert_partition_keys,
+    lower_columns,
+    table_id_of,
+    table_values,
+)
+from hms_cache.store.tables.moves import begin_write_ids, move_directory, rename_elsewhere
+from hms_cache.store.tables.transactional import check_altered_table
+from hms_cache.store.warehouse import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CreationMetadata,
+    DatabaseType,
+    EnvironmentContext,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    PrincipalType,
+    Table,
+)
+
+_EXPECTED_KEY = "expected_parameter_key"
+_EXPECTED_VALUE = "expected_parameter_value"
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """What a client asks of `alter_table`, besides the new table."""
+
+    catalog: str
+    database: str
+    name: str
+    environment_context: EnvironmentContext | None = None
+    cascade: bool = False
+    expected_parameter: ExpectedParameter | None = None
+    write_id: int | None = None
+    valid_write_ids: str | None = None
+
+
+class TableChanges:
+    """`alter_table` and `update_creation_metadata`."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+
+    def alter_table(
+        self,
+        catalog: str,
+        database: str,
+        name: str,
+        table: Table,
+        *,
+        environment_context: EnvironmentContext | None = None,
+        cascade: bool = False,
+        expected_parameter: ExpectedParameter | None = None,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """See `TableStore.alter_table`."""
+        if table is None:
+            raise InvalidOperationException("New table is null")
+        change = TableChange(
+            normalize_identifier(catalog),
+            normalize_identifier(database),
+            normalize_identifier(name),
+            environment_context,
+            cascade or is_context_true(environment_context, CASCADE),
+            expected_parameter or _expected_parameter(environment_context),
+            write_id if write_id is not None and write_id > 0 else None,
+            valid_write_ids,
+        )
+        new = copy.deepcopy(table)
+        require_parts(new)
+        self._normalize(new, change)
+        check_new_table(new, self._context.settings)
+        run_write(
+            self._context.database,
+            # Each attempt begins with what the client sent.
+            lambda transaction: alter_table(self._context, transaction, change, copy.deepcopy(new)),
+        )
+
+    def update_creation_metadata(
+        self, catalog: str, database: str, name: str, creation_metadata: CreationMetadata
+    ) -> None:
+        """See `TableStore.update_creation_metadata`.
+
+        Logs an ALTER_TABLE event, which Hive does not: without one no other server could know.
+        """
+        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(name)
+        wanted = copy.deepcopy(creation_metadata)
+        wanted.catName, wanted.dbName, wanted.tblName = names
+
+        def replace(transaction: WriteTransaction) -> None:
+            connection = transaction.connection
+            found = lock_table(connection, *names)
+            if found is None or found.table.creationMetadata is None:
+                raise MetaException(f"{'.'.join(names)} is not a materialized view")
+            metadata = MV_CREATION_METADATA.c
+            ids = (
+                connection.execute(
+                    select(metadata.MV_CREATION_METADATA_ID).where(
+                        metadata.CAT_NAME == names[0], metadata.DB_NAME == names[1], metadata.TBL_NAME == names[2]
+                    )
+                )
+                .scalars()
+                .all()
+            )
+            connection.execute(delete(MV_TABLES_USED).where(MV_TABLES_USED.c.MV_CREATION_METADATA_ID.in_(ids)))
+            connection.execute(delete(MV_CREATION_METADATA).where(metadata.MV_CREATION_METADATA_ID.in_(ids)))
+            insert_creation_metadata(transaction, wanted)
+            after = copy.deepcopy(found.table)
+            after.creationMetadata = wanted
+            transaction.append_event(self._context.messages.build_alter_table(found.table, after))
+
+        run_write(self._context.database, replace, ids={"MCreationMetadata": 1})
+
+    def _normalize(self, new: Table, change: TableChange) -> None:
+        """Names in lower case, what is absent filled in, the location as Hive writes it."""
+        new.tableName = normalize_identifier(new.tableName)
+        new.dbName = normalize_identifier(new.dbName)
+        new.catName = normalize_identifier(new.catName or change.catalog)
+        if new.catName != change.catalog:
+            raise InvalidOperationException(
+                f"Tables cannot be moved between catalogs, old catalog{change.catalog}, new catalog {new.catName}"
+            )
+        new.parameters = dict(new.parameters or {})
+        set_ddl_time(new.parameters, self._context.now_s())
+        new.partitionKeys = lower_columns(new.partitionKeys)
+        new.tableType = stored_type(new)
+        new.ownerType = new.ownerType or PrincipalType.USER
+        new.rewriteEnabled = bool(new.rewriteEnabled)
+        new.temporary = new.colStats = new.privileges = None
+        if new.sd is not None:
+            new.sd.cols = lower_columns(new.sd.cols)
+            if new.sd.location:
+                new.sd.location = str(self._context.warehouse.location(new.sd.location))
+
+
+def alter_table(context: StoreContext, transaction: WriteTransaction, change: TableChange, new: Table) -> None:
+    """Makes a table be `new` inside a transaction, with all that follows from it, event included."""
+    connection = transaction.connection
+    is_renamed = (new.dbName, new.tableName) != (change.database, change.name)
+    row = lock_table(connection, change.catalog, change.database, change.name)
+    if row is None:
+        raise InvalidOperationException(f"{change.catalog}.{change.database}.{change.name} table not found")
+    databases = _databases(connection, change, new)
+    if is_renamed and table_id_of(connection, databases[1].database_id, new.tableName) is not None:
+        raise InvalidOperationException(f"new table {new.dbName}.{new.tableName} already exists")
+    if change.expected_parameter is not None:
+        check_expected_parameter(connection, row, new, change.expected_parameter)
+    old = row.table
+    check_change(old, new, context.settings, change.environment_context)
+    becomes_acid = check_altered_table(old, new)
+    new.createTime = old.createTime
+    new.id = old.id
+    new.isStatsCompliant = None
+    new.creationMetadata = old.creationMetadata
+    if is_renamed:
+        _take_name(connection, row, new, databases[1].database_id)
+    moved = move_directory(context, transaction, row, new, databases) if is_renamed else None
+    if moved is None and not is_renamed:
+        _update_basic_statistics(context, new, change.environment_context)
+    _judge_statistics(connection, old, new, change)
+    cd_id = replace_columns(transaction, row, new)
+    _follow_up(context, connection, row, new, change, cd_id, moved)
+    new.parameters = dict(sorted(new.parameters.items()))
+    _write_row(transaction, row, new, databases[1].database_id, cd_id)
+    drop_unused_columns(connection, row, cd_id)
+    if is_renamed:
+        rename_elsewhere(connection, old, new)
+    if becomes_acid and change.catalog == DEFAULT_CATALOG:
+        begin_write_ids(connection, new)
+    event_write_id = change.write_id if change.write_id is not None else -1
+    transaction.append_event(context.messages.build_alter_table(old, new, write_id=event_write_id))
+
+
+def _take_name(connection: Connection, row: TableRow, new: Table, database_id: int) -> None:
+    """Gives the row its new name, before a directory moves.
+
+    Of two tables that get one name the unique key lets one pass; the other waits here and fails with its files in
+    place. Were the directories moved first, the loser would undo a move over what is the winner's by then (P10).
+    """
+    try:
+        values = {"TBL_NAME": new.tableName, "DB_ID": database_id}
+        connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(values))
+    except IntegrityError as error:
+        raise RetryableConflict(f"somebody else took the name {new.dbName}.{new.tableName}") from error
+
+
+def _databases(connection: Connection, change: TableChange, new: Table) -> tuple[DatabaseRow, DatabaseRow]:
+    """Where the table is and where it shall be. Raises InvalidOperationException for a database that is not there."""
+    found: list[DatabaseRow] = []
+    for name in (change.database, new.dbName):
+        row = found[0] if found and name == change.database else read_database(connection, change.catalog, name)
+        if row is None:
+            raise InvalidOperationException(
+                f"Unable to change partition or table. Object database {change.catalog}.{name} does not exist."
+                " Check metastore logs for detailed stack."
+            )
+        if row.database.type == DatabaseType.REMOTE:
+            raise MetaException(f"Alter table in REMOTE database {name} is not allowed")
+        found.append(row)
+    return found[0], found[1]
+
+
+def _expected_parameter(environment_context: EnvironmentContext | None) -> ExpectedParameter | None:
+    """The expectation in an environment context; one without both key and value is none (Hive 4)."""
+    properties = context_properties(environment_context)
+    key, value = properties.get(_EXPECTED_KEY), properties.get(_EXPECTED_VALUE)
+    return None if key is None or value is None else ExpectedParameter(key, value)
+
+
+def check_expected_parameter(connection: Connection, row: TableRow, new: Table, expected: ExpectedParameter) -> None:
+    """Raises MetaException unless the parameter is as expected.
+
+    The table's row is locked, so nobody of ours can change the parameter until the commit. A Java metastore that
+    alters the table without that lock conflicts with the conditional update of the parameter itself (HIVE-28121)."""
+    if expected.value is not None and expected.key not in new.parameters:
+        raise MetaException(f"New value for expected key {expected.key} is not set")
+    actual = (row.table.parameters or {}).get(expected.key)
+    holds = actual == expected.value
+    if holds and expected.value is not None:
+        parameter = TABLE_PARAMS.c
+        holds = (
+            connection.execute(
+                update(TABLE_PARAMS)
+                .where(
+                    parameter.TBL_ID == row.table_id,
+                    parameter.PARAM_KEY == expected.key,
+                    parameter.PARAM_VALUE == expected.value,
+                )
+                .values(PARAM_VALUE=expected.value)
+            ).rowcount
+            == 1
+        )
+    if not holds:
+        raise MetaException(
+            f"The table has been modified. The parameter value for key '{expected.key}' is "
+            f"'{'null' if actual is None else actual}'. The expected was value was "
+            f"'{'null' if expected.value is None else expected.value}'"
+        )
+
+
+def _update_basic_statistics(context: StoreContext, new: Table, environment_context: EnvironmentContext | None) -> None:
+    """Looks at the directory of an unpartitioned table again, as Hive does on every alter that does not forbid it."""
+    transient = take_do_not_update(new.parameters)
+    if transient or is_view(new) or new.partitionKeys or is_context_true(environment_context, DO_NOT_UPDATE_STATS):
+        return
+    if not context.warehouse.manages_files:
+        return
+    if not new.sd.location:
+        raise MetaException(f"The new table {new.dbName}.{new.tableName} has no location")
+    found = None
+    if not is_context_true(environment_context, DO_NOT_POPULATE_QUICK_STATS):
+        found = context.warehouse.directory_statistics(context.warehouse.location(new.sd.location))
+    update_directory_statistics(new.parameters, found, environment_context)
+
+
+def _judge_statistics(connection: Connection, old: Table, new: Table, change: TableChange) -> None:
+    """Keeps what a transactional table claims of its statistics true. Source: `ObjectStore.alterTable`.
+
+    The write id of the table moves only with a list of valid write ids: it is that of the statistics.
+    """
+    new.writeId = old.writeId
+    if not is_transactional(new):
+        return
+    valid_write_ids = _list_of_the_writer(old, new, change)
+    check_statistics_change(
+        f"{new.dbName}.{new.tableName}",
+        old.parameters,
+        new.parameters,
+        change.write_id,
+        valid_write_ids if change.write_id is not None else None,
+        is_column_change=False,
+    )
+    if not is_transactional(old):
+        set_basic_statistics_accurate(new.parameters, False)
+    elif valid_write_ids is not None and change.write_id is not None:
+        aborted = aborted_write_ids(connection, (old.catName, old.dbName, old.tableName), [old.writeId])
+        if not are_statistics_valid(
+            old.parameters, old.writeId, valid_write_ids, is_complete_writer=True, aborted=aborted
+        ):
+            set_basic_statistics_accurate(new.parameters, False)
+        new.writeId = change.write_id
+
+
+def _list_of_the_writer(old: Table, new: Table, change: TableChange) -> str | None:
+    """The writer's list; none where the change rewrites partitions of the table (`HiveAlterHandler.alterTable`)."""
+    if old.partitionKeys:
+        if (old.dbName, old.tableName) != (new.dbName, new.tableName):
+            return None
+        before, after = (old.sd.cols if old.sd is not None else None) or [], new.sd.cols or []
+        if not (are_same_columns if change.cascade else is_column_prefix)(before, after):
+            return None
+    return change.valid_write_ids
+
+
+def _follow_up(
+    context: StoreContext,
+    connection: Connection,
+    row: TableRow,
+    new: Table,
+    change: TableChange,
+    cd_id: int | None,
+    moved: tuple[Location, Location] | None,
+) -> None:
+    """Partitions and statistics."""
+    features = features_of(connection)
+    is_partitioned = bool(row.table.partitionKeys)
+    is_renamed = (row.table.dbName, row.table.tableName) != (new.dbName, new.tableName)
+    if is_partitioned and moved is not None:
+        move_partition_locations(connection, row, *moved)
+    if is_partitioned and is_renamed:
+        rename_partition_statistics(connection, row, new, features)
+    elif is_partitioned:
+        update_partition_columns(connection, row, new, cd_id, cascade=change.cascade, settings=context.settings)
+    update_table_statistics(connection, row, new, features)
+
+
+def _write_row(transaction: WriteTransaction, row: TableRow, new: Table, database_id: int, cd_id: int | None) -> None:
+    connection = transaction.connection
+    old = row.table
+    writable = features_of(connection).writable(TBLS, {**table_values(new), "DB_ID": database_id})
+    connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(writable))
+    write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, old.parameters, new.parameters)
+    if _keys(old) != _keys(new):
+        connection.execute(delete(PARTITION_KEYS).where(PARTITION_KEYS.c.TBL_ID == row.table_id))
+        insert_partition_keys(connection, row.table_id, new.partitionKeys)
+    if row.sd_id is None or old.sd is None:
+        raise InvalidObjectException(f"Table {old.tableName} has no storage descriptor")
+    update_storage_descriptor(transaction, row.sd_id, row.serde_id, old.sd, new.sd, column_descriptor_id=cd_id)
+
+
+def _keys(table: Table) -> list[tuple[str, str, str | None]]:
+    return [(key.name, key.type, key.comment) for key in table.partitionKeys or ()]

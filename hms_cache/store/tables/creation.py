@@ -1,0 +1,404 @@
+"""Creating tables. Facts: `HMSHandler.create_table_core`, `ObjectStore.createTable` (Hive 4.0)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.metadata.column_types import invalid_type
+from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, normalize_identifier
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.objects.constraints import add_constraints_of_new_table
+from hms_cache.store.rows.database_rows import DatabaseRow, read_database
+from hms_cache.store.rows.parameters import (
+    DO_NOT_POPULATE_QUICK_STATS,
+    DO_NOT_UPDATE_STATS,
+    claim_nothing_there,
+    has_fast_statistics,
+    is_context_true,
+    set_ddl_time,
+    take_do_not_update,
+    take_request_for_new_table,
+    update_directory_statistics,
+)
+from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors, write_parameters
+from hms_cache.store.rows.table_kinds import is_external, is_transactional, is_view, stored_type
+from hms_cache.store.rows.table_rows import MATERIALIZED_VIEW, read_table
+from hms_cache.store.schema import (
+    MV_CREATION_METADATA,
+    MV_TABLES_USED,
+    PARTITION_KEYS,
+    TABLE_PARAMS,
+    TBL_PRIVS,
+    TBLS,
+)
+from hms_cache.store.statistics.of_tables import write_table_statistics
+from hms_cache.store.statistics.writes import write_of_new_object
+from hms_cache.store.tables.transactional import check_created_table
+from hms_cache.store.warehouse import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AlreadyExistsException,
+    ColumnStatistics,
+    CreationMetadata,
+    DatabaseType,
+    EnvironmentContext,
+    FieldSchema,
+    InvalidObjectException,
+    MetaException,
+    PrincipalPrivilegeSet,
+    PrincipalType,
+    SQLAllTableConstraints,
+    Table,
+)
+
+_CREATED_BY_CTAS = "created_with_ctas"
+"""A parameter that only tells the server how the table came about; never stored."""
+
+_AUTHORIZER = "SQL"
+"""Which authorization the privileges that come with a table belong to."""
+
+
+class TableCreation:
+    """`create_table`."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+
+    def create_table(
+        self,
+        table: Table,
+        *,
+        environment_context: EnvironmentContext | None = None,
+        constraints: SQLAllTableConstraints | None = None,
+    ) -> None:
+        """See `TableStore.create_table`."""
+        new = copy.deepcopy(table)
+        self._check(new)
+        privileges, new.privileges = new.privileges, None
+        statistics, new.colStats = new.colStats, None
+
+        def create(transaction: WriteTransaction) -> None:
+            # Each attempt begins with what the client sent.
+            created = copy.deepcopy(new)
+            self._create(transaction, created, privileges, environment_context, constraints)
+            if statistics is not None:
+                self._write_statistics(transaction, created, copy.deepcopy(statistics))
+
+        ids = {"MTable": 1, "MStorageDescriptor": 1, "MSerDeInfo": 1, "MColumnDescriptor": 1}
+        if statistics is not None:
+            ids["MTableColumnStatistics"] = len(statistics.statsObj or ())
+        run_write(self._context.database, create, ids=ids)
+
+    def _write_statistics(self, transaction: WriteTransaction, table: Table, statistics: ColumnStatistics) -> None:
+        row = read_table(transaction.connection, table.catName, table.dbName, table.tableName)
+        if row is None or statistics.statsDesc is None or statistics.statsObj is None:
+            raise InvalidObjectException("Invalid column stats object")
+        writer = write_of_new_object(table.dbName, table.tableName, table.writeId)
+        write_table_statistics(self._context, transaction, row, statistics, writer)
+
+    def _check(self, table: Table) -> None:
+        """Checks what needs no database and normalizes names."""
+        if table.dbName is None:
+            raise MetaException("Null database name is not allowed")
+        _require_what_hive_needs(table)
+        special = self._context.settings.special_characters_in_table_names
+        if not is_valid_name(table.tableName, special_characters=special):
+            raise InvalidObjectException(f"{table.tableName} is not a valid object name")
+        table.tableName = normalize_identifier(table.tableName)
+        table.dbName = normalize_identifier(table.dbName)
+        table.catName = normalize_identifier(table.catName or DEFAULT_CATALOG)
+        table.parameters = dict(table.parameters or {})
+        table.parameters.pop(_CREATED_BY_CTAS, None)
+        table.partitionKeys = lower_columns(table.partitionKeys)
+        table.sd.cols = lower_columns(table.sd.cols)
+        _check_columns(table)
+        check_created_table(table)
+        table.tableType = stored_type(table)
+        table.ownerType = table.ownerType or PrincipalType.USER
+        table.temporary = None
+        # Only transactional tables have one; -1 is Hive's own "none given".
+        table.writeId = (-1 if table.writeId is None else table.writeId) if is_transactional(table) else 0
+        table.sd.storedAsSubDirectories = bool(table.sd.storedAsSubDirectories)
+        table.rewriteEnabled = bool(table.rewriteEnabled)
+
+    def _create(
+        self,
+        transaction: WriteTransaction,
+        table: Table,
+        privileges: PrincipalPrivilegeSet | None,
+        environment_context: EnvironmentContext | None,
+        constraints: SQLAllTableConstraints | None,
+    ) -> None:
+        connection = transaction.connection
+        database = read_database(connection, table.catName, table.dbName)
+        if database is None:
+            # Hive's handler answers this type for every spelling of the call.
+            raise InvalidObjectException(f"database {table.catName}.{table.dbName}")
+        if database.database.type == DatabaseType.REMOTE:
+            raise MetaException(f"Create table in REMOTE database {table.dbName} is not allowed")
+        if table_id_of(connection, database.database_id, table.tableName) is not None:
+            raise AlreadyExistsException(f"Table {_full_name(table)} already exists")
+        location = self._place(table, database, environment_context)
+        table.createTime = self._context.now_s()
+        set_ddl_time(table.parameters, table.createTime)
+        table.parameters = dict(sorted(table.parameters.items()))
+        table.id = insert_table(transaction, table, database.database_id)
+        if location is not None:
+            # After the row: who loses the name to another must not undo the directory that the other one uses.
+            self._context.warehouse.changes(transaction).make_directory(location)
+        _insert_privileges(transaction, table.id, privileges, table.createTime)
+        if table.tableType == MATERIALIZED_VIEW and table.creationMetadata is not None:
+            insert_creation_metadata(transaction, table.creationMetadata)
+        transaction.append_event(self._context.messages.build_create_table(table))
+        if constraints is not None:
+            add_constraints_of_new_table(self._context, transaction, table, constraints)
+
+    def _place(
+        self, table: Table, database: DatabaseRow, environment_context: EnvironmentContext | None
+    ) -> Location | None:
+        """Gives the table its location and looks at a directory that is there already; None for views."""
+        transient = take_do_not_update(table.parameters)
+        if is_view(table):
+            return None
+        warehouse = self._context.warehouse
+        if table.sd.location:
+            location = warehouse.location(table.sd.location)
+            if location.is_root:
+                raise InvalidObjectException(f"{table.tableName} location must not be root path")
+        else:
+            location = warehouse.default_table_location(database.database, table.tableName, external=is_external(table))
+        table.sd.location = str(location)
+        self._claim_statistics_of_new_table(table, location)
+        wanted = (
+            self._context.settings.statistics_auto_gather
+            and not transient
+            and not is_context_true(environment_context, DO_NOT_UPDATE_STATS)
+        )
+        if wanted and not table.partitionKeys and warehouse.manages_files and warehouse.is_directory(location):
+            self._add_statistics(table, location, environment_context)
+        return location
+
+    def _claim_statistics_of_new_table(self, table: Table, location: Location) -> None:
+        """All statistics of a table without files are known: none of anything. Hive 4 asks for that to be noted.
+
+        Otherwise the first insert finds nothing to add its own to, and no `count(*)` is answered from statistics.
+        """
+        request = take_request_for_new_table(table)
+        if request is None or not self._context.warehouse.manages_files:
+            return
+        is_empty = request.is_iceberg or not self._context.warehouse.directory_statistics(location).file_count
+        if is_empty:
+            columns = request.columns or [column.name for column in table.sd.cols or []]
+            claim_nothing_there(table.parameters, columns)
+
+    def _add_statistics(self, table: Table, location: Location, environment_context: EnvironmentContext | None) -> None:
+        if has_fast_statistics(table.parameters):
+            return
+        is_wanted = not is_context_true(environment_context, DO_NOT_POPULATE_QUICK_STATS)
+        found = self._context.warehouse.directory_statistics(location) if is_wanted else None
+        update_directory_statistics(table.parameters, found, environment_context)
+
+
+def table_id_of(connection: Connection, database_id: int, name: str) -> int | None:
+    """TBL_ID of a table of the database, None when there is none."""
+    found: int | None = connection.execute(
+        select(TBLS.c.TBL_ID).where(TBLS.c.DB_ID == database_id, TBLS.c.TBL_NAME == name)
+    ).scalar()
+    return found
+
+
+def table_values(table: Table) -> dict[str, Any]:
+    """The columns of TBLS that come from the struct itself."""
+    return {
+        "CREATE_TIME": table.createTime or 0,
+        "LAST_ACCESS_TIME": table.lastAccessTime or 0,
+        "OWNER": table.owner,
+        "OWNER_TYPE": PrincipalType._VALUES_TO_NAMES[table.ownerType or PrincipalType.USER],
+        "RETENTION": table.retention or 0,
+        "TBL_NAME": table.tableName,
+        "TBL_TYPE": table.tableType,
+        "VIEW_EXPANDED_TEXT": table.viewExpandedText,
+        "VIEW_ORIGINAL_TEXT": table.viewOriginalText,
+        "IS_REWRITE_ENABLED": bool(table.rewriteEnabled),
+        "WRITE_ID": table.writeId or 0,
+    }
+
+
+def insert_table(transaction: WriteTransaction, table: Table, database_id: int) -> int:
+    """Inserts a table with its descriptor, keys and parameters; returns its TBL_ID.
+
+    Raises RetryableConflict when the name was taken or the database dropped at the same moment.
+    """
+    connection = transaction.connection
+    [sd_id] = insert_storage_descriptors(transaction, [table.sd])
+    table_id = transaction.id("MTable")
+    values = {"TBL_ID": table_id, "DB_ID": database_id, "SD_ID": sd_id, **table_values(table)}
+    try:
+        connection.execute(insert(TBLS).values(features_of(connection).writable(TBLS, values)))
+    except IntegrityError as error:
+        raise RetryableConflict(f"somebody else created or dropped what table {table.tableName} needs") from error
+    write_parameters(connection, TABLE_PARAMS, "TBL_ID", table_id, {}, table.parameters)
+    insert_partition_keys(connection, table_id, table.partitionKeys)
+    return table_id
+
+
+def insert_partition_keys(connection: Connection, table_id: int, keys: list[FieldSchema] | None) -> None:
+    """Inserts the partition keys of a table."""
+    if keys:
+        connection.execute(
+            insert(PARTITION_KEYS),
+            [
+                {
+                    "TBL_ID": table_id,
+                    "PKEY_COMMENT": key.comment,
+                    "PKEY_NAME": key.name.lower(),
+                    "PKEY_TYPE": key.type,
+                    "INTEGER_IDX": position,
+                }
+                for position, key in enumerate(keys)
+            ],
+        )
+
+
+def insert_creation_metadata(transaction: WriteTransaction, metadata: CreationMetadata) -> None:
+    """Stores what a materialized view was built from. Raises MetaException for a source table that does not exist."""
+    connection = transaction.connection
+    features = features_of(connection)
+    sources = _source_tables(connection, metadata)
+    metadata_id = transaction.id("MCreationMetadata")
+    connection.execute(
+        insert(MV_CREATION_METADATA).values(
+            {
+                "MV_CREATION_METADATA_ID": metadata_id,
+                "CAT_NAME": normalize_identifier(metadata.catName or DEFAULT_CATALOG),
+                "DB_NAME": normalize_identifier(metadata.dbName),
+                "TBL_NAME": normalize_identifier(metadata.tblName),
+                "TXN_LIST": metadata.validTxnList,
+                "MATERIALIZATION_TIME": metadata.materializationTime or 0,
+            }
+        )
+    )
+    if sources:
+        connection.execute(
+            insert(MV_TABLES_USED),
+            [
+                features.writable(
+                    MV_TABLES_USED,
+                    {
+                        "MV_CREATION_METADATA_ID": metadata_id,
+                        "TBL_ID": table_id,
+                        "INSERTED_COUNT": counts[0],
+                        "UPDATED_COUNT": counts[1],
+                        "DELETED_COUNT": counts[2],
+                    },
+                )
+                for table_id, counts in sources.items()
+            ],
+        )
+
+
+def _source_tables(connection: Connection, metadata: CreationMetadata) -> dict[int, tuple[int, int, int]]:
+    """TBL_ID and changed-row counters of the tables a view uses: 4.x names them in `sourceTables`, 3.1 in
+    `tablesUsed`. They are of the view's catalog, whatever they say themselves (`ObjectStore.convertToSourceTable`)."""
+    own_catalog = normalize_identifier(metadata.catName or DEFAULT_CATALOG)
+    names: dict[tuple[str, str, str], tuple[int, int, int]] = {}
+    for full_name in sorted(metadata.tablesUsed or ()):
+        parts = [normalize_identifier(part) for part in full_name.split(".")]
+        catalog, database, table = parts if len(parts) == 3 else (own_catalog, *parts[-2:])
+        names[(catalog, database, table)] = (0, 0, 0)
+    for source in metadata.sourceTables or ():
+        key = (own_catalog, source.table.dbName, source.table.tableName)
+        counts = (source.insertedCount or 0, source.updatedCount or 0, source.deletedCount or 0)
+        names[tuple(normalize_identifier(part) for part in key)] = counts  # type: ignore[index]
+    found = {}
+    for (catalog, database, table), counts in names.items():
+        row = read_table(connection, catalog, database, table)
+        if row is None:
+            raise MetaException(f"{catalog}.{database}.{table} table not found")
+        found[row.table_id] = counts
+    return dict(sorted(found.items()))
+
+
+def _insert_privileges(
+    transaction: WriteTransaction, table_id: int, privileges: PrincipalPrivilegeSet | None, now_s: int
+) -> None:
+    if privileges is None:
+        return
+    granted = [
+        (principal, kind, grant)
+        for kind, grants in (
+            ("USER", privileges.userPrivileges),
+            ("GROUP", privileges.groupPrivileges),
+            ("ROLE", privileges.rolePrivileges),
+        )
+        for principal, some in sorted((grants or {}).items())
+        for grant in some
+    ]
+    if not granted:
+        return
+    ids = transaction.ids("MTablePrivilege", len(granted))
+    transaction.connection.execute(
+        insert(TBL_PRIVS),
+        [
+            {
+                "TBL_GRANT_ID": grant_id,
+                "CREATE_TIME": now_s,
+                "GRANT_OPTION": int(bool(grant.grantOption)),
+                "GRANTOR": grant.grantor,
+                "GRANTOR_TYPE": PrincipalType._VALUES_TO_NAMES[grant.grantorType or PrincipalType.USER],
+                "PRINCIPAL_NAME": principal,
+                "PRINCIPAL_TYPE": kind,
+                "TBL_PRIV": grant.privilege,
+                "TBL_ID": table_id,
+                "AUTHORIZER": _AUTHORIZER,
+            }
+            for grant_id, (principal, kind, grant) in zip(ids, granted, strict=True)
+        ],
+    )
+
+
+def lower_columns(columns: list[FieldSchema] | None) -> list[FieldSchema]:
+    """The columns with their names as stored."""
+    return [FieldSchema(column.name.lower(), column.type, column.comment) for column in columns or ()]
+
+
+def _require_what_hive_needs(table: Table) -> None:
+    """Raises MetaException for what is missing as a whole, which Hive says of it too (4.0.1, its null pointers)."""
+    if table.tableName is None:
+        raise MetaException("Null table name is not allowed")
+    if table.sd is None:
+        raise MetaException(f"Table {table.tableName} has no storage descriptor")
+    if table.sd.cols is None:
+        raise MetaException(f"The storage descriptor of table {table.tableName} has no list of columns")
+    if table.sd.serdeInfo is None:
+        raise MetaException("Invalid SerDeInfo object")
+    if any(column.type is None for column in (*table.sd.cols, *(table.partitionKeys or ()))):
+        raise MetaException(f"A column of table {table.tableName} has no type")
+
+
+def _check_columns(table: Table) -> None:
+    """Raises InvalidObjectException for types Hive does not know, names twice, and skew on no column."""
+    wrong = invalid_type(table.sd.cols)
+    if wrong is not None:
+        raise InvalidObjectException(f"Invalid column {wrong}")
+    wrong = invalid_type(table.partitionKeys)
+    if wrong is not None:
+        raise InvalidObjectException(f"Invalid partition column {wrong}")
+    keys = [key.name for key in table.partitionKeys]
+    if len(set(keys)) < len(keys):
+        raise InvalidObjectException(f"Invalid partition column names: {keys} name one more than once")
+    skew = table.sd.skewedInfo
+    names = {column.name for column in table.sd.cols}
+    missing = [name for name in (skew.skewedColNames if skew else None) or () if name.lower() not in names]
+    if missing:
+        raise InvalidObjectException(f"Invalid skew column [{', '.join(missing)}]")
+
+
+def _full_name(table: Table) -> str:
+    return f"{table.catName}.{table.dbName}.{table.tableName}"

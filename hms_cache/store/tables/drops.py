@@ -1,0 +1,317 @@
+"""Dropping tables. Facts: `HMSHandler.drop_table_core`, `ObjectStore.dropTable` (Hive 4.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, and_, bindparam, delete, not_, or_, select
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.metadata.names import normalize_identifier
+from hms_cache.store.engine.bulk_writes import delete_ids
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.rows.database_rows import require_database
+from hms_cache.store.rows.storage_descriptor_writes import delete_storage_descriptors
+from hms_cache.store.rows.table_kinds import is_data_owned, is_parameter_true, is_transactional, is_trash_skipped
+from hms_cache.store.rows.table_locks import lock_table
+from hms_cache.store.rows.table_rows import MATERIALIZED_VIEW, TableRow, read_tables
+from hms_cache.store.schema import (
+    KEY_CONSTRAINTS,
+    MV_CREATION_METADATA,
+    MV_TABLES_USED,
+    PART_COL_PRIVS,
+    PART_COL_STATS,
+    PART_PRIVS,
+    PARTITION_KEY_VALS,
+    PARTITION_KEYS,
+    PARTITION_PARAMS,
+    PARTITIONS,
+    SDS,
+    TAB_COL_STATS,
+    TABLE_PARAMS,
+    TBL_COL_PRIVS,
+    TBL_PRIVS,
+    TBLS,
+)
+from hms_cache.store.soft_drops import SOFT_DELETE, dropping_txn_id, queue_dropped_table
+from hms_cache.store.transactions.name_changes import ObjectName, drop_from_transaction_tables
+from hms_cache.store.warehouse import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Database,
+    EnvironmentContext,
+    MetaException,
+    NoSuchObjectException,
+    Table,
+)
+
+_PARTITIONS_AT_ONCE = 5_000
+"""Partitions deleted per round: bounds memory and statement length; a table of any size is one transaction all the
+same."""
+
+_TABLES_AT_ONCE = 500
+"""Tables read per round when a database is dropped: their events hold whole images."""
+
+_TABLES_IN_CONDITION = 100
+"""Tables named with their locations in one condition: SQLite nests no expression deeper than 1,000."""
+
+_CHILDREN_OF_PARTITION = (
+    PARTITION_PARAMS.c.PART_ID,
+    PARTITION_KEY_VALS.c.PART_ID,
+    PART_COL_STATS.c.PART_ID,
+    PART_PRIVS.c.PART_ID,
+    PART_COL_PRIVS.c.PART_ID,
+)
+_CHILDREN_OF_TABLE = (
+    TABLE_PARAMS.c.TBL_ID,
+    PARTITION_KEYS.c.TBL_ID,
+    TBL_PRIVS.c.TBL_ID,
+    TBL_COL_PRIVS.c.TBL_ID,
+    TAB_COL_STATS.c.TBL_ID,
+)
+
+_PARTITION_BATCH = (
+    select(PARTITIONS.c.PART_ID, PARTITIONS.c.SD_ID)
+    .where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
+    .order_by(PARTITIONS.c.PART_ID)
+    .limit(_PARTITIONS_AT_ONCE)
+)
+
+
+class TableDrops:
+    """`drop_table`."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+
+    def drop_table(
+        self,
+        catalog: str,
+        database: str,
+        name: str,
+        *,
+        delete_data: bool,
+        environment_context: EnvironmentContext | None = None,
+        if_exists: bool = False,
+    ) -> None:
+        """See `TableStore.drop_table`."""
+        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(name)
+        skip_trash = is_purge_asked(environment_context)
+
+        def drop(transaction: WriteTransaction) -> None:
+            found = lock_table(transaction.connection, *names)
+            if found is None:
+                if if_exists:
+                    return
+                require_database(transaction.connection, *names[:2])
+                raise NoSuchObjectException(f"{'.'.join(names)} table not found")
+            _require_unused(transaction.connection, [found])
+            if is_transactional(found.table):
+                # Where the files stay, a table made anew in their place must not write under their names.
+                drop_from_transaction_tables(
+                    transaction.connection,
+                    ObjectName(names[1], names[2]),
+                    catalog=names[0],
+                    keep_write_ids=not delete_data,
+                )
+                txn_id = dropping_txn_id(found.table, environment_context, delete_data=delete_data)
+                if txn_id > 0:
+                    queue_dropped_table(self._context, transaction, found.table, txn_id, environment_context)
+            elsewhere = _partitions_elsewhere(self._context, transaction.connection, [found]) if delete_data else {}
+            delete_tables(transaction.connection, [found])
+            transaction.append_event(self._context.messages.build_drop_table(found.table))
+            if delete_data:
+                places = elsewhere.get(found.table_id, ())
+                _plan_deletion(self._context, transaction, found.table, places, skip_trash=skip_trash)
+
+        run_write(self._context.database, drop)
+
+
+def is_purge_asked(environment_context: EnvironmentContext | None) -> bool:
+    """Whether the client says `ifPurge`: data goes for good, not to the trash."""
+    properties: Mapping[str, str] = (environment_context.properties if environment_context else None) or {}
+    return properties.get("ifPurge", "").lower() == "true"
+
+
+def drop_tables_of_database(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    database: Database,
+    database_id: int,
+    *,
+    delete_data: bool,
+    soft_txn_id: int = 0,
+) -> list[TableRow]:
+    """Drops all tables of a database, materialized views first, an event each; plans the deletion of their data.
+
+    `soft_txn_id`: the transaction under which tables that ask for it (`soft_delete`) are dropped softly, 0 for none.
+    Returns the tables whose data stays (external without purge, dropped softly); a directory that such data lies in
+    stays too. Raises MetaException when a materialized view of another database uses one.
+    """
+    connection = transaction.connection
+    rows = connection.execute(
+        select(TBLS.c.TBL_NAME, TBLS.c.TBL_TYPE).where(TBLS.c.DB_ID == database_id).with_for_update()
+    ).all()
+    drop_from_transaction_tables(
+        connection, ObjectName(str(database.name)), catalog=str(database.catalogName), dropping_txn_id=soft_txn_id
+    )
+    views = sorted(name for name, kind in rows if kind == MATERIALIZED_VIEW)
+    others = sorted(name for name, kind in rows if kind != MATERIALIZED_VIEW)
+    kept: list[TableRow] = []
+    owned: list[tuple[Table, Sequence[Location]]] = []
+    for names in (views, others):
+        for start in range(0, len(names), _TABLES_AT_ONCE):
+            some = names[start : start + _TABLES_AT_ONCE]
+            found = read_tables(connection, str(database.catalogName), str(database.name), some)
+            _require_unused(connection, found)
+            elsewhere = _partitions_elsewhere(context, connection, found) if delete_data else {}
+            delete_tables(connection, found)
+            for row in found:
+                transaction.append_event(context.messages.build_drop_table(row.table))
+                is_soft = soft_txn_id > 0 and is_transactional(row.table) and is_parameter_true(row.table, SOFT_DELETE)
+                if is_soft:
+                    queue_dropped_table(context, transaction, row.table, soft_txn_id)
+                if not delete_data:
+                    continue
+                if is_data_owned(row.table) and not is_soft:
+                    owned.append((row.table, elsewhere.get(row.table_id, ())))
+                else:
+                    kept.append(row)
+    stays = [
+        context.warehouse.location(row.table.sd.location) for row in kept if row.table.sd and row.table.sd.location
+    ]
+    for table, places in owned:
+        _plan_deletion(context, transaction, table, places, skip_trash=False, stays=stays)
+    return kept
+
+
+def delete_tables(connection: Connection, tables: Sequence[TableRow]) -> None:
+    """Deletes the rows of these tables and of all that belongs to them: partitions, statistics, constraints,
+    privileges. Memory is bounded whatever the number of partitions."""
+    if not tables:
+        return
+    for row in tables:
+        if row.table.partitionKeys:
+            _delete_partitions_of(connection, row.table_id)
+    ids = [row.table_id for row in tables]
+    for column in _CHILDREN_OF_TABLE:
+        delete_ids(connection, column, ids)
+    constraints = KEY_CONSTRAINTS
+    for start in range(0, len(ids), _TABLES_AT_ONCE):
+        some = ids[start : start + _TABLES_AT_ONCE]
+        connection.execute(
+            delete(constraints).where(or_(constraints.c.PARENT_TBL_ID.in_(some), constraints.c.CHILD_TBL_ID.in_(some)))
+        )
+    _delete_creation_metadata(connection, [row for row in tables if row.table.tableType == MATERIALIZED_VIEW])
+    try:
+        delete_ids(connection, TBLS.c.TBL_ID, ids)
+    except IntegrityError as error:
+        raise RetryableConflict("something was added to a table while it was dropped") from error
+    delete_storage_descriptors(connection, [row.sd_id for row in tables if row.sd_id is not None])
+
+
+def delete_partitions(connection: Connection, partitions: Iterable[tuple[int, int | None]]) -> None:
+    """Deletes the rows of these (PART_ID, SD_ID) with all that belongs to them: a fixed number of statements per
+    some thousands."""
+    pairs = list(partitions)
+    for start in range(0, len(pairs), _PARTITIONS_AT_ONCE):
+        some = pairs[start : start + _PARTITIONS_AT_ONCE]
+        ids = [part_id for part_id, _ in some]
+        for column in _CHILDREN_OF_PARTITION:
+            delete_ids(connection, column, ids)
+        delete_ids(connection, PARTITIONS.c.PART_ID, ids)
+        delete_storage_descriptors(connection, [sd_id for _, sd_id in some if sd_id is not None])
+
+
+def _delete_partitions_of(connection: Connection, table_id: int) -> None:
+    while True:
+        rows: Sequence[Any] = connection.execute(_PARTITION_BATCH, {"table_id": table_id}).all()
+        if not rows:
+            return
+        delete_partitions(connection, [(row.PART_ID, row.SD_ID) for row in rows])
+
+
+def _delete_creation_metadata(connection: Connection, views: Sequence[TableRow]) -> None:
+    for row in views:
+        metadata = MV_CREATION_METADATA.c
+        condition = (
+            (metadata.TBL_NAME == row.name)
+            & (metadata.DB_NAME == row.table.dbName)
+            & (metadata.CAT_NAME == row.table.catName)
+        )
+        ids = connection.execute(select(metadata.MV_CREATION_METADATA_ID).where(condition)).scalars().all()
+        if ids:
+            delete_ids(connection, MV_TABLES_USED.c.MV_CREATION_METADATA_ID, ids)
+            delete_ids(connection, metadata.MV_CREATION_METADATA_ID, ids)
+
+
+def _require_unused(connection: Connection, tables: Sequence[TableRow]) -> None:
+    """Raises MetaException when a materialized view is built on one of them."""
+    ids = [row.table_id for row in tables]
+    if not ids:
+        return
+    metadata = MV_CREATION_METADATA.c
+    views = connection.execute(
+        select(metadata.DB_NAME, metadata.TBL_NAME)
+        .join(MV_TABLES_USED, MV_TABLES_USED.c.MV_CREATION_METADATA_ID == metadata.MV_CREATION_METADATA_ID)
+        .where(MV_TABLES_USED.c.TBL_ID.in_(ids))
+        .distinct()
+    ).all()
+    if views:
+        names = ", ".join(sorted(f"{database}.{name}" for database, name in views))
+        raise MetaException(f"Cannot drop table as it is used in the following materialized views [{names}]\n")
+
+
+def _partitions_elsewhere(
+    context: StoreContext, connection: Connection, tables: Sequence[TableRow]
+) -> dict[int, list[Location]]:
+    """By TBL_ID: where those partitions are that lie outside of their table's directory, of tables that own data."""
+    owners = [
+        row
+        for row in tables
+        if row.table.partitionKeys and is_data_owned(row.table) and row.table.sd is not None and row.table.sd.location
+    ]
+    found: dict[int, list[Location]] = {}
+    statement = (
+        select(PARTITIONS.c.TBL_ID, SDS.c.LOCATION)
+        .join(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID)
+        .order_by(PARTITIONS.c.PART_ID)
+    )
+    for start in range(0, len(owners), _TABLES_IN_CONDITION):
+        of_some = [
+            and_(
+                PARTITIONS.c.TBL_ID == row.table_id,
+                not_(SDS.c.LOCATION.startswith(f"{row.table.sd.location}/", autoescape=True)),
+            )
+            for row in owners[start : start + _TABLES_IN_CONDITION]
+        ]
+        for table_id, location in connection.execute(statement.where(or_(*of_some))):
+            if location:
+                found.setdefault(table_id, []).append(context.warehouse.location(location))
+    return found
+
+
+def _plan_deletion(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    table: Table,
+    partitions: Sequence[Location],
+    *,
+    skip_trash: bool,
+    stays: Sequence[Location] = (),
+) -> None:
+    """The directories of a table and of its partitions elsewhere go after the commit, when it owns its data.
+
+    One that data lies in that `stays` is left, and so is a partition's that the table's own lies in.
+    """
+    if not is_data_owned(table) or table.sd is None or not table.sd.location:
+        return
+    own = context.warehouse.location(table.sd.location)
+    changes = context.warehouse.changes(transaction)
+    for location in (*partitions, own):
+        if location is not own and (location.is_root or own.is_inside(location)):
+            continue
+        if not any(other == location or other.is_inside(location) for other in stays):
+            changes.delete_directory_after_commit(location, skip_trash=skip_trash or is_trash_skipped(table))

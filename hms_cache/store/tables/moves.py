@@ -1,0 +1,119 @@
+"""What a new name of a table takes along: its directory, and the rows that know it by name.
+
+Facts: `HiveAlterHandler.alterTable`, `AcidEventListener` (Hive 4.0).
+"""
+
+from __future__ import annotations
+
+import copy
+
+from sqlalchemy import Connection, select, update
+
+from hms_cache.metadata.names import table_directory_name
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.rows.database_rows import DatabaseRow
+from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.schema import MV_CREATION_METADATA, NEXT_WRITE_ID
+from hms_cache.store.tables.transactional import FIRST_WRITE_ID_AFTER_CONVERSION
+from hms_cache.store.transactions.name_changes import ObjectName, rename_in_transaction_tables
+from hms_cache.store.warehouse import Location
+from hms_cache.store.write_ids.allocation import seed_write_id
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    InvalidOperationException,
+    MetaException,
+    SeedTableWriteIdsRequest,
+    Table,
+)
+
+_TRANSLATED_TO_EXTERNAL = "TRANSLATED_TO_EXTERNAL"
+"""Parameter of tables that a Hive 4 server made external although their creator said managed."""
+
+
+def move_directory(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    row: TableRow,
+    new: Table,
+    databases: tuple[DatabaseRow, DatabaseRow],
+) -> tuple[Location, Location] | None:
+    """Moves the directory of a renamed table that lies where its old name put it; (from, to), None without a move.
+
+    Not moved: views, external tables, tables at a place of their own, those for which the client names a new place.
+    """
+    old = row.table
+    warehouse = context.warehouse
+    if is_view(old) or old.sd is None or not old.sd.location or not warehouse.manages_files:
+        return None
+    is_translated = all(
+        is_parameter_true(table, "EXTERNAL") and is_parameter_true(table, _TRANSLATED_TO_EXTERNAL)
+        for table in (old, new)
+    )
+    if is_external(old) and not is_translated:
+        return None
+    if str((new.parameters or {}).get("table_type", "")).upper() == "ICEBERG":
+        return None
+    source = warehouse.location(old.sd.location)
+    is_place_kept = not new.sd.location or warehouse.location(new.sd.location) == source
+    if not is_place_kept:
+        return None
+    old_root = _root(context, databases[0], is_external=is_translated)
+    if source != old_root.child(table_directory_name(old.tableName)):
+        new.sd.location = old.sd.location
+        return None
+    path = _root(context, databases[1], is_external=is_translated).child(table_directory_name(new.tableName)).path
+    # The new place is on the file system of the old one, whatever the database's location says.
+    destination = Location(source.scheme, source.authority, path)
+    if warehouse.exists(destination):
+        name = f"{new.catName}.{new.dbName}.{new.tableName}"
+        raise InvalidOperationException(f"New location for this table {name} already exists : {destination}")
+    new.sd.location = str(destination)
+    if warehouse.exists(source):
+        try:
+            warehouse.changes(transaction).rename_directory(source, destination)
+        except MetaException as error:
+            raise InvalidOperationException(
+                f"Alter Table operation for {old.dbName}.{old.tableName} failed to move data due to: "
+                f"'{error.message}' See hive log file for details."
+            ) from error
+    return source, destination
+
+
+def _root(context: StoreContext, database: DatabaseRow, *, is_external: bool) -> Location:
+    warehouse = context.warehouse
+    if is_external:
+        return warehouse.external_database_location(database.database)
+    return warehouse.managed_database_location(database.database)
+
+
+def rename_elsewhere(connection: Connection, old: Table, new: Table) -> None:
+    """Gives the table its new name where others know it by name: materialized views, transactions."""
+    metadata = MV_CREATION_METADATA.c
+    if old.creationMetadata is not None:
+        connection.execute(
+            update(MV_CREATION_METADATA)
+            .where(metadata.CAT_NAME == old.catName, metadata.DB_NAME == old.dbName, metadata.TBL_NAME == old.tableName)
+            .values(DB_NAME=new.dbName, TBL_NAME=new.tableName)
+        )
+        new.creationMetadata = copy.deepcopy(old.creationMetadata)
+        new.creationMetadata.dbName, new.creationMetadata.tblName = new.dbName, new.tableName
+    if is_transactional(old) or is_transactional(new):
+        rename_in_transaction_tables(
+            connection,
+            ObjectName(old.dbName, old.tableName),
+            ObjectName(new.dbName, new.tableName),
+            catalog=old.catName,
+            has_min_history_write_id=features_of(connection).has_min_history_write_id,
+        )
+
+
+def begin_write_ids(connection: Connection, new: Table) -> None:
+    """A converted table's files count as written before all of its write ids."""
+    ids = NEXT_WRITE_ID.c
+    found = connection.execute(
+        select(ids.NWI_NEXT).where(ids.NWI_DATABASE == new.dbName, ids.NWI_TABLE == new.tableName)
+    ).first()
+    if found is None:
+        seed_write_id(connection, SeedTableWriteIdsRequest(new.dbName, new.tableName, FIRST_WRITE_ID_AFTER_CONVERSION))

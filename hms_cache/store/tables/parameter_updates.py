@@ -1,0 +1,61 @@
+"""Parameters of several tables changed at once, all of them or none: what a commit over several tables needs.
+
+Facts: `update_table_params` (Hive after 4.2), `ObjectStore.updateTableParams`. It looks at nothing but the parameters:
+no statistics, no directories, no `transient_lastDdlTime`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.rows.storage_descriptor_writes import write_parameters
+from hms_cache.store.rows.table_locks import lock_table
+from hms_cache.store.schema import TABLE_PARAMS
+from hms_cache.store.tables.changes import check_expected_parameter
+from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, TableParamsUpdate
+
+
+class TableParameterUpdates:
+    """`update_table_parameters`."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+
+    def update_table_parameters(self, updates: Sequence[TableParamsUpdate]) -> None:
+        """See `TableStore.update_table_parameters`."""
+        # In order of names: two calls that concern the same tables wait for each other, and never in a circle.
+        ordered = sorted(updates, key=_names)
+
+        def work(transaction: WriteTransaction) -> None:
+            for one in ordered:
+                self._update(transaction, one)
+
+        if ordered:
+            run_write(self._context.database, work)
+
+    def _update(self, transaction: WriteTransaction, wanted: TableParamsUpdate) -> None:
+        connection, names = transaction.connection, _names(wanted)
+        row = lock_table(connection, *names)
+        if row is None:
+            raise NoSuchObjectException(f"{'.'.join(names)} table not found")
+        after = copy.copy(row.table)
+        before = dict(row.table.parameters or {})
+        after.parameters = dict(sorted((before | (wanted.params or {})).items()))
+        if wanted.expected_param_key is not None:
+            expected = ExpectedParameter(wanted.expected_param_key, wanted.expected_param_value)
+            check_expected_parameter(connection, row, after, expected)
+        write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, before, after.parameters)
+        transaction.append_event(self._context.messages.build_alter_table(row.table, after))
+
+
+def _names(update: TableParamsUpdate) -> tuple[str, str, str]:
+    return (
+        normalize_identifier(update.cat_name or DEFAULT_CATALOG),
+        normalize_identifier(update.db_name),
+        normalize_identifier(update.table_name),
+    )

@@ -1,0 +1,261 @@
+"""Reads of tables. Facts: `ObjectStore.getTable`, `getTables`, `getTableMeta`, `listTableNamesByFilter` (Hive 4.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Select, select
+
+from hms_cache.expressions import FilterError, parse_filter
+from hms_cache.expressions.table_filter import TableProperties, bind_table_filter
+from hms_cache.metadata.names import matching_names, name_pattern, normalize_identifier
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.name_queries import may_match
+from hms_cache.store.engine.work_units import run_read
+from hms_cache.store.rows.database_rows import read_database_id
+from hms_cache.store.rows.parameters import set_basic_statistics_accurate
+from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
+from hms_cache.store.rows.table_kinds import is_transactional
+from hms_cache.store.rows.table_rows import MATERIALIZED_VIEW, TableRow, read_table, read_tables
+from hms_cache.store.schema import DBS, TABLE_PARAMS, TBLS
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    ColumnStatistics,
+    MetaException,
+    NoSuchObjectException,
+    PrincipalType,
+    Table,
+    TableMeta,
+    UnknownDBException,
+)
+
+ColumnStatisticsReader = Callable[[Connection, TableRow, str, str | None], ColumnStatistics | None]
+"""Reads the column statistics of a table: (connection, table, engine, valid write ids)."""
+
+
+class TableReads:
+    """The reads of `TableStore`."""
+
+    def __init__(self, context: StoreContext, read_column_statistics: ColumnStatisticsReader) -> None:
+        self._context = context
+        self._read_column_statistics = read_column_statistics
+
+    def get_table(
+        self,
+        catalog: str,
+        database: str,
+        table: str,
+        *,
+        valid_write_ids: str | None = None,
+        table_id: int | None = None,
+        statistics_engine: str | None = None,
+    ) -> Table:
+        """See `TableStore.get_table`. Two statements; a skewed table one more, a materialized view three more."""
+        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(table)
+
+        def read(connection: Connection) -> Table:
+            found = require_table(connection, *names)
+            if statistics_engine is not None:
+                found.table.colStats = self._read_column_statistics(
+                    connection, found, statistics_engine, valid_write_ids
+                )
+            judge_table(connection, found.table, valid_write_ids)
+            return found.table
+
+        return run_read(self._context.database, read)
+
+    def get_tables(
+        self,
+        catalog: str,
+        database: str,
+        names: Sequence[str],
+        *,
+        valid_write_ids: str | None = None,
+    ) -> list[Table]:
+        """See `TableStore.get_tables`. As many statements as for one table, per some thousands of names."""
+        catalog, database = normalize_identifier(catalog), normalize_identifier(database)
+        wanted = list(dict.fromkeys(normalize_identifier(name) for name in names))
+
+        def read(connection: Connection) -> dict[str, Table]:
+            found = read_tables(connection, catalog, database, wanted)
+            if not found and read_database_id(connection, catalog, database) is None:
+                name = f"{catalog}.{database}"
+                raise UnknownDBException(f"Could not find database {name}: database {name}")
+            for row in found:
+                judge_table(connection, row.table, valid_write_ids)
+            return {row.name: row.table for row in found}
+
+        found = run_read(self._context.database, read)
+        return [found[name] for name in wanted if name in found]
+
+    def get_table_names(
+        self, catalog: str, database: str, pattern: str | None = None, table_type: str | None = None
+    ) -> list[str]:
+        """See `TableStore.get_table_names`."""
+        statement = _in_database(select(TBLS.c.TBL_NAME), catalog, database).where(*may_match(TBLS.c.TBL_NAME, pattern))
+        if table_type is not None:
+            statement = statement.where(TBLS.c.TBL_TYPE == table_type)
+        names = run_read(self._context.database, lambda connection: connection.execute(statement).scalars().all())
+        return matching_names(names, pattern)
+
+    def get_table_names_by_filter(self, catalog: str, database: str, filter_text: str, limit: int = -1) -> list[str]:
+        """See `TableStore.get_table_names_by_filter`."""
+        try:
+            table_filter = bind_table_filter(parse_filter(filter_text, self._context.settings.filter_limits))
+        except FilterError as error:
+            raise MetaException(str(error)) from error
+        keys = sorted(table_filter.parameter_keys)
+
+        def read(connection: Connection) -> list[TableProperties]:
+            if read_database_id(connection, normalize_identifier(catalog), normalize_identifier(database)) is None:
+                raise UnknownDBException(f"Could not find database {catalog}.{database}")
+            return _read_properties(connection, catalog, database, keys)
+
+        tables = run_read(self._context.database, read)
+        try:
+            names = sorted(table_filter.names(tables, self._context.settings.filter_limits))
+        except FilterError as error:
+            raise MetaException(str(error)) from error
+        return names if limit < 0 else names[:limit]
+
+    def get_table_meta(
+        self, catalog: str, database_pattern: str | None, table_pattern: str | None, table_types: Sequence[str] = ()
+    ) -> list[TableMeta]:
+        """See `TableStore.get_table_meta`."""
+        statement = (
+            select(
+                DBS.c.NAME.label("DATABASE_NAME"),
+                TBLS.c.TBL_NAME,
+                TBLS.c.TBL_TYPE,
+                TBLS.c.OWNER,
+                TBLS.c.OWNER_TYPE,
+                TABLE_PARAMS.c.PARAM_VALUE.label("COMMENTS"),
+            )
+            .select_from(
+                TBLS.join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID).outerjoin(
+                    TABLE_PARAMS, (TABLE_PARAMS.c.TBL_ID == TBLS.c.TBL_ID) & (TABLE_PARAMS.c.PARAM_KEY == "comment")
+                )
+            )
+            .where(
+                DBS.c.CTLG_NAME == normalize_identifier(catalog),
+                *may_match(DBS.c.NAME, database_pattern),
+                *may_match(TBLS.c.TBL_NAME, table_pattern),
+            )
+        )
+        if table_types:
+            statement = statement.where(TBLS.c.TBL_TYPE.in_(list(table_types)))
+        rows = run_read(self._context.database, lambda connection: connection.execute(statement).all())
+        in_database, in_table = _matcher(database_pattern), _matcher(table_pattern)
+        found = [row for row in rows if in_database(row.DATABASE_NAME) and in_table(row.TBL_NAME)]
+        return [
+            TableMeta(
+                dbName=row.DATABASE_NAME,
+                tableName=row.TBL_NAME,
+                tableType=row.TBL_TYPE,
+                comments=row.COMMENTS,
+                catName=normalize_identifier(catalog),
+                ownerName=row.OWNER,
+                ownerType=PrincipalType._NAMES_TO_VALUES.get(row.OWNER_TYPE or "USER"),
+            )
+            for row in sorted(found, key=lambda row: (row.DATABASE_NAME, row.TBL_NAME))
+        ]
+
+    def get_materialized_view_names(self, catalog: str, database: str | None = None) -> list[tuple[str, str]]:
+        """See `TableStore.get_materialized_view_names`."""
+        statement = (
+            select(DBS.c.NAME, TBLS.c.TBL_NAME)
+            .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
+            .where(
+                DBS.c.CTLG_NAME == normalize_identifier(catalog),
+                TBLS.c.TBL_TYPE == MATERIALIZED_VIEW,
+                TBLS.c.IS_REWRITE_ENABLED == True,  # noqa: E712 - a column
+            )
+        )
+        if database is not None:
+            statement = statement.where(DBS.c.NAME == normalize_identifier(database))
+        rows = run_read(self._context.database, lambda connection: connection.execute(statement).all())
+        return sorted((row[0], row[1]) for row in rows)
+
+
+def require_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
+    """The table with its ids. Raises NoSuchObjectException with Hive's text."""
+    found = read_table(connection, catalog, database, table)
+    if found is None:
+        raise NoSuchObjectException(f"{catalog}.{database}.{table} table not found")
+    return found
+
+
+def judge_table(connection: Connection, table: Table, valid_write_ids: str | None) -> None:
+    """`judge_statistics` with the word of the transaction tables; one statement, and only where it could matter."""
+    judge_statistics(table, valid_write_ids)
+    if table.isStatsCompliant and is_aborted(connection, table):
+        _distrust(table)
+
+
+def is_aborted(connection: Connection, table: Table) -> bool:
+    """Whether the table's statistics were left by a transaction that is aborted. At most one statement."""
+    return bool(aborted_write_ids(connection, (table.catName, table.dbName, table.tableName), [table.writeId]))
+
+
+def judge_statistics(table: Table, valid_write_ids: str | None) -> None:
+    """Sets `isStatsCompliant` of an unpartitioned transactional table for a reader with this list, by the list alone.
+
+    Statistics the reader must not trust are no longer claimed to be accurate in the returned parameters. Nothing is set
+    without a list. Source: `ObjectStore.isCurrentStatsValidForTheQuery`.
+    """
+    if valid_write_ids is None or table.partitionKeys or not is_transactional(table):
+        return
+    table.isStatsCompliant = are_statistics_valid(table.parameters, table.writeId, valid_write_ids)
+    if not table.isStatsCompliant:
+        _distrust(table)
+
+
+def _distrust(table: Table) -> None:
+    table.isStatsCompliant = False
+    set_basic_statistics_accurate(table.parameters, False)
+
+
+def _in_database(statement: Select[Any], catalog: str, database: str) -> Select[Any]:
+    return statement.join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID).where(
+        DBS.c.CTLG_NAME == normalize_identifier(catalog), DBS.c.NAME == normalize_identifier(database)
+    )
+
+
+def _matcher(pattern: str | None) -> Callable[[str], object]:
+    return (lambda _: True) if pattern is None or pattern == "*" else name_pattern(pattern).matches
+
+
+def _read_properties(
+    connection: Connection, catalog: str, database: str, parameter_keys: Sequence[str]
+) -> list[TableProperties]:
+    """What a filter looks at, of all tables of a database: two statements at most."""
+    rows = connection.execute(
+        _in_database(
+            select(TBLS.c.TBL_ID, TBLS.c.TBL_NAME, TBLS.c.TBL_TYPE, TBLS.c.OWNER, TBLS.c.LAST_ACCESS_TIME),
+            catalog,
+            database,
+        )
+    ).all()
+    parameters: dict[int, dict[str, str]] = {}
+    if parameter_keys and rows:
+        found = connection.execute(
+            _in_database(
+                select(TABLE_PARAMS.c.TBL_ID, TABLE_PARAMS.c.PARAM_KEY, TABLE_PARAMS.c.PARAM_VALUE).join(
+                    TBLS, TBLS.c.TBL_ID == TABLE_PARAMS.c.TBL_ID
+                ),
+                catalog,
+                database,
+            ).where(TABLE_PARAMS.c.PARAM_KEY.in_(list(parameter_keys)), TABLE_PARAMS.c.PARAM_VALUE.is_not(None))
+        )
+        for owner, key, value in found:
+            parameters.setdefault(owner, {})[key] = value
+    return [
+        TableProperties(
+            table_name=row.TBL_NAME,
+            table_type=row.TBL_TYPE,
+            owner=row.OWNER,
+            last_access_time_s=row.LAST_ACCESS_TIME,
+            parameters=parameters.get(row.TBL_ID, {}),
+        )
+        for row in rows
+    ]

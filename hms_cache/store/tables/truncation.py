@@ -1,0 +1,193 @@
+"""Truncating tables and partitions. Facts: `HMSHandler.truncateTableInternal`, `updateStatsForTruncate` (Hive 4.0)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
+
+from sqlalchemy import update
+
+from hms_cache.metadata.names import normalize_identifier, qualified
+from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameters
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.partitions.additions import partitioned
+from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
+from hms_cache.store.partitions.selection import select_partitions
+from hms_cache.store.rows.parameters import (
+    SUPPORTED_STATISTICS,
+    clear_column_statistics_accurate,
+    put_directory_statistics,
+    set_basic_statistics_accurate,
+)
+from hms_cache.store.rows.statistics_validity import are_statistics_valid, check_statistics_change
+from hms_cache.store.rows.storage_descriptor_writes import write_parameters
+from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is_trash_skipped
+from hms_cache.store.rows.table_locks import lock_table
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.schema import PARTITION_PARAMS, PARTITIONS, TABLE_PARAMS, TBLS
+from hms_cache.store.soft_drops import hide_older_files
+from hms_cache.store.statistics.writes import aborted_writers
+from hms_cache.store.warehouse import DirectoryStatistics
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    EnvironmentContext,
+    MetaException,
+    NoSuchObjectException,
+    Table,
+)
+
+
+class TableTruncation:
+    """`truncate_table`."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+
+    def truncate_table(
+        self,
+        catalog: str,
+        database: str,
+        name: str,
+        partition_names: Sequence[str] | None = None,
+        *,
+        environment_context: EnvironmentContext | None = None,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+    ) -> None:
+        """See `TableStore.truncate_table`. Names of partitions that do not exist are passed over, as in Hive."""
+        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(name)
+        given = write_id if write_id is not None and write_id > 0 else None
+
+        def truncate(transaction: WriteTransaction) -> None:
+            row = lock_table(transaction.connection, *names)
+            if row is None:
+                raise NoSuchObjectException(f"{qualified(*names)} table not found")
+            if not is_data_owned(row.table):
+                raise MetaException(f"Cannot truncate non-managed table {qualified(*names)}.")
+            if row.table.partitionKeys:
+                self._truncate_partitions(transaction, row, partition_names, given, valid_write_ids)
+            else:
+                self._truncate_table(transaction, row, given, valid_write_ids)
+
+        run_write(self._context.database, truncate)
+
+    def _truncate_table(
+        self, transaction: WriteTransaction, row: TableRow, write_id: int | None, valid_write_ids: str | None
+    ) -> None:
+        before, after = row.table, copy.deepcopy(row.table)
+        connection = transaction.connection
+        reset_statistics(after.parameters)
+        aborted = aborted_writers(connection, before, [before.writeId])
+        _judge(before, before.writeId, before.parameters, after.parameters, write_id, valid_write_ids, aborted)
+        after.parameters = dict(sorted(after.parameters.items()))
+        write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, before.parameters, after.parameters)
+        if write_id is not None and valid_write_ids is not None and is_transactional(before):
+            after.writeId = write_id
+            if features_of(connection).has_write_ids_of_tables:
+                connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(WRITE_ID=write_id))
+        self._empty(transaction, row, before.sd.location, write_id)
+        transaction.append_event(
+            self._context.messages.build_alter_table(
+                before, after, is_truncate=True, write_id=-1 if write_id is None else write_id
+            )
+        )
+
+    def _truncate_partitions(
+        self,
+        transaction: WriteTransaction,
+        row: TableRow,
+        names: Sequence[str] | None,
+        write_id: int | None,
+        valid_write_ids: str | None,
+    ) -> None:
+        connection = transaction.connection
+        header = partitioned(row)
+        selection = AllPartitions() if names is None else ByNames(tuple(names))
+        selected = select_partitions(connection, header, selection, settings=self._context.settings, is_write=True)
+        rows = read_partition_rows(connection, header, selected)
+        befores = partitions_of_rows(rows)
+        if not befores:
+            return
+        changes = []
+        parameter_changes = []
+        is_written = write_id is not None and valid_write_ids is not None and is_transactional(row.table)
+        aborted = aborted_writers(connection, row.table, rows.write_ids)
+        for part_id, before in zip(rows.part_ids, befores, strict=True):
+            after = copy.copy(before)
+            after.parameters = dict(before.parameters)
+            if not is_transactional(row.table):
+                # Hive looks at the emptied directory of a partition; what it finds is known.
+                put_directory_statistics(after.parameters, DirectoryStatistics(0, 0))
+            reset_statistics(after.parameters)
+            _judge(row.table, before.writeId, before.parameters, after.parameters, write_id, valid_write_ids, aborted)
+            if is_written:
+                after.writeId = write_id
+            changes.append((before, after))
+            parameter_changes.append(ParameterChange(part_id, before.parameters, after.parameters))
+            self._empty(transaction, row, before.sd.location if before.sd is not None else None, write_id)
+        change_parameters(connection, PARTITION_PARAMS, "PART_ID", parameter_changes)
+        if is_written and features_of(connection).has_write_ids_of_tables:
+            ids = rows.part_ids
+            for start in range(0, len(ids), 5_000):
+                connection.execute(
+                    update(PARTITIONS)
+                    .where(PARTITIONS.c.PART_ID.in_(ids[start : start + 5_000]))
+                    .values(WRITE_ID=write_id)
+                )
+        event_write_id = -1 if write_id is None else write_id
+        messages = self._context.messages
+        if self._context.settings.single_alter_partitions_event:
+            events = messages.build_alter_partitions(row.table, [after for _, after in changes], is_truncate=True)
+        else:
+            events = messages.build_alter_partition_each(row.table, changes, is_truncate=True, write_id=event_write_id)
+        for event in events:
+            transaction.append_event(event)
+
+    def _empty(self, transaction: WriteTransaction, row: TableRow, location: str | None, write_id: int | None) -> None:
+        """Plans to delete the files, or hides them from the readers of a transactional table."""
+        warehouse = self._context.warehouse
+        if not location or not warehouse.manages_files:
+            return
+        directory = warehouse.location(location)
+        changes = warehouse.changes(transaction)
+        if write_id is not None and is_transactional(row.table):
+            hide_older_files(changes, directory, write_id, "truncated")
+        else:
+            changes.delete_contents_after_commit(directory, skip_trash=is_trash_skipped(row.table))
+
+
+def _judge(
+    table: Table,
+    stored_write_id: int | None,
+    before: Mapping[str, str],
+    after: MutableMapping[str, str],
+    write_id: int | None,
+    valid_write_ids: str | None,
+    aborted: Collection[int],
+) -> None:
+    """Keeps what a transactional table claims of its statistics true, as every change of it does (Hive's
+    `alterTable`): nothing new is claimed outside a transaction, nor over a writer whom the truncating one cannot see.
+
+    Raises MetaException where Hive does.
+    """
+    if not is_transactional(table):
+        return
+    has_list = valid_write_ids is not None and write_id is not None
+    check_statistics_change(
+        f"{table.dbName}.{table.tableName}", before, after, write_id, valid_write_ids, is_column_change=False
+    )
+    if has_list and not are_statistics_valid(
+        after, stored_write_id, valid_write_ids, is_complete_writer=True, aborted=aborted
+    ):
+        set_basic_statistics_accurate(after, False)
+
+
+def reset_statistics(parameters: MutableMapping[str, str]) -> None:
+    """Sets the basic statistics that are there to 0, which is accurate, and claims nothing about columns."""
+    for key in SUPPORTED_STATISTICS:
+        if key in parameters:
+            parameters[key] = "0"
+    set_basic_statistics_accurate(parameters, True)
+    clear_column_statistics_accurate(parameters)

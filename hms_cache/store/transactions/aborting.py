@@ -1,0 +1,140 @@
+"""`abort_txn` and `abort_txns`.
+
+What an aborted transaction wrote (TXN_COMPONENTS) and its write ids (TXN_TO_WRITE_ID) stay: they keep its write ids
+invalid until a cleaner has removed the files.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import ColumnElement, Connection, delete, select, update
+
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.schema import (
+    HIVE_LOCKS,
+    MIN_HISTORY_LEVEL,
+    MIN_HISTORY_WRITE_ID,
+    REPL_TXN_MAP,
+    TXN_TO_WRITE_ID,
+    TXNS,
+)
+from hms_cache.store.transactions.abort_reasons import reason_text
+from hms_cache.store.transactions.codes import TXN_ABORTED, TXN_OPEN
+from hms_cache.store.transactions.context import TxnContext
+from hms_cache.store.transactions.errors import not_open_error
+from hms_cache.store.transactions.replicated_txns import forget_source_txn, is_replayed, target_txn_ids
+from hms_cache.store.transactions.replication_ids import mark_incompatible
+from hms_cache.thrift_gen.hive_metastore.ttypes import AbortTxnRequest, AbortTxnsRequest, TxnType
+
+T = TXNS.c
+
+_BATCH_SIZE = 1000
+"""Transactions per round of statements: `metastore.direct.sql.max.elements.in.clause` of Hive is as large."""
+
+
+def abort_txn(transaction: WriteTransaction, context: TxnContext, request: AbortTxnRequest) -> None:
+    """Abort one transaction; one that is aborted already is no error. Appends ABORT_TXN.
+
+    Raises NoSuchTxnException for one that is committed or unknown.
+    """
+    connection, txn_id = transaction.connection, request.txnid
+    replayed = is_replayed(request.replPolicy, request.txn_type)
+    if replayed:
+        target = target_txn_ids(connection, request.replPolicy, [txn_id]).get(txn_id)
+        if target is None:
+            # Closed already, or its opening was never replicated.
+            return
+        forget_source_txn(connection, request.replPolicy, txn_id)
+        txn_id = target
+    row = connection.execute(select(T.TXN_STATE).where(T.TXN_ID == txn_id).with_for_update()).first()
+    if row is not None and row.TXN_STATE == TXN_ABORTED:
+        return
+    if row is None or row.TXN_STATE != TXN_OPEN:
+        raise not_open_error(txn_id, None if row is None else row.TXN_STATE)
+    abort_open_txns(transaction, context, [txn_id], request.errorCode, is_replayed=replayed)
+
+
+def abort_txns(transaction: WriteTransaction, context: TxnContext, request: AbortTxnsRequest) -> list[int]:
+    """Abort those of the transactions that are open; returns their ids. Appends an ABORT_TXN for each."""
+    aborted: list[int] = []
+    wanted = sorted(set(request.txn_ids))
+    for start in range(0, len(wanted), _BATCH_SIZE):
+        batch = wanted[start : start + _BATCH_SIZE]
+        aborted += abort_open_txns(transaction, context, batch, request.errorCode)
+    return aborted
+
+
+def abort_open_txns(
+    transaction: WriteTransaction,
+    context: TxnContext,
+    txn_ids: Sequence[int],
+    error_code: int | None,
+    *,
+    only_if: ColumnElement[bool] | None = None,
+    is_replayed: bool = False,
+) -> list[int]:
+    """Abort those of the transactions that are open and meet `only_if` (a condition on TXNS), in ascending order.
+
+    Appends an ABORT_TXN for each, but none for read-only ones. At most 1,000 ids a call. Returns what was aborted.
+    """
+    connection = transaction.connection
+    condition = T.TXN_ID.in_(list(txn_ids)) & (T.TXN_STATE == TXN_OPEN)
+    if only_if is not None:
+        condition &= only_if
+    rows = connection.execute(select(T.TXN_ID, T.TXN_TYPE).where(condition).order_by(T.TXN_ID).with_for_update()).all()
+    aborted = [row.TXN_ID for row in rows]
+    if not aborted:
+        return []
+    connection.execute(
+        update(TXNS).where(T.TXN_ID.in_(aborted)).values(TXN_STATE=TXN_ABORTED, TXN_META_INFO=reason_text(error_code))
+    )
+    connection.execute(delete(HIVE_LOCKS).where(HIVE_LOCKS.c.HL_TXNID.in_(aborted)))
+    forget_history(connection, context, aborted)
+    databases = _databases_of(connection, aborted)
+    if not is_replayed:
+        _break_replication(transaction, context, aborted, databases)
+    for row in rows:
+        if row.TXN_TYPE != TxnType.READ_ONLY:
+            names = databases.get(row.TXN_ID, ())
+            transaction.append_event(context.messages.build_abort_transaction(row.TXN_ID, names))
+    return aborted
+
+
+def forget_history(connection: Connection, context: TxnContext, txn_ids: Collection[int]) -> None:
+    """The transactions are over: cleaners need not wait for them any more."""
+    if context.use_min_history_level:
+        connection.execute(delete(MIN_HISTORY_LEVEL).where(MIN_HISTORY_LEVEL.c.MHL_TXNID.in_(list(txn_ids))))
+    if context.use_min_history_write_id:
+        connection.execute(delete(MIN_HISTORY_WRITE_ID).where(MIN_HISTORY_WRITE_ID.c.MH_TXNID.in_(list(txn_ids))))
+
+
+def _databases_of(connection: Connection, txn_ids: Sequence[int]) -> dict[int, list[str]]:
+    """Databases in which each transaction has write ids, ascending."""
+    t2w = TXN_TO_WRITE_ID.c
+    rows = connection.execute(
+        select(t2w.T2W_TXNID, t2w.T2W_DATABASE)
+        .where(t2w.T2W_TXNID.in_(txn_ids))
+        .distinct()
+        .order_by(t2w.T2W_TXNID, t2w.T2W_DATABASE)
+    )
+    databases: dict[int, list[str]] = defaultdict(list)
+    for row in rows:
+        databases[row.T2W_TXNID].append(row.T2W_DATABASE)
+    return databases
+
+
+def _break_replication(
+    transaction: WriteTransaction, context: TxnContext, txn_ids: Sequence[int], databases: dict[int, list[str]]
+) -> None:
+    """Aborting what replication opened leaves its target behind the source: mark the databases, forget the mapping."""
+    connection = transaction.connection
+    column = REPL_TXN_MAP.c.RTM_TARGET_TXN_ID
+    replicated = list(connection.execute(select(column).where(column.in_(txn_ids))).scalars())
+    if not replicated:
+        return
+    connection.execute(delete(REPL_TXN_MAP).where(column.in_(replicated)))
+    names = {name for txn_id in replicated for name in databases.get(txn_id, ())}
+    if names:
+        mark_incompatible(transaction, context.messages, names)

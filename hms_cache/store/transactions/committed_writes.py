@@ -1,0 +1,38 @@
+"""Which write ids a committed transaction holds: what a cache asks that did not see the transaction allocate them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import select
+
+from hms_cache.notifications.scope import DEFAULT_CATALOG, TableName
+from hms_cache.store.engine.database import Database
+from hms_cache.store.schema import TXN_TO_WRITE_ID
+
+W = TXN_TO_WRITE_ID.c
+
+#: Ids in one statement: far below every database's limit of parameters.
+_BATCH_SIZE = 500
+
+
+def read_committed_writes(database: Database, txn_ids: Sequence[int]) -> Mapping[int, Sequence[tuple[TableName, int]]]:
+    """(table, write id) pairs by transaction, in the latest state of the database.
+
+    A transaction without rows is left out: it wrote nothing, or its rows have been cleaned away — nobody can tell.
+
+    :raises DatabaseUnavailable: the database does not answer.
+    """
+    found: dict[int, list[tuple[TableName, int]]] = {}
+    with database.checking() as connection:
+        for start in range(0, len(txn_ids), _BATCH_SIZE):
+            batch = list(txn_ids[start : start + _BATCH_SIZE])
+            rows = connection.execute(
+                select(W.T2W_TXNID, W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID)
+                .where(W.T2W_TXNID.in_(batch))
+                .order_by(W.T2W_TXNID, W.T2W_DATABASE, W.T2W_TABLE)
+            )
+            for txn_id, database_name, table, write_id in rows:
+                name = TableName(DEFAULT_CATALOG, database_name.lower(), table.lower())
+                found.setdefault(txn_id, []).append((name, write_id))
+    return found

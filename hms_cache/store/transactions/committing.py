@@ -1,0 +1,240 @@
+"""`commit_txn`, with the detection of conflicting writes.
+
+Snapshot isolation, first committer wins: a transaction that updates or deletes leaves WRITE_SET rows with its *commit
+id*, the highest transaction id there was at its commit. A later committer that had begun by then (its id is not above
+the commit id) and changes rows of the same table or partition has not seen that commit, and is aborted. The highest id
+must not grow between looking and committing, so such a commit takes the lock of all transactions exclusively.
+
+Hive's algorithm (4.0, `CommitTxnFunction`), in fewer statements: the one that marks the transaction committed also
+tells what there is to move and to delete, and what need not be touched is not. See `commit_statements` for these.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.schema import (
+    COMPACTION_QUEUE,
+    COMPLETED_TXN_COMPONENTS,
+    MATERIALIZATION_REBUILD_LOCKS,
+    TABLE_PARAMS,
+    TXN_COMPONENTS,
+    TXNS,
+    WRITE_SET,
+)
+from hms_cache.store.transactions.abort_reasons import ABORTED_BY_WRITE_CONFLICT
+from hms_cache.store.transactions.aborting import abort_open_txns
+from hms_cache.store.transactions.codes import COMPACTION_TYPES, TXN_COMMITTED
+from hms_cache.store.transactions.commit_statements import (
+    CommittingTxn,
+    add_write_set,
+    clean_up,
+    conflicts_with,
+    lock_all_and_complete,
+    mark_committed,
+)
+from hms_cache.store.transactions.context import TxnContext
+from hms_cache.store.transactions.database_values import lock_all_txns_exclusive, now_ms
+from hms_cache.store.transactions.errors import not_open_error, txn_name
+from hms_cache.store.transactions.replicated_txns import forget_source_txn, is_replayed, target_txn_ids
+from hms_cache.store.transactions.replication_ids import set_last_replicated_id
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CommitTxnKeyValue,
+    CommitTxnRequest,
+    CompactionType,
+    MetaException,
+    TxnAbortedException,
+    TxnType,
+)
+
+T = TXNS.c
+C = TXN_COMPONENTS.c
+S = WRITE_SET.c
+
+KEY_VALUE_PREFIX = "_meta"
+"""What the key of a table parameter must start with to be set by a commit."""
+
+
+class WriteConflict(Exception):
+    """A committed writer came first: roll back, and abort the transaction with `abort_loser`."""
+
+    def __init__(self, txn_id: int, error: TxnAbortedException) -> None:
+        super().__init__(error.message)
+        self.txn_id = txn_id
+        self.error = error
+        """What the client is told."""
+
+
+def abort_loser(transaction: WriteTransaction, context: TxnContext, txn_id: int) -> None:
+    """Abort a transaction that met a `WriteConflict`. It may have been aborted by another since."""
+    abort_open_txns(transaction, context, [txn_id], ABORTED_BY_WRITE_CONFLICT)
+
+
+def commit_txn(transaction: WriteTransaction, context: TxnContext, request: CommitTxnRequest) -> None:
+    """Commit the transaction; one that is committed already is no error. Appends COMMIT_TXN.
+
+    Raises WriteConflict, NoSuchTxnException, TxnAbortedException, MetaException.
+    """
+    connection, txn_id = transaction.connection, request.txnid
+    replayed = is_replayed(request.replPolicy, request.txn_type)
+    if replayed:
+        target = target_txn_ids(connection, request.replPolicy, [txn_id]).get(txn_id)
+        if target is None:
+            # Closed already, or its opening was never replicated.
+            return
+        forget_source_txn(connection, request.replPolicy, txn_id)
+        txn_id = target
+    txn = mark_committed(connection, context, txn_id)
+    if txn is None:
+        _check_is_committed(connection, txn_id)
+        return
+    is_completed = replayed or not txn.completes_components
+    if replayed:
+        _add_replayed_components(connection, txn_id, request)
+    else:
+        if txn.notes_next_txn:
+            lock_all_txns_exclusive(connection)
+        elif txn.joins_write_set and txn.has_row_changes:
+            is_completed = lock_all_and_complete(connection, txn)
+        if txn.joins_write_set and (txn.has_row_changes or not context.use_min_history_level):
+            _add_write_set(connection, context, txn, request)
+    if request.replLastIdInfo is not None:
+        set_last_replicated_id(transaction, context.messages, request.replLastIdInfo)
+    if request.keyValue is not None:
+        _set_key_value(connection, txn_id, request.keyValue)
+    clean_up(connection, txn, completes_components=not is_completed)
+    if txn.txn_type == TxnType.MATER_VIEW_REBUILD:
+        rebuild_locks = MATERIALIZATION_REBUILD_LOCKS
+        connection.execute(delete(rebuild_locks).where(rebuild_locks.c.MRL_TXN_ID == txn_id))
+    _append_events(transaction, context, request, txn)
+
+
+def _check_is_committed(connection: Connection, txn_id: int) -> None:
+    """Raises TxnAbortedException or NoSuchTxnException for a transaction that is not open, unless it is committed."""
+    row = connection.execute(select(T.TXN_STATE).where(T.TXN_ID == txn_id)).first()
+    if row is None:
+        # One whose row is gone left something if it had committed it.
+        completed = COMPLETED_TXN_COMPONENTS.c.CTC_TXNID
+        if connection.execute(select(completed).where(completed == txn_id).limit(1)).first() is not None:
+            return
+    elif row.TXN_STATE == TXN_COMMITTED:
+        return
+    raise not_open_error(txn_id, None if row is None else row.TXN_STATE)
+
+
+# Conflicts
+
+
+def _add_write_set(connection: Connection, context: TxnContext, txn: CommittingTxn, request: CommitTxnRequest) -> None:
+    """Note what it has changed. Raises WriteConflict."""
+    # Writers that exclude each other by lock take a new snapshot once they have it: no conflict then. Clients of Hive 3
+    # do not know the flag, which counts as set; their shared locks tell.
+    is_exclusive = request.exclWriteEnabled and not txn.has_shared_write_locks
+    checked = txn.has_row_changes and not is_exclusive
+    if add_write_set(connection, txn, only_row_changes=context.use_min_history_level, unless_conflict=checked):
+        return
+    conflict = _conflict_of(connection, txn.txn_id) if checked else None
+    if conflict is not None:
+        raise WriteConflict(txn.txn_id, conflict)
+
+
+def _conflict_of(connection: Connection, txn_id: int) -> TxnAbortedException | None:
+    """The error about a committed transaction that changed rows where this one did and that it has not seen."""
+    row = connection.execute(
+        conflicts_with(
+            S.WS_TXNID,
+            S.WS_COMMIT_ID,
+            S.WS_OPERATION_TYPE,
+            C.TC_OPERATION_TYPE,
+            C.TC_DATABASE,
+            C.TC_TABLE,
+            C.TC_PARTITION,
+            select(func.max(T.TXN_ID)).scalar_subquery().label("COMMIT_ID"),
+        ).limit(1),
+        {"txn_id": txn_id},
+    ).first()
+    if row is None:
+        return None
+    where = "/".join(name for name in (row.TC_DATABASE, row.TC_TABLE, row.TC_PARTITION) if name is not None)
+    return TxnAbortedException(
+        f"Aborting [{txn_name(txn_id)},{row.COMMIT_ID}] due to a write conflict on {where} committed by "
+        f"[{txn_name(row.WS_TXNID)},{row.WS_COMMIT_ID}] {row.TC_OPERATION_TYPE}/{row.WS_OPERATION_TYPE}"
+    )
+
+
+# What is left of the transaction
+
+
+def _add_replayed_components(connection: Connection, txn_id: int, request: CommitTxnRequest) -> None:
+    """What the source says the transaction wrote; that it changed rows must be assumed."""
+    if not request.writeEventInfos:
+        return
+    connection.execute(
+        insert(COMPLETED_TXN_COMPONENTS),
+        [
+            {
+                "CTC_TXNID": txn_id,
+                "CTC_DATABASE": info.database.lower(),
+                "CTC_TABLE": info.table.lower(),
+                "CTC_PARTITION": info.partition,
+                "CTC_WRITEID": info.writeId,
+                "CTC_UPDATE_DELETE": "Y",
+            }
+            for info in request.writeEventInfos
+        ],
+    )
+
+
+def _set_key_value(connection: Connection, txn_id: int, key_value: CommitTxnKeyValue) -> None:
+    """Set a parameter of a table with the commit (Hive's way to note a Kafka offset, say)."""
+    about = f"with txnId={txn_id}, tableId={key_value.tableId}, key={key_value.key}, value={key_value.value}"
+    if not key_value.key.startswith(KEY_VALUE_PREFIX):
+        raise MetaException(
+            f"Error updating key/value in the sql backend {about}. key should start with {KEY_VALUE_PREFIX}."
+        )
+    params = TABLE_PARAMS.c
+    updated = connection.execute(
+        update(TABLE_PARAMS)
+        .where(params.TBL_ID == key_value.tableId, params.PARAM_KEY == key_value.key)
+        .values(PARAM_VALUE=key_value.value)
+    )
+    if updated.rowcount != 1:
+        raise MetaException(
+            f"Error updating key/value in the sql backend {about}. "
+            f"Only one row should have been affected but {updated.rowcount} rows where affected."
+        )
+
+
+def _append_events(
+    transaction: WriteTransaction, context: TxnContext, request: CommitTxnRequest, txn: CommittingTxn
+) -> None:
+    is_hives_own_replication = bool(request.replPolicy) and request.txn_type == TxnType.DEFAULT
+    if txn.txn_type != TxnType.READ_ONLY and not is_hives_own_replication:
+        transaction.append_event(context.messages.build_commit_transaction(txn.txn_id))
+    if txn.notes_next_txn:
+        _finish_compaction(transaction, context, txn)
+
+
+def _finish_compaction(transaction: WriteTransaction, context: TxnContext, txn: CommittingTxn) -> None:
+    """The old files may go once every transaction is over that may still read them: those opened up to now."""
+    connection, queue = transaction.connection, COMPACTION_QUEUE.c
+    following = select(func.max(T.TXN_ID) + 1).scalar_subquery()
+    connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(queue.CQ_TXN_ID == txn.txn_id)
+        .values(CQ_NEXT_TXN_ID=following, CQ_COMMIT_TIME=now_ms())
+    )
+    row = connection.execute(
+        select(queue.CQ_ID, queue.CQ_TYPE, queue.CQ_DATABASE, queue.CQ_TABLE, queue.CQ_PARTITION)
+        .where(queue.CQ_TXN_ID == txn.txn_id)
+        .order_by(queue.CQ_ID)
+        .limit(1)
+    ).first()
+    if row is not None:
+        type_name = CompactionType._VALUES_TO_NAMES[COMPACTION_TYPES[row.CQ_TYPE]]
+        transaction.append_event(
+            context.messages.build_commit_compaction(
+                txn.txn_id, row.CQ_ID, type_name, row.CQ_DATABASE, row.CQ_TABLE, row.CQ_PARTITION
+            )
+        )

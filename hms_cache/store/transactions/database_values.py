@@ -1,0 +1,97 @@
+"""What has to be asked of each database in its own words: its clock, its counters, the lock of all transactions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Connection, select, text
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+from hms_cache.store.engine.dialects import take_from_counter
+from hms_cache.store.schema import TXN_LOCK_TBL
+from hms_cache.store.schema.column_types import MYSQL_DIALECTS
+
+
+class now_ms(FunctionElement[int]):
+    """The database's clock, milliseconds since 1970 UTC. All times of the transaction tables are of this clock."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(now_ms)
+def _now_ms_on_sqlite(element: now_ms, compiler: Any, **_: Any) -> str:
+    return "CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)"
+
+
+@compiles(now_ms, "mysql")
+@compiles(now_ms, "mariadb")
+def _now_ms_on_mysql(element: now_ms, compiler: Any, **_: Any) -> str:
+    # UTC: the session's zone has an hour each year in which UNIX_TIMESTAMP(NOW()) is ambiguous.
+    return "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6)) DIV 1000)"
+
+
+@compiles(now_ms, "postgresql")
+def _now_ms_on_postgresql(element: now_ms, compiler: Any, **_: Any) -> str:
+    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+
+
+class time_after_waiting_ms(FunctionElement[int]):
+    """As `now_ms`, but of the moment when MySQL evaluates it: after the row locks that the statement waits for."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(time_after_waiting_ms, "mysql")
+@compiles(time_after_waiting_ms, "mariadb")
+def _time_after_waiting_ms_on_mysql(element: time_after_waiting_ms, compiler: Any, **_: Any) -> str:
+    # In the session's zone, which is UTC for all our connections.
+    return "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', SYSDATE(6)) DIV 1000)"
+
+
+def is_mysql(connection: Connection) -> bool:
+    """Whether the database is MySQL or MariaDB."""
+    return connection.dialect.name in MYSQL_DIALECTS
+
+
+def is_postgresql(connection: Connection) -> bool:
+    """Whether the database is PostgreSQL."""
+    return connection.dialect.name == "postgresql"
+
+
+def read_now_ms(connection: Connection) -> int:
+    """The database's clock."""
+    return int(connection.execute(select(now_ms())).scalar_one())
+
+
+def take_id(connection: Connection, counter: Column[int], count: int = 1) -> int:
+    """The first of `count` ids of a one-row counter table; its row stays locked until the transaction ends.
+
+    Raises RuntimeError when the table is empty: the schema's script puts the row there.
+    """
+    first = take_from_counter(connection, counter, count)
+    if first is None:
+        raise RuntimeError(f"counter table {counter.table.name} has no row")
+    return first
+
+
+def lock_all_txns_shared(connection: Connection) -> None:
+    """Keep out whoever needs to know that no transaction is being opened (`lock_all_txns_exclusive`), until the end.
+
+    SQLite needs no statement: its transactions that write come one after another.
+    """
+    if is_postgresql(connection):
+        # As Hive's: a row lock there would write to the row.
+        connection.execute(text('LOCK TABLE "TXN_LOCK_TBL" IN SHARE MODE'))
+    elif is_mysql(connection):
+        connection.execute(select(TXN_LOCK_TBL.c.TXN_LOCK).with_for_update(read=True))
+
+
+def lock_all_txns_exclusive(connection: Connection) -> None:
+    """Keep out all that open transactions, until the end: the highest transaction id stays what it is."""
+    if is_postgresql(connection):
+        connection.execute(text('LOCK TABLE "TXN_LOCK_TBL" IN EXCLUSIVE MODE'))
+    elif is_mysql(connection):
+        connection.execute(select(TXN_LOCK_TBL.c.TXN_LOCK).with_for_update())

@@ -1,0 +1,166 @@
+"""Rows nobody needs any more.
+
+What may go is decided by *low-water marks*: ids below which no transaction is open, nor seen open by one that is still
+open, and no reader takes a gap for a transaction. Source: Hive 4.0 `CleanTxnToWriteIdTableFunction`,
+`MinOpenTxnIdWaterMarkFunction`, `CompactionTxnHandler.cleanEmptyAbortedAndCommittedTxns`. HIVE-25346 tells what
+happens when TXN_TO_WRITE_ID is cleaned too early: snapshots take uncommitted writes for committed ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+from sqlalchemy import Connection, and_, case, delete, func, select
+
+from hms_cache.store.schema import (
+    COMPLETED_TXN_COMPONENTS,
+    MIN_HISTORY_LEVEL,
+    MIN_HISTORY_WRITE_ID,
+    TXN_COMPONENTS,
+    TXN_TO_WRITE_ID,
+    TXNS,
+    WRITE_SET,
+)
+from hms_cache.store.transactions.codes import TXN_ABORTED, TXN_COMMITTED, TXN_OPEN
+from hms_cache.store.transactions.context import TxnContext
+from hms_cache.store.transactions.database_values import now_ms
+from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
+from hms_cache.store.transactions.write_notifications import delete_old_write_notifications
+
+T = TXNS.c
+W = TXN_TO_WRITE_ID.c
+DONE = COMPLETED_TXN_COMPONENTS.c
+
+_BATCH_SIZE = 10_000
+"""Rows of one table deleted in one transaction: enough to keep up, little enough that nobody waits long for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """Rows deleted by one step, by table."""
+
+    txns: int
+    write_ids: int
+    write_sets: int
+    completed_components: int
+    write_notifications: int
+
+    def plus(self, other: Cleaned) -> Cleaned:
+        """Both added up."""
+        return Cleaned(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether another step would find nothing."""
+        return max(self.txns, self.write_ids, self.completed_components, self.write_notifications) < _BATCH_SIZE
+
+
+def clean(connection: Connection, context: TxnContext) -> Cleaned:
+    """Delete what is below the low-water marks, 10,000 rows of a table at most, in the caller's transaction."""
+    hold_mutex(connection, Mutex.TXN_CLEANER)
+    retention_s = context.options.write_notification_retention_s
+    return Cleaned(
+        txns=_clean_txns(connection, context),
+        write_ids=_clean_write_ids(connection, context),
+        write_sets=_clean_write_sets(connection, context),
+        completed_components=_clean_completed_components(connection),
+        write_notifications=delete_old_write_notifications(
+            connection, int(context.clock.epoch_s()) - retention_s, _BATCH_SIZE
+        ),
+    )
+
+
+def min_open_txn_water_mark(connection: Connection, context: TxnContext) -> int:
+    """The lowest id that is open or may be one that is being opened. Above all ids when there is none."""
+    is_old = T.TXN_STARTED < now_ms() - context.options.open_txn_timeout_ms
+    row = connection.execute(
+        select(
+            select(func.min(T.TXN_ID)).where(T.TXN_STATE == TXN_OPEN).scalar_subquery(),
+            select(T.TXN_ID).where(is_old).order_by(T.TXN_ID.desc()).limit(1).scalar_subquery(),
+        )
+    ).one()
+    low_boundary = int(row[1] or 0)
+    return low_boundary + 1 if row[0] is None else min(int(row[0]), low_boundary + 1)
+
+
+def _clean_txns(connection: Connection, context: TxnContext) -> int:
+    """Committed rows, and aborted ones whose files a cleaner has removed; never the highest, which keeps the mark."""
+    is_old = T.TXN_STARTED < now_ms() - context.options.open_txn_timeout_ms
+    low_boundary = connection.execute(select(T.TXN_ID).where(is_old).order_by(T.TXN_ID.desc()).limit(1)).scalar()
+    if low_boundary is None:
+        return 0
+    components = TXN_COMPONENTS.c.TC_TXNID
+    ids = list(
+        connection.execute(
+            select(T.TXN_ID)
+            .where(
+                T.TXN_STATE.in_([TXN_ABORTED, TXN_COMMITTED]),
+                T.TXN_ID < low_boundary,
+                ~select(components).where(components == T.TXN_ID).exists(),
+            )
+            .order_by(T.TXN_ID)
+            .limit(_BATCH_SIZE)
+        ).scalars()
+    )
+    for start in range(0, len(ids), 1000):
+        batch = ids[start : start + 1000]
+        if context.use_min_history_write_id:
+            # Left by a server that does not keep this table; its foreign key would hold the row.
+            connection.execute(delete(MIN_HISTORY_WRITE_ID).where(MIN_HISTORY_WRITE_ID.c.MH_TXNID.in_(batch)))
+        connection.execute(delete(TXNS).where(T.TXN_ID.in_(batch)))
+    return len(ids)
+
+
+def _clean_write_ids(connection: Connection, context: TxnContext) -> int:
+    marks = [
+        select(func.max(T.TXN_ID) + 1).scalar_subquery(),
+        select(func.min(T.TXN_ID)).where(T.TXN_STATE.in_([TXN_ABORTED, TXN_OPEN])).scalar_subquery(),
+        select(func.min(WRITE_SET.c.WS_TXNID)).scalar_subquery(),
+    ]
+    if context.use_min_history_level:
+        marks.append(select(func.min(MIN_HISTORY_LEVEL.c.MHL_MIN_OPEN_TXNID)).scalar_subquery())
+    found = [value for value in connection.execute(select(*marks)).one() if value is not None]
+    found.append(min_open_txn_water_mark(connection, context))
+    return connection.execute(delete(TXN_TO_WRITE_ID).where(W.T2W_TXNID < min(found))).rowcount
+
+
+def _clean_write_sets(connection: Connection, context: TxnContext) -> int:
+    water_mark = min_open_txn_water_mark(connection, context)
+    return connection.execute(delete(WRITE_SET).where(WRITE_SET.c.WS_COMMIT_ID < water_mark)).rowcount
+
+
+def _clean_completed_components(connection: Connection) -> int:
+    """Of each table or partition the newest write, and the newest that changed rows, tell all that the others tell."""
+    newest = func.max(DONE.CTC_WRITEID)
+    newest_change = func.max(case((DONE.CTC_UPDATE_DELETE == "Y", DONE.CTC_WRITEID)))
+    groups = connection.execute(
+        select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, newest, newest_change)
+        .where(DONE.CTC_WRITEID.is_not(None))
+        .group_by(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION)
+        .having(func.count(DONE.CTC_WRITEID.distinct()) > _COMPONENTS_KEPT + 1)
+        .limit(1000)
+    ).all()
+    deleted = 0
+    for database, table, partition, highest, highest_change in groups:
+        of_group = and_(
+            DONE.CTC_DATABASE == database,
+            DONE.CTC_TABLE == table,
+            DONE.CTC_PARTITION.is_(None) if partition is None else DONE.CTC_PARTITION == partition,
+        )
+        kept_from = connection.execute(
+            select(DONE.CTC_WRITEID)
+            .where(of_group, DONE.CTC_WRITEID.is_not(None))
+            .distinct()
+            .order_by(DONE.CTC_WRITEID.desc())
+            .offset(_COMPONENTS_KEPT - 1)
+            .limit(1)
+        ).scalar()
+        condition = and_(of_group, DONE.CTC_WRITEID < min(kept_from or highest, highest))
+        if highest_change is not None:
+            condition = and_(condition, DONE.CTC_WRITEID != highest_change)
+        deleted += connection.execute(delete(COMPLETED_TXN_COMPONENTS).where(condition)).rowcount
+    return deleted
+
+
+_COMPONENTS_KEPT = 50
+"""Completed writes kept per table or partition: the initiator of compactions counts them (its threshold is 10)."""

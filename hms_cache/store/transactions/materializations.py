@@ -1,0 +1,153 @@
+"""Materialized views: locks of their rebuilds, and whether what they hold is still what their tables hold.
+
+Source: Hive 4.0 `LockMaterializationRebuildFunction`, `GetMaterializationInvalidationInfoFunction`.
+"""
+
+from __future__ import annotations
+
+import json
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, literal, or_, select, update
+
+from hms_cache.store.schema import (
+    COMPACTION_QUEUE,
+    COMPLETED_COMPACTIONS,
+    COMPLETED_TXN_COMPONENTS,
+    MATERIALIZATION_REBUILD_LOCKS,
+    TXNS,
+)
+from hms_cache.store.transactions.codes import TXN_OPEN
+from hms_cache.store.transactions.context import TxnContext
+from hms_cache.store.transactions.database_values import now_ms
+from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
+from hms_cache.store.transactions.names import plain_database, plain_table, split_full_table_name
+from hms_cache.store.transactions.txn_rows import lock_open_txn
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CreationMetadata,
+    LockResponse,
+    LockState,
+    Materialization,
+    MetaException,
+)
+from hms_cache.txn import IdListFormatError, ValidTxnList, ValidTxnWriteIdList, ValidWriteIdList
+
+M = MATERIALIZATION_REBUILD_LOCKS.c
+DONE = COMPLETED_TXN_COMPONENTS.c
+HISTORY = COMPLETED_COMPACTIONS.c
+QUEUE = COMPACTION_QUEUE.c
+
+_MOST_IDS_IN_SQL = 1000
+"""Invalid ids per table that the statement lists; with more the view counts as changed, which only costs a rebuild."""
+
+
+def lock_materialization_rebuild(connection: Connection, database: str, table: str, txn_id: int) -> LockResponse:
+    """Let the transaction rebuild the view unless another one does: ACQUIRED or NOT_ACQUIRED, under its own id.
+
+    Raises NoSuchTxnException, TxnAbortedException.
+    """
+    database, table = plain_database(database), plain_table(table)
+    lock_open_txn(connection, txn_id)
+    hold_mutex(connection, Mutex.MATERIALIZATION_REBUILD)
+    holder = connection.execute(
+        select(M.MRL_TXN_ID).where(M.MRL_DB_NAME == database, M.MRL_TBL_NAME == table).limit(1)
+    ).scalar()
+    if holder is not None:
+        state = LockState.ACQUIRED if holder == txn_id else LockState.NOT_ACQUIRED
+        return LockResponse(lockid=txn_id, state=state)
+    connection.execute(
+        insert(MATERIALIZATION_REBUILD_LOCKS).values(
+            MRL_TXN_ID=txn_id, MRL_DB_NAME=database, MRL_TBL_NAME=table, MRL_LAST_HEARTBEAT=now_ms()
+        )
+    )
+    return LockResponse(lockid=txn_id, state=LockState.ACQUIRED)
+
+
+def heartbeat_materialization_rebuild(connection: Connection, database: str, table: str, txn_id: int) -> bool:
+    """Note that the rebuild goes on; whether it still holds its lock."""
+    updated = connection.execute(
+        update(MATERIALIZATION_REBUILD_LOCKS)
+        .where(
+            M.MRL_TXN_ID == txn_id,
+            M.MRL_DB_NAME == plain_database(database),
+            M.MRL_TBL_NAME == plain_table(table),
+        )
+        .values(MRL_LAST_HEARTBEAT=now_ms())
+    )
+    return bool(updated.rowcount)
+
+
+def release_dead_rebuild_locks(connection: Connection, context: TxnContext) -> int:
+    """Give up rebuild locks without a heartbeat for too long or whose transaction is over; how many."""
+    is_open = exists().where(TXNS.c.TXN_ID == M.MRL_TXN_ID, TXNS.c.TXN_STATE == TXN_OPEN)
+    too_old = M.MRL_LAST_HEARTBEAT < now_ms() - context.options.materialization_lock_timeout_ms
+    return connection.execute(delete(MATERIALIZATION_REBUILD_LOCKS).where(or_(too_old, ~is_open))).rowcount
+
+
+def materialization_invalidation_info(
+    connection: Connection, creation: CreationMetadata, valid_txn_list: str | None
+) -> Materialization:
+    """Whether rows of the view's tables were updated or deleted, or the tables compacted, since the view was built.
+
+    `valid_txn_list` is the caller's snapshot: what it does not see does not count. A view whose metadata does not say
+    what it was built from counts as changed in both ways: rebuilding it whole is always right. Raises MetaException
+    (no tables, unreadable list).
+    """
+    if not creation.tablesUsed:
+        raise MetaException("Materialization creation metadata does not contain any table")
+    try:
+        built_from = ValidTxnWriteIdList.parse(_snapshot_text(creation.validTxnList))
+        snapshot = ValidTxnList.parse(valid_txn_list)
+    except (IdListFormatError, json.JSONDecodeError) as error:
+        raise MetaException(f"Invalid snapshot of a materialized view: {error}") from error
+    lists: list[tuple[str, str, ValidWriteIdList]] = []
+    for full_name in sorted(creation.tablesUsed):
+        database, table = split_full_table_name(full_name)
+        write_ids = built_from.for_table(f"{database}.{table}")
+        if write_ids is None or len(write_ids.invalid) > _MOST_IDS_IN_SQL:
+            return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
+        lists.append((database, table, write_ids))
+    modified = or_(*(_newer(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_WRITEID, *entry) for entry in lists))
+    compacted = or_(
+        *(_newer(HISTORY.CC_DATABASE, HISTORY.CC_TABLE, HISTORY.CC_HIGHEST_WRITE_ID, *entry) for entry in lists)
+    )
+    queued = or_(*((QUEUE.CQ_DATABASE == database) & (QUEUE.CQ_TABLE == table) for database, table, _ in lists))
+    row = connection.execute(
+        select(
+            exists(select(literal(1)).where(DONE.CTC_UPDATE_DELETE == "Y", modified, _is_seen(snapshot))),
+            or_(exists(select(literal(1)).where(compacted)), exists(select(literal(1)).where(queued))),
+        )
+    ).one()
+    return Materialization(sourceTablesUpdateDeleteModified=bool(row[0]), sourceTablesCompacted=bool(row[1]))
+
+
+def _snapshot_text(text: str | None) -> str:
+    """The list in a view's metadata: plain before Hive 4, in a JSON document since."""
+    if text is None or not text.lstrip().startswith("{"):
+        return text or ""
+    try:
+        value = json.loads(text).get("validTxnList")
+    except (ValueError, RecursionError) as error:
+        raise MetaException(f"The view's snapshot cannot be read: {error}") from error
+    return value if isinstance(value, str) else ""
+
+
+def _newer(
+    database_column: ColumnElement[str],
+    table_column: ColumnElement[str],
+    id_column: ColumnElement[int],
+    database: str,
+    table: str,
+    write_ids: ValidWriteIdList,
+) -> ColumnElement[bool]:
+    """Rows of the table about a write id that the list does not hold valid."""
+    is_newer: ColumnElement[bool] = id_column > write_ids.high_watermark
+    if write_ids.invalid:
+        is_newer = or_(is_newer, id_column.in_(list(write_ids.invalid)))
+    return and_(database_column == database, table_column == table, is_newer)
+
+
+def _is_seen(snapshot: ValidTxnList) -> ColumnElement[bool]:
+    condition = DONE.CTC_TXNID <= snapshot.high_watermark
+    invalid = snapshot.invalid_ids
+    # Leaving some out may only report a change that the caller does not see yet.
+    return and_(condition, DONE.CTC_TXNID.not_in(invalid[-_MOST_IDS_IN_SQL:])) if invalid else condition

@@ -1,0 +1,172 @@
+"""Renames and drops in the transaction tables, which know tables and partitions by name.
+
+Hive does this in a transaction of its own before the metadata's commit (`AcidEventListener`); if that fails, names are
+out of step. Here the store calls these functions in the transaction that changes the metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Column, Connection, delete, update
+
+from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.schema import (
+    COMPACTION_METRICS_CACHE,
+    COMPACTION_QUEUE,
+    COMPLETED_COMPACTIONS,
+    COMPLETED_TXN_COMPONENTS,
+    HIVE_LOCKS,
+    MATERIALIZATION_REBUILD_LOCKS,
+    MIN_HISTORY_WRITE_ID,
+    NEXT_WRITE_ID,
+    TXN_COMPONENTS,
+    TXN_TO_WRITE_ID,
+    WRITE_SET,
+)
+from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
+
+
+@dataclass(frozen=True, slots=True)
+class _NameColumns:
+    """Where a table of the schema keeps names."""
+
+    database: Column[Any]
+    table: Column[Any]
+    partition: Column[Any] | None = None
+
+    def condition(self, name: ObjectName) -> Any:
+        condition = self.database == name.database
+        if name.table is not None:
+            condition &= self.table == name.table
+        if name.partition is not None and self.partition is not None:
+            condition &= self.partition == name.partition
+        return condition
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectName:
+    """A database, a table of it, or a partition of that (`k=v/…`); case matters in partition values only."""
+
+    database: str
+    table: str | None = None
+    partition: str | None = None
+
+    def plain(self) -> ObjectName:
+        """The name as the transaction tables hold it."""
+        return ObjectName(
+            plain_database(self.database),
+            None if self.table is None else plain_table(self.table),
+            None if self.partition is None else plain_partition(self.partition),
+        )
+
+
+def _columns(table: Any, prefix: str) -> _NameColumns:
+    return _NameColumns(table.c[f"{prefix}_DATABASE"], table.c[f"{prefix}_TABLE"], table.c.get(f"{prefix}_PARTITION"))
+
+
+_COMPONENTS = _columns(TXN_COMPONENTS, "TC")
+_COMPLETED = _columns(COMPLETED_TXN_COMPONENTS, "CTC")
+_QUEUE = _columns(COMPACTION_QUEUE, "CQ")
+_HISTORY = _columns(COMPLETED_COMPACTIONS, "CC")
+_METRICS = _columns(COMPACTION_METRICS_CACHE, "CMC")
+_WRITE_SET = _columns(WRITE_SET, "WS")
+_WRITE_IDS = _columns(TXN_TO_WRITE_ID, "T2W")
+_NEXT_WRITE_ID = _columns(NEXT_WRITE_ID, "NWI")
+_READ_WRITE_IDS = _columns(MIN_HISTORY_WRITE_ID, "MH")
+_LOCKS = _NameColumns(HIVE_LOCKS.c.HL_DB, HIVE_LOCKS.c.HL_TABLE, HIVE_LOCKS.c.HL_PARTITION)
+_REBUILDS = _NameColumns(MATERIALIZATION_REBUILD_LOCKS.c.MRL_DB_NAME, MATERIALIZATION_REBUILD_LOCKS.c.MRL_TBL_NAME)
+
+# In the lock order of the store: write ids after what belongs to transactions.
+_OF_PARTITIONS = (_COMPONENTS, _COMPLETED, _LOCKS, _QUEUE, _HISTORY, _WRITE_SET, _METRICS)
+_OF_TABLES = (_READ_WRITE_IDS, _REBUILDS, _NEXT_WRITE_ID, _WRITE_IDS)
+
+
+def rename_in_transaction_tables(
+    connection: Connection,
+    old: ObjectName,
+    new: ObjectName,
+    *,
+    catalog: str = DEFAULT_CATALOG,
+    has_min_history_write_id: bool = True,
+) -> None:
+    """Give a table or a partition its new name in all transaction tables, open transactions and locks included.
+
+    Meant for transactional tables; without rows it changes nothing. Only the default catalog has transactions. What a
+    dropped table of the new name may have left is deleted first.
+    """
+    if catalog != DEFAULT_CATALOG:
+        return
+    before, after = old.plain(), new.plain()
+    features = features_of(connection)
+    tables = _OF_PARTITIONS if before.partition is not None else (*_OF_PARTITIONS, *_OF_TABLES)
+    for columns in tables:
+        if columns is _READ_WRITE_IDS and not has_min_history_write_id:
+            continue
+        if not features.has(columns.database.table):
+            continue
+        if columns in (_NEXT_WRITE_ID, _WRITE_IDS) and (before.database, before.table) != (after.database, after.table):
+            connection.execute(delete(columns.database.table).where(columns.condition(after)))
+        values = {columns.database: after.database, columns.table: after.table}
+        if columns.partition is not None and after.partition is not None:
+            values[columns.partition] = after.partition
+        connection.execute(update(columns.database.table).where(columns.condition(before)).values(values))
+
+
+_PARTITIONS_IN_A_STATEMENT = 5_000
+"""Names a statement lists: below SQLite's 32,766 variables, and some 500 KB of SQL with long names."""
+
+
+def drop_partitions_from_transaction_tables(
+    connection: Connection, table: tuple[str, str], partitions: Sequence[str], *, catalog: str = DEFAULT_CATALOG
+) -> None:
+    """Forget dropped partitions (names `k=v/…`) of a table (database, name). One statement per transaction table that
+    knows partitions and 5,000 names. Locks and write sets are left to their owners and to housekeeping.
+    """
+    if catalog != DEFAULT_CATALOG:
+        return
+    whole = ObjectName(*table).plain()
+    names = [plain_partition(name) for name in partitions]
+    features = features_of(connection)
+    for columns in (_COMPONENTS, _COMPLETED, _QUEUE, _HISTORY, _METRICS):
+        if columns.partition is None or not features.has(columns.database.table):
+            continue
+        for start in range(0, len(names), _PARTITIONS_IN_A_STATEMENT):
+            some = names[start : start + _PARTITIONS_IN_A_STATEMENT]
+            condition = columns.condition(whole) & columns.partition.in_(some)
+            connection.execute(delete(columns.database.table).where(condition))
+
+
+def drop_from_transaction_tables(
+    connection: Connection,
+    name: ObjectName,
+    *,
+    catalog: str = DEFAULT_CATALOG,
+    keep_write_ids: bool = False,
+    dropping_txn_id: int = 0,
+) -> None:
+    """Forget a dropped database, table or partition. Locks and write sets are left to their owners and to housekeeping.
+
+    `keep_write_ids`: for a soft drop, whose files a later compaction removes; it is queued under `dropping_txn_id`.
+    Only the default catalog has transactions.
+    """
+    if catalog != DEFAULT_CATALOG:
+        return
+    dropped = name.plain()
+    features = features_of(connection)
+    for columns in (_COMPONENTS, _COMPLETED, _QUEUE, _HISTORY, _METRICS):
+        if not features.has(columns.database.table):
+            continue
+        condition = columns.condition(dropped)
+        if columns is _QUEUE and dropping_txn_id > 0:
+            owner = COMPACTION_QUEUE.c.CQ_TXN_ID
+            condition &= owner.is_(None) | (owner != dropping_txn_id)
+        connection.execute(delete(columns.database.table).where(condition))
+    if dropped.partition is None and not keep_write_ids:
+        for columns in (_NEXT_WRITE_ID, _WRITE_IDS):
+            if not features.has(columns.database.table):
+                continue
+            connection.execute(delete(columns.database.table).where(columns.condition(dropped)))

@@ -1,0 +1,159 @@
+"""`open_txns`: new transactions.
+
+Ids come from TXNS' auto-increment, so a transaction that is being opened leaves a gap that others can see before they
+see its row. Two things make that safe, and both are Hive's (4.0, `OpenTxnsFunction`, HIVE-23048): readers count gaps
+younger than a time-out as open, and whoever took longer than that to open gives its transactions up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Insert, Integer, bindparam, case, func, insert, literal, select, text
+
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.schema import MIN_HISTORY_LEVEL, TXN_LOCK_TBL, TXNS
+from hms_cache.store.transactions.codes import TXN_OPEN
+from hms_cache.store.transactions.context import TxnContext
+from hms_cache.store.transactions.database_values import (
+    is_mysql,
+    lock_all_txns_shared,
+    now_ms,
+    time_after_waiting_ms,
+)
+from hms_cache.store.transactions.replicated_txns import map_txns, target_txn_ids
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, OpenTxnRequest, TxnType
+
+T = TXNS.c
+
+
+def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest) -> list[int]:
+    """Open the transactions of the request, at most `max_open_batch`; returns their ids, ascending.
+
+    If any of those to replay are open already, their ids are the answer and none is opened. Appends OPEN_TXN, but not
+    for read-only transactions nor for those that Hive's replication opens for itself (HIVE-24909).
+
+    Raises MetaException.
+    """
+    if request.num_txns <= 0:
+        raise MetaException(f"Invalid input for number of txns: {request.num_txns}")
+    connection = transaction.connection
+    source_ids = list(request.replSrcTxnIds or ())
+    txn_type = TxnType.REPL_CREATED if source_ids else request.txn_type or TxnType.DEFAULT
+    count = min(request.num_txns, context.options.max_open_batch)
+    takes_lock_itself = count == 1 and not source_ids and is_mysql(connection)
+    if not takes_lock_itself:
+        lock_all_txns_shared(connection)
+    if source_ids:
+        known = target_txn_ids(connection, request.replPolicy, source_ids)
+        if known:
+            # A repeated event: of those that have ended since nothing is known any more.
+            return sorted(known.values())
+    row = {
+        "TXN_STATE": TXN_OPEN,
+        "TXN_USER": request.user,
+        "TXN_HOST": request.hostname,
+        "TXN_AGENT_INFO": request.agentInfo,
+        "TXN_TYPE": txn_type,
+    }
+    if takes_lock_itself:
+        txn_ids = [_insert_one_on_mysql(connection, row)]
+    else:
+        txn_ids = _insert(connection, row, count)
+    if context.use_min_history_level:
+        timeout_ms = context.options.open_txn_timeout_ms
+        connection.execute(_NOTE_LOWEST_OPEN, {"txn_ids": txn_ids, "timeout_ms": timeout_ms})
+    if source_ids:
+        map_txns(connection, request.replPolicy, source_ids, txn_ids)
+    is_hives_own_replication = bool(request.replPolicy) and not source_ids
+    if txn_type != TxnType.READ_ONLY and not is_hives_own_replication:
+        for first, last in _runs(txn_ids):
+            transaction.append_event(context.messages.build_open_transactions(first, last))
+    return txn_ids
+
+
+_INSERT_ONE = insert(TXNS).values(
+    {
+        **{name: bindparam(name) for name in ("TXN_STATE", "TXN_USER", "TXN_HOST", "TXN_AGENT_INFO", "TXN_TYPE")},
+        "TXN_STARTED": now_ms(),
+        "TXN_LAST_HEARTBEAT": now_ms(),
+    }
+)
+
+_INSERT_ONE_UNDER_LOCK = (
+    insert(TXNS)
+    .from_select(
+        ["TXN_STATE", "TXN_USER", "TXN_HOST", "TXN_AGENT_INFO", "TXN_TYPE", "TXN_STARTED", "TXN_LAST_HEARTBEAT"],
+        select(
+            *(bindparam(name) for name in ("TXN_STATE", "TXN_USER", "TXN_HOST", "TXN_AGENT_INFO", "TXN_TYPE")),
+            # Not the time at which the statement began to wait: readers count gaps below an old row as closed.
+            time_after_waiting_ms(),
+            time_after_waiting_ms(),
+        )
+        .select_from(TXN_LOCK_TBL)
+        .with_for_update(read=True),
+    )
+    .execution_options(preserve_rowcount=True)
+)
+"""The shared lock and the row in one statement: the lock's row is read, and locked, before an id is drawn."""
+
+
+def _insert_one_on_mysql(connection: Connection, row: Mapping[str, Any]) -> int:
+    result = connection.execute(_INSERT_ONE_UNDER_LOCK, row)
+    if result.rowcount != 1:
+        raise MetaException(
+            f"TXN_LOCK_TBL must have one row, as Hive's schema script makes it: found {result.rowcount}"
+        )
+    return int(result.lastrowid)
+
+
+def _insert(connection: Connection, row: Mapping[str, Any], count: int) -> list[int]:
+    if count == 1:
+        inserted = connection.execute(_INSERT_ONE, row).inserted_primary_key
+        assert inserted is not None
+        return [int(inserted[0])]
+    rows = [{**row, "TXN_STARTED": now_ms(), "TXN_LAST_HEARTBEAT": now_ms()}] * count
+    if is_mysql(connection):
+        # InnoDB gives the rows of one INSERT … VALUES consecutive ids in every innodb_autoinc_lock_mode; a Galera
+        # cluster counts in steps.
+        step = int(connection.execute(text("SELECT @@auto_increment_increment")).scalar_one())
+        first = connection.execute(insert(TXNS).values(rows)).lastrowid
+        return list(range(first, first + count * step, step))
+    inserted_ids = connection.execute(insert(TXNS).values(rows).returning(T.TXN_ID)).scalars()
+    return sorted(inserted_ids)
+
+
+def _noting_lowest_open() -> Insert:
+    """The oldest transaction the new ones see open, gaps included: what a Java cleaner goes by (MIN_HISTORY_LEVEL)."""
+    # Not `min`: of the ids in order the first open one is enough.
+    lowest_open = select(T.TXN_ID).where(T.TXN_STATE == TXN_OPEN).order_by(T.TXN_ID).limit(1).scalar_subquery()
+    is_old = T.TXN_STARTED < now_ms() - bindparam("timeout_ms", type_=Integer())
+    newest_old = select(T.TXN_ID).where(is_old).order_by(T.TXN_ID.desc()).limit(1).scalar_subquery()
+    low_boundary = func.coalesce(newest_old, literal(0)) + 1
+    watermark = case((low_boundary < lowest_open, low_boundary), else_=lowest_open)
+    rows = select(T.TXN_ID, watermark).where(T.TXN_ID.in_(bindparam("txn_ids", expanding=True)))
+    return insert(MIN_HISTORY_LEVEL).from_select(["MHL_TXNID", "MHL_MIN_OPEN_TXNID"], rows)
+
+
+_NOTE_LOWEST_OPEN = _noting_lowest_open()
+
+
+def _runs(ids: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """First and last of each run of consecutive ids."""
+    first = last = None
+    for txn_id in ids:
+        if first is None or last is None:
+            first = last = txn_id
+        elif txn_id == last + 1:
+            last = txn_id
+        else:
+            yield first, last
+            first = last = txn_id
+    if first is not None and last is not None:
+        yield first, last
+
+
+def count_open_txns(connection: Connection) -> int:
+    """How many transactions are open."""
+    return int(connection.execute(select(func.count()).where(T.TXN_STATE == TXN_OPEN)).scalar_one())

@@ -1,0 +1,115 @@
+"""Parameters with which replication marks databases, tables and partitions in the transaction of another change.
+
+Hive changes them by SQL beside COMMIT_TXN and ABORT_TXN and logs no event for them (4.0.1, `TxnUtils.updateReplId`,
+`AbortTxnsFunction`). Here each changed object has the event of an ordinary alter, so that every server of the set sees
+the new value (P4). To other readers of the log it is nothing new: REPL LOAD logs the same events where it sets
+`repl.last.id` by an alter.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameters
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.partitions.additions import partitioned
+from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
+from hms_cache.store.partitions.selection import SelectedPartitions, partitions_by_name
+from hms_cache.store.rows.database_rows import DatabaseRow, read_database, read_databases
+from hms_cache.store.rows.table_locks import lock_table
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.schema import DATABASE_PARAMS, DBS, PARTITION_PARAMS, TABLE_PARAMS
+from hms_cache.store.transactions.names import plain_database, plain_table
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, Partition, ReplLastIdInfo, Table
+
+LAST_REPLICATED_ID_KEY = "repl.last.id"
+"""Up to which event of its source an object has been replicated."""
+
+REPLICATION_INCOMPATIBLE_KEY = "repl.incompatible"
+"""Database parameter that stops incremental replication after one of its transactions was aborted here."""
+
+_Owner = TypeVar("_Owner", Database, Table, Partition)
+
+
+def set_last_replicated_id(transaction: WriteTransaction, messages: MessageBuilder, info: ReplLastIdInfo) -> None:
+    """Set `repl.last.id` on a database, and on its table and that table's partitions if they are named.
+
+    Appends an ALTER_DATABASE, ALTER_TABLE and ALTER_PARTITION for each object whose value is another one now.
+    Raises MetaException for a database or table that does not exist; partitions that do not are left out, as in Hive.
+    """
+    connection = transaction.connection
+    catalog, name = info.catalog or DEFAULT_CATALOG, plain_database(info.database)
+    mark = {LAST_REPLICATED_ID_KEY: str(info.lastReplId)}
+    database = read_database(connection, catalog, name)
+    if database is None:
+        raise MetaException(f"DB with name {name} does not exist in catalog {catalog}")
+    _mark_databases(transaction, messages, [database], mark)
+    if not info.table:
+        return
+    table = plain_table(info.table)
+    row = lock_table(connection, catalog, name, table)
+    if row is None:
+        raise MetaException(f"Table with name {table} does not exist in db {name}")
+    for before, after in _write(connection, TABLE_PARAMS, "TBL_ID", [(row.table_id, row.table)], mark):
+        transaction.append_event(messages.build_alter_table(before, after))
+    if info.partitionList:
+        _mark_partitions(transaction, messages, row, info.partitionList, mark)
+
+
+def mark_incompatible(transaction: WriteTransaction, messages: MessageBuilder, databases: Collection[str]) -> None:
+    """Set `repl.incompatible` on these databases of the default catalog, with an ALTER_DATABASE for each."""
+    mark = {REPLICATION_INCOMPATIBLE_KEY: "true"}
+    found = read_databases(transaction.connection, DEFAULT_CATALOG, DBS.c.NAME.in_(sorted(databases)))
+    _mark_databases(transaction, messages, sorted(found.values(), key=lambda one: one.database_id), mark)
+
+
+def _mark_databases(
+    transaction: WriteTransaction, messages: MessageBuilder, rows: Sequence[DatabaseRow], mark: Mapping[str, str]
+) -> None:
+    owners = [(row.database_id, row.database) for row in rows]
+    for before, after in _write(transaction.connection, DATABASE_PARAMS, "DB_ID", owners, mark):
+        transaction.append_event(messages.build_alter_database(before, after))
+
+
+def _mark_partitions(
+    transaction: WriteTransaction,
+    messages: MessageBuilder,
+    row: TableRow,
+    names: Sequence[str],
+    mark: Mapping[str, str],
+) -> None:
+    connection, header = transaction.connection, partitioned(row)
+    found = partitions_by_name(connection, header, names)
+    selected = SelectedPartitions([part_id for part_id, _ in found], [name for _, name in found])
+    rows = read_partition_rows(connection, header, selected)
+    owners = list(zip(rows.part_ids, partitions_of_rows(rows), strict=True))
+    changes = _write(connection, PARTITION_PARAMS, "PART_ID", owners, mark)
+    for event in messages.build_alter_partition_each(row.table, changes):
+        transaction.append_event(event)
+
+
+def _write(
+    connection: Connection,
+    table: Any,
+    owner_column: str,
+    owners: Sequence[tuple[int, _Owner]],
+    mark: Mapping[str, str],
+) -> list[tuple[_Owner, _Owner]]:
+    """Set these parameters where they are not set so; (before, after) of what changed."""
+    changes: list[ParameterChange] = []
+    images: list[tuple[_Owner, _Owner]] = []
+    for owner_id, before in owners:
+        parameters = before.parameters or {}
+        after = copy.copy(before)
+        after.parameters = dict(sorted({**parameters, **mark}.items()))
+        if after.parameters != parameters:
+            changes.append(ParameterChange(owner_id, parameters, after.parameters))
+            images.append((before, after))
+    change_parameters(connection, table, owner_column, changes)
+    return images

@@ -1,0 +1,101 @@
+"""What is over because its client is gone: transactions and locks without a heartbeat.
+
+A heartbeat that could not arrive says nothing about its client. Each run therefore notes its time by the database's
+clock, in a row of AUX_TABLE that all servers share. One that finds the last run too long ago (the database, or all
+servers, were away or stopped) gives nothing up, nor does any other for a whole time-out from then on: every client
+that lives has sent a heartbeat by that time.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, delete, func, insert, or_, select, update
+
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.schema import AUX_TABLE, HIVE_LOCKS, TXNS
+from hms_cache.store.transactions.abort_reasons import ABORTED_BY_TIME_OUT
+from hms_cache.store.transactions.aborting import abort_open_txns
+from hms_cache.store.transactions.codes import TXN_OPEN
+from hms_cache.store.transactions.context import TxnContext
+from hms_cache.store.transactions.database_values import now_ms, read_now_ms
+from hms_cache.store.transactions.materializations import release_dead_rebuild_locks
+from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
+from hms_cache.thrift_gen.hive_metastore.ttypes import TxnType
+
+T = TXNS.c
+L = HIVE_LOCKS.c
+
+_LOGGER = logging.getLogger(__name__)
+
+_BATCH_SIZE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """What one step gave up."""
+
+    txns: int
+    locks: int
+    rebuild_locks: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there was nothing left to give up."""
+        return self.txns < _BATCH_SIZE
+
+
+def give_up_timed_out(transaction: WriteTransaction, context: TxnContext, longest_pause_ms: int | None) -> TimedOut:
+    """Delete locks and abort transactions, 1,000 at most, whose last heartbeat is too old; appends ABORT_TXN events.
+
+    `longest_pause_ms`: how long ago the last run may be; None for a caller that vouches for the time before.
+    """
+    connection, options = transaction.connection, context.options
+    hold_mutex(connection, Mutex.HOUSEKEEPER)
+    if longest_pause_ms is not None and _is_in_grace(connection, longest_pause_ms, options.timeout_ms):
+        return TimedOut(0, 0, 0)
+    locks = connection.execute(
+        delete(HIVE_LOCKS).where(L.HL_TXNID == 0, L.HL_LAST_HEARTBEAT < now_ms() - options.timeout_ms)
+    ).rowcount
+    is_replicated = func.coalesce(T.TXN_TYPE, TxnType.DEFAULT) == TxnType.REPL_CREATED
+    timed_out = or_(
+        and_(~is_replicated, T.TXN_LAST_HEARTBEAT < now_ms() - options.timeout_ms),
+        and_(is_replicated, T.TXN_LAST_HEARTBEAT < now_ms() - options.replication_timeout_ms),
+    )
+    found = connection.execute(
+        select(T.TXN_ID).where(T.TXN_STATE == TXN_OPEN, timed_out).order_by(T.TXN_ID).limit(_BATCH_SIZE)
+    )
+    txn_ids = list(found.scalars())
+    # A heartbeat may have come in between: the condition is put again under the rows' locks.
+    aborted = abort_open_txns(transaction, context, txn_ids, ABORTED_BY_TIME_OUT, only_if=timed_out) if txn_ids else []
+    return TimedOut(len(aborted), locks, release_dead_rebuild_locks(connection, context))
+
+
+_KEY = "HmsCacheTimeOuts"
+"""Of the row of AUX_TABLE whose comment is `time of the last run:end of the grace period`, in ms of the database."""
+
+
+def _is_in_grace(connection: Connection, longest_pause_ms: int, timeout_ms: int) -> bool:
+    """Note this run; whether clients still have time to send a heartbeat after a pause."""
+    own = AUX_TABLE.c.MT_KEY1 == _KEY
+    row = connection.execute(select(now_ms(), AUX_TABLE.c.MT_COMMENT).where(own)).first()
+    if row is None:
+        now, last, grace_end = read_now_ms(connection), 0, 0
+    else:
+        now = int(row[0])
+        last, grace_end = (int(part) for part in row[1].split(":"))
+    if now - last > longest_pause_ms:
+        grace_end = now + timeout_ms
+        if row is not None:
+            _LOGGER.warning(
+                "no time-outs ran for %d s: transactions and locks get %d s for a heartbeat",
+                (now - last) // 1000,
+                timeout_ms // 1000,
+            )
+    comment = f"{now}:{grace_end}"
+    if row is None:
+        connection.execute(insert(AUX_TABLE).values(MT_KEY1=_KEY, MT_KEY2=0, MT_COMMENT=comment))
+    else:
+        connection.execute(update(AUX_TABLE).where(own).values(MT_COMMENT=comment))
+    return now < grace_end

@@ -1,0 +1,123 @@
+"""TXN_WRITE_NOTIFICATION_LOG: which files a transaction wrote, kept for replication.
+
+Source: Hive 4.0 `DbNotificationListener.addWriteNotificationLog`, `ReplChangeManager.encodeFileUri`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from hms_cache.notifications.tjson import write_struct
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.schema import TXN_WRITE_NOTIFICATION_LOG
+from hms_cache.store.transactions.names import plain_database, plain_table
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    GetAllWriteEventInfoRequest,
+    InsertEventRequestData,
+    Partition,
+    Table,
+    WriteEventInfo,
+)
+
+L = TXN_WRITE_NOTIFICATION_LOG.c
+
+_FILE_SEPARATOR = "]"
+_PART_SEPARATOR = "#"
+_ID_MODEL = "MTxnWriteNotificationLog"
+
+
+@dataclass(frozen=True, slots=True)
+class TableWrite:
+    """One write to report: the objects as the catalog has them, and the files. `partition_name` is `k=v/…` or empty."""
+
+    txn_id: int
+    write_id: int
+    table: Table
+    partition: Partition | None
+    partition_name: str
+    files: InsertEventRequestData
+
+
+def add_write_notifications(transaction: WriteTransaction, writes: Sequence[TableWrite], now_s: int) -> None:
+    """Log the writes; a second write of a transaction to the same table or partition adds its files to the first."""
+    connection = transaction.connection
+    for write in writes:
+        database, table = plain_database(write.table.dbName), plain_table(write.table.tableName)
+        is_same = (
+            (L.WNL_TXNID == write.txn_id)
+            & (L.WNL_DATABASE == database)
+            & (L.WNL_TABLE == table)
+            & (L.WNL_PARTITION == write.partition_name)
+        )
+        files = encode_files(write.files)
+        known = connection.execute(select(L.WNL_FILES).where(is_same).with_for_update()).first()
+        values = {
+            "WNL_TABLE_OBJ": write_struct(write.table),
+            "WNL_PARTITION_OBJ": None if write.partition is None else write_struct(write.partition),
+            "WNL_FILES": files if known is None or not known.WNL_FILES else files + _FILE_SEPARATOR + known.WNL_FILES,
+            "WNL_EVENT_TIME": now_s,
+        }
+        if known is not None:
+            connection.execute(update(TXN_WRITE_NOTIFICATION_LOG).where(is_same).values(values))
+            continue
+        connection.execute(
+            insert(TXN_WRITE_NOTIFICATION_LOG).values(
+                WNL_ID=transaction.id(_ID_MODEL),
+                WNL_TXNID=write.txn_id,
+                WNL_WRITEID=write.write_id,
+                WNL_DATABASE=database,
+                WNL_TABLE=table,
+                WNL_PARTITION=write.partition_name,
+                **values,
+            )
+        )
+
+
+def encode_files(data: InsertEventRequestData) -> str:
+    """Files as replication reads them: `uri#checksum#changeManagerRoot#subdirectory`, joined by `]`.
+
+    The two middle parts go together and need a change manager, which is none of ours: both stay empty.
+    """
+    files = data.filesAdded or []
+    directories = data.subDirectoryList or []
+    return _FILE_SEPARATOR.join(
+        _PART_SEPARATOR.join((name, "", "", directories[position] if position < len(directories) else ""))
+        for position, name in enumerate(files)
+    )
+
+
+def all_write_event_info(connection: Connection, request: GetAllWriteEventInfoRequest) -> list[WriteEventInfo]:
+    """What a transaction wrote, of one database or table if these are named; by database, table, partition."""
+    query = select(TXN_WRITE_NOTIFICATION_LOG).where(L.WNL_TXNID == request.txnId)
+    if request.dbName:
+        query = query.where(L.WNL_DATABASE == plain_database(request.dbName))
+    if request.tableName:
+        query = query.where(L.WNL_TABLE == plain_table(request.tableName))
+    rows = connection.execute(query.order_by(L.WNL_DATABASE, L.WNL_TABLE, L.WNL_PARTITION))
+    return [
+        WriteEventInfo(
+            writeId=row.WNL_WRITEID,
+            database=row.WNL_DATABASE,
+            table=row.WNL_TABLE,
+            files=row.WNL_FILES or "",
+            partition=row.WNL_PARTITION,
+            tableObj=row.WNL_TABLE_OBJ,
+            partitionObj=row.WNL_PARTITION_OBJ,
+        )
+        for row in rows
+    ]
+
+
+def delete_old_write_notifications(connection: Connection, before_s: int, limit: int) -> int:
+    """Delete the oldest rows written before this epoch second, at most `limit`; how many."""
+    ids = list(
+        connection.execute(
+            select(L.WNL_ID).where(L.WNL_EVENT_TIME <= before_s).order_by(L.WNL_ID).limit(limit)
+        ).scalars()
+    )
+    if ids:
+        connection.execute(delete(TXN_WRITE_NOTIFICATION_LOG).where(L.WNL_ID.in_(ids)))
+    return len(ids)

@@ -1,0 +1,413 @@
+"""`TxnStore`: transactions, write ids, locks and the compaction queue, one method per call of the protocol.
+
+Every method is one database transaction that is run again when it loses to another one, or one read that shows one
+moment. Requests and answers are the protocol's own structs; the methods say which of Hive's exceptions they raise.
+Besides these, any may raise what `run_write` and `run_read` raise when the database is away.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from hms_cache.clock import Clock
+from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.store.compactions import history as compaction_history
+from hms_cache.store.compactions import initiator as compaction_initiator
+from hms_cache.store.compactions import metrics as compaction_metrics
+from hms_cache.store.compactions import queue as compaction_queue
+from hms_cache.store.compactions import showing_compactions
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.features import SchemaFeatures
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.locks import locking, showing_locks, unlocking
+from hms_cache.store.schema import MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID
+from hms_cache.store.transactions import (
+    aborting,
+    committing,
+    housekeeping,
+    materializations,
+    opening,
+    snapshots,
+    time_outs,
+    write_notifications,
+    writing,
+)
+from hms_cache.store.transactions.context import TxnContext
+from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
+from hms_cache.store.transactions.options import TxnOptions
+from hms_cache.store.transactions.replicated_txns import replayed_txns
+from hms_cache.store.write_ids import allocation as write_ids
+from hms_cache.store.write_ids import seeding, valid_write_ids
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from hms_cache.txn import ValidWriteIdList
+
+T = TypeVar("T")
+
+_LOGGER = logging.getLogger(__name__)
+
+_OPEN_ATTEMPTS = 3
+"""How often transactions are opened anew that took too long to open, before the call fails."""
+
+_MOST_ROUNDS = 100
+"""Rounds of one housekeeping step: what is left then waits for the next."""
+
+
+class TxnStore:
+    """Transactions and locks over Hive's tables. Thread-safe.
+
+    `_count_lock` guards the count of open transactions and is never held across a statement.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        messages: MessageBuilder,
+        options: TxnOptions | None = None,
+        *,
+        clock: Clock | None = None,
+        features: SchemaFeatures | None = None,
+    ) -> None:
+        options = options or TxnOptions()
+        use_levels = not database.is_sqlite if options.use_min_history_level is None else options.use_min_history_level
+        use_write_ids = options.use_min_history_write_id
+        if features is not None:
+            use_levels &= features.has(MIN_HISTORY_LEVEL)
+            use_write_ids &= features.has(MIN_HISTORY_WRITE_ID)
+        self._database = database
+        self._context = TxnContext(options, messages, clock or database.clock, use_levels, use_write_ids)
+        self._count_lock = threading.Lock()
+        self._counted_at_s: float | None = None
+        self._has_too_many_open = False
+
+    @property
+    def context(self) -> TxnContext:
+        """What the functions of this package take, for those who call them inside a transaction of their own."""
+        return self._context
+
+    def _write(self, work: Callable[..., T], *arguments: Any) -> T:
+        return run_write(self._database, lambda transaction: work(transaction.connection, *arguments))
+
+    def _log(self, work: Callable[..., T], *arguments: Any) -> T:
+        """As `_write`, for work that appends events."""
+        return run_write(self._database, lambda transaction: work(transaction, self._context, *arguments))
+
+    def _read(self, work: Callable[..., T], *arguments: Any) -> T:
+        return run_read(self._database, lambda connection: work(connection, *arguments))
+
+    # Transactions
+
+    def open_txns(self, request: ttypes.OpenTxnRequest) -> ttypes.OpenTxnsResponse:
+        """Open transactions; see `opening.open_txns`.
+
+        Raises MetaException: bad number, too many open (`max_open_txns`), or the database took longer than
+        `open_txn_timeout_ms` each time.
+        """
+        self._refuse_too_many()
+        clock, timeout_s = self._context.clock, self._context.options.open_txn_timeout_ms / 1000
+        for _ in range(_OPEN_ATTEMPTS):
+            started_s = clock.monotonic_s()
+
+            def work(transaction: WriteTransaction) -> list[int]:
+                nonlocal started_s
+                started_s = clock.monotonic_s()
+                return opening.open_txns(transaction, self._context, request)
+
+            txn_ids = run_write(self._database, work)
+            is_late = clock.monotonic_s() - started_s >= timeout_s
+            if not is_late or self._database.is_sqlite or request.txn_type == ttypes.TxnType.READ_ONLY:
+                return ttypes.OpenTxnsResponse(txn_ids=txn_ids)
+            # Readers meanwhile took the ids for gaps that nobody will fill, so nothing may be written under them.
+            _LOGGER.warning("opening transactions %s took longer than %g s: aborting them", txn_ids, timeout_s)
+            self.abort_txns(ttypes.AbortTxnsRequest(txn_ids=txn_ids))
+        raise ttypes.MetaException("OpenTxnTimeOut exceeded")
+
+    def _refuse_too_many(self) -> None:
+        options, now_s = self._context.options, self._context.clock.monotonic_s()
+        with self._count_lock:
+            is_due = self._counted_at_s is None or now_s - self._counted_at_s >= options.open_count_interval_s
+            if is_due:
+                self._counted_at_s = now_s
+        if is_due:
+            count = self._read(opening.count_open_txns)
+            with self._count_lock:
+                limit = options.max_open_txns * (0.9 if self._has_too_many_open else 1.0)
+                self._has_too_many_open = count >= limit
+        if self._has_too_many_open:
+            raise ttypes.MetaException(
+                "Maximum allowed number of open transactions has been reached. See hive.max.open.txns."
+            )
+
+    def get_open_txns(self) -> ttypes.GetOpenTxnsResponse:
+        """Open and aborted transactions, ascending, and the high-water mark; without those that only read."""
+        return snapshots.open_txns_response(self._snapshot(), frozenset({ttypes.TxnType.READ_ONLY}))
+
+    def get_open_txns_req(self, request: ttypes.GetOpenTxnsRequest) -> ttypes.GetOpenTxnsResponse:
+        """As `get_open_txns` without transactions of the excluded types."""
+        return snapshots.open_txns_response(self._snapshot(), frozenset(request.excludeTxnTypes or ()))
+
+    def get_open_txns_info(self) -> ttypes.GetOpenTxnsInfoResponse:
+        """As `get_open_txns` with who opened each and when."""
+        return snapshots.open_txns_info_response(self._snapshot(True))
+
+    def _snapshot(self, with_details: bool = False) -> snapshots.TxnSnapshot:
+        return self._read(snapshots.read_snapshot, self._context.options.open_txn_timeout_ms, with_details)
+
+    def commit_txn(self, request: ttypes.CommitTxnRequest) -> None:
+        """Commit; see `committing.commit_txn`.
+
+        Raises TxnAbortedException (aborted, or it lost to a conflicting commit and now is), NoSuchTxnException,
+        MetaException (key/value).
+        """
+        try:
+            self._log(committing.commit_txn, request)
+        except committing.WriteConflict as conflict:
+            self._log(committing.abort_loser, conflict.txn_id)
+            raise conflict.error from conflict
+
+    def abort_txn(self, request: ttypes.AbortTxnRequest) -> None:
+        """Abort one. Raises NoSuchTxnException (committed or unknown)."""
+        self._log(aborting.abort_txn, request)
+
+    def abort_txns(self, request: ttypes.AbortTxnsRequest) -> list[int]:
+        """Abort those that are open; returns them. Others are logged only, as Hive does."""
+        aborted = self._log(aborting.abort_txns, request)
+        if len(aborted) < len(set(request.txn_ids)):
+            _LOGGER.warning(
+                "aborted %d of %d transactions: the others were aborted or committed already, or are unknown",
+                len(aborted),
+                len(set(request.txn_ids)),
+            )
+        return aborted
+
+    def seed_txn_id(self, request: ttypes.SeedTxnIdRequest) -> None:
+        """Let the next transaction have this id. Raises MetaException unless it is above all there are."""
+        self._write(seeding.seed_txn_id, request)
+
+    def get_replayed_txns_for_policy(self, policy: str) -> ttypes.ReplayedTxnsForPolicyResult:
+        """The source's transactions that are open here under a replication policy, with our ids (all as texts)."""
+        return ttypes.ReplayedTxnsForPolicyResult(replTxnMapEntry=self._read(replayed_txns, policy))
+
+    def get_latest_txnid_in_conflict(self, txn_id: int) -> int:
+        """The youngest committed transaction this one conflicts with, 0 for none."""
+        return self._read(writing.latest_txn_id_in_conflict, txn_id)
+
+    def add_dynamic_partitions(self, request: ttypes.AddDynamicPartitions) -> None:
+        """Name partitions that were written. Raises NoSuchTxnException, TxnAbortedException."""
+        self._write(writing.add_dynamic_partitions, request)
+
+    # Write ids
+
+    def allocate_table_write_ids(
+        self, request: ttypes.AllocateTableWriteIdsRequest
+    ) -> ttypes.AllocateTableWriteIdsResponse:
+        """Give transactions their write ids of a table. Raises MetaException when one of them is not open."""
+        return self._log(write_ids.allocate_table_write_ids, request)
+
+    def get_valid_write_ids(self, request: ttypes.GetValidWriteIdsRequest) -> ttypes.GetValidWriteIdsResponse:
+        """The write-id lists of tables in a snapshot, and the tables' ids. Raises MetaException."""
+        return self._read(valid_write_ids.get_valid_write_ids, self._context, request)
+
+    def get_max_allocated_table_write_id(
+        self, request: ttypes.MaxAllocatedTableWriteIdRequest
+    ) -> ttypes.MaxAllocatedTableWriteIdResponse:
+        """The highest write id given out for a table, 0 for none."""
+        return ttypes.MaxAllocatedTableWriteIdResponse(maxWriteId=self._read(write_ids.max_allocated_write_id, request))
+
+    def seed_write_id(self, request: ttypes.SeedTableWriteIdsRequest) -> None:
+        """Begin a converted table's write ids above the seed. Raises MetaException when it has some."""
+        self._write(write_ids.seed_write_id, request)
+
+    def repl_tbl_writeid_state(self, request: ttypes.ReplTblWriteIdStateRequest) -> None:
+        """Set a replicated table's write ids as at its source. Raises MetaException."""
+        self._log(write_ids.repl_tbl_writeid_state, request)
+
+    def add_write_ids_to_min_history(self, txn_id: int, lowest_write_ids: Mapping[str, int]) -> None:
+        """Note what a transaction may still read, by `db.table`. Raises NoSuchTxnException, TxnAbortedException."""
+        self._write(writing.add_write_ids_to_min_history, self._context, txn_id, lowest_write_ids)
+
+    def current_write_ids(
+        self, connection: Connection, tables: Sequence[tuple[str, str]]
+    ) -> dict[tuple[str, str], ValidWriteIdList]:
+        """The lists of tables (database, table; lower-case) as they are now, nobody's open ids valid: what tags are.
+
+        For a connection of the caller's that shows one moment (a load). Four statements for up to 200 tables.
+        """
+        snapshot = valid_write_ids.current_snapshot(connection, self._context)
+        return valid_write_ids.valid_write_ids_of(connection, tables, snapshot)
+
+    # Locks
+
+    def lock(self, request: ttypes.LockRequest) -> ttypes.LockResponse:
+        """Take all locks of the request or wait for all; see `locking.lock`.
+
+        Raises NoSuchTxnException, TxnAbortedException, MetaException.
+        """
+        return self._write(locking.lock, request)
+
+    def check_lock(self, request: ttypes.CheckLockRequest) -> ttypes.LockResponse:
+        """Ask again for a lock that waits. Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException."""
+        return self._write(locking.check_lock, request)
+
+    def unlock(self, request: ttypes.UnlockRequest) -> None:
+        """Give a lock back. Raises TxnOpenException for one that belongs to a transaction."""
+        self._write(unlocking.unlock, request)
+
+    def show_locks(self, request: ttypes.ShowLocksRequest) -> ttypes.ShowLocksResponse:
+        """Who holds what and who waits for it."""
+        return self._read(showing_locks.show_locks, request)
+
+    def heartbeat(self, request: ttypes.HeartbeatRequest) -> None:
+        """A client lives. Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException."""
+        self._write(unlocking.heartbeat, request)
+
+    def heartbeat_txn_range(self, request: ttypes.HeartbeatTxnRangeRequest) -> ttypes.HeartbeatTxnRangeResponse:
+        """A client with many transactions lives; which of them are over. Raises MetaException for a wild range."""
+        return self._write(unlocking.heartbeat_txn_range, request)
+
+    # Materialized views
+
+    def get_lock_materialization_rebuild(self, database: str, table: str, txn_id: int) -> ttypes.LockResponse:
+        """ACQUIRED or NOT_ACQUIRED. Raises NoSuchTxnException, TxnAbortedException."""
+        return self._write(materializations.lock_materialization_rebuild, database, table, txn_id)
+
+    def heartbeat_lock_materialization_rebuild(self, database: str, table: str, txn_id: int) -> bool:
+        """Whether the rebuild still holds its lock."""
+        return self._write(materializations.heartbeat_materialization_rebuild, database, table, txn_id)
+
+    def get_materialization_invalidation_info(
+        self, creation_metadata: ttypes.CreationMetadata, valid_txn_list: str | None
+    ) -> ttypes.Materialization:
+        """Whether a view's tables were changed or compacted since it was built. Raises MetaException."""
+        return self._read(materializations.materialization_invalidation_info, creation_metadata, valid_txn_list)
+
+    # Compactions
+
+    def compact2(self, request: ttypes.CompactionRequest) -> ttypes.CompactionResponse:
+        """Ask for a compaction (`compact` is the same without an answer). Raises MetaException."""
+        return self._write(compaction_queue.compact, self._context, request)
+
+    def submit_for_cleanup(self, request: ttypes.CompactionRequest, highest_write_id: int, txn_id: int) -> bool:
+        """Queue what needs cleaning only."""
+        return self._write(compaction_queue.submit_for_cleanup, request, highest_write_id, txn_id)
+
+    def show_compact(self, request: ttypes.ShowCompactRequest) -> ttypes.ShowCompactResponse:
+        """Compactions that wait, work or are over. Raises MetaException for an unknown order."""
+        return self._read(showing_compactions.show_compactions, request)
+
+    def abort_compactions(self, request: ttypes.AbortCompactionRequest) -> ttypes.AbortCompactResponse:
+        """Take compactions back that no worker has begun (`abort_Compactions`). Raises MetaException without ids."""
+        return self._write(compaction_history.abort_compactions, request)
+
+    def find_next_compact2(self, request: ttypes.FindNextCompactRequest) -> ttypes.OptionalCompactionInfoStruct:
+        """Give a worker its next compaction (`find_next_compact`: the same by worker id). Raises MetaException."""
+        entry = self._write(compaction_queue.find_next_compaction, self._context, request)
+        return ttypes.OptionalCompactionInfoStruct(ci=entry)
+
+    def update_compactor_state(self, entry: ttypes.CompactionInfoStruct, txn_id: int) -> None:
+        """Note what a worker does. Raises MetaException for an unknown entry."""
+        self._write(compaction_queue.update_compactor_state, entry, txn_id)
+
+    def find_columns_with_stats(self, entry: ttypes.CompactionInfoStruct) -> list[str]:
+        """Columns whose statistics a compaction renews."""
+        return self._read(compaction_queue.find_columns_with_stats, entry)
+
+    def set_hadoop_jobid(self, job_id: str, compaction_id: int) -> None:
+        """Note which job compacts."""
+        self._write(compaction_queue.set_hadoop_job_id, job_id, compaction_id)
+
+    def mark_compacted(self, entry: ttypes.CompactionInfoStruct) -> None:
+        """A worker is done. Raises MetaException for an unknown entry."""
+        self._write(compaction_queue.mark_compacted, entry)
+
+    def mark_cleaned(self, entry: ttypes.CompactionInfoStruct) -> None:
+        """A cleaner is done. Raises MetaException for an unknown entry."""
+        self._write(compaction_history.mark_cleaned, entry)
+
+    def mark_failed(self, entry: ttypes.CompactionInfoStruct) -> None:
+        """A compaction failed. Raises MetaException for an unknown entry."""
+        self._write(compaction_history.mark_failed, entry)
+
+    def mark_refused(self, entry: ttypes.CompactionInfoStruct) -> None:
+        """A worker found nothing to do. Raises MetaException for an unknown entry."""
+        self._write(compaction_history.mark_refused, entry)
+
+    def get_latest_committed_compaction_info(
+        self, request: ttypes.GetLatestCommittedCompactionInfoRequest
+    ) -> ttypes.GetLatestCommittedCompactionInfoResponse:
+        """The last compactions of a table whose results readers see."""
+        return self._read(compaction_history.latest_committed_compactions, request)
+
+    def update_compaction_metrics_data(self, data: ttypes.CompactionMetricsDataStruct) -> bool:
+        """Set a counter of deltas; False when another report came in between."""
+        return self._write(compaction_metrics.update_compaction_metrics, data)
+
+    def remove_compaction_metrics_data(self, request: ttypes.CompactionMetricsDataRequest) -> None:
+        """Forget a counter of deltas."""
+        self._write(compaction_metrics.remove_compaction_metrics, request)
+
+    def ready_to_clean(self, retention_ms: int = 0) -> list[ttypes.CompactionInfoStruct]:
+        """Compactions whose old files nobody reads any more."""
+        return self._read(
+            lambda connection: compaction_initiator.ready_to_clean(connection, self._context, retention_ms=retention_ms)
+        )
+
+    # Write notifications
+
+    def add_write_notifications(self, writes: Sequence[write_notifications.TableWrite]) -> None:
+        """Log what a transaction wrote, for `add_write_notification_log(_in_batch)`."""
+        now_s = int(self._context.clock.epoch_s())
+        run_write(
+            self._database,
+            lambda transaction: write_notifications.add_write_notifications(transaction, writes, now_s),
+        )
+
+    def get_all_write_event_info(self, request: ttypes.GetAllWriteEventInfoRequest) -> list[ttypes.WriteEventInfo]:
+        """What a transaction wrote."""
+        return self._read(write_notifications.all_write_event_info, request)
+
+    # What a background service drives; each holds a mutex between servers while it works
+
+    def give_up_timed_out(self, longest_pause_s: float | None = None) -> time_outs.TimedOut:
+        """Abort transactions and delete locks whose clients are gone: one step, all of them in rounds of 1,000.
+
+        `longest_pause_s`: nothing is given up when no server has run this step for longer, nor for a time-out from
+        then on. None for a caller that vouches for the time before.
+        """
+        pause_ms = None if longest_pause_s is None else int(longest_pause_s * 1000)
+        txns = locks = rebuild_locks = 0
+        for _ in range(_MOST_ROUNDS):
+            given_up = self._log(time_outs.give_up_timed_out, pause_ms)
+            txns, locks = txns + given_up.txns, locks + given_up.locks
+            rebuild_locks += given_up.rebuild_locks
+            if given_up.is_complete:
+                break
+        return time_outs.TimedOut(txns, locks, rebuild_locks)
+
+    def clean(self) -> housekeeping.Cleaned:
+        """Delete rows nobody needs any more: one step, in rounds of 10,000 rows of a table."""
+        total = housekeeping.Cleaned(0, 0, 0, 0, 0)
+        for _ in range(_MOST_ROUNDS):
+            cleaned = self._write(housekeeping.clean, self._context)
+            total = total.plus(cleaned)
+            if cleaned.is_complete:
+                break
+        return total
+
+    def keep_compactions(self) -> int:
+        """Give compactions of lost workers back to the queue and shorten the history; how many rows changed."""
+
+        def work(connection: Connection) -> int:
+            hold_mutex(connection, Mutex.HOUSEKEEPER)
+            revoked = compaction_queue.revoke_from_lost_workers(connection, self._context)
+            return revoked + compaction_history.purge_history(connection, self._context)
+
+        return self._write(work)
+
+    def initiate_compactions(self, initiator_id: str) -> list[int]:
+        """Ask for the compactions that tables need; ids of the new entries. `initiator_id` names this server."""
+        return self._write(compaction_initiator.initiate_compactions, self._context, initiator_id)

@@ -1,0 +1,226 @@
+"""Write ids of tables: handing them out, seeding, and telling which of them a snapshot of transactions may see.
+
+Source of the rules: Hive 4.0 `AllocateTableWriteIdsFunction`, `GetValidWriteIdsForTableFunction` (with HIVE-22122),
+`ReplTableWriteIdStateFunction`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from hms_cache.store.engine.dialects import take_from_counter
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
+from hms_cache.store.transactions.abort_reasons import ABORTED_AS_REPLICATED_WRITE_ID
+from hms_cache.store.transactions.aborting import abort_open_txns
+from hms_cache.store.transactions.codes import TXN_OPEN
+from hms_cache.store.transactions.context import TxnContext
+from hms_cache.store.transactions.names import plain_database, plain_table
+from hms_cache.store.transactions.opening import open_txns
+from hms_cache.store.transactions.replicated_txns import target_txn_ids
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AllocateTableWriteIdsRequest,
+    AllocateTableWriteIdsResponse,
+    MaxAllocatedTableWriteIdRequest,
+    MetaException,
+    OpenTxnRequest,
+    ReplTblWriteIdStateRequest,
+    SeedTableWriteIdsRequest,
+    TxnToWriteId,
+    TxnType,
+)
+from hms_cache.txn import IdListFormatError, ValidWriteIdList
+
+T = TXNS.c
+W = TXN_TO_WRITE_ID.c
+N = NEXT_WRITE_ID.c
+
+
+def allocate_table_write_ids(
+    transaction: WriteTransaction, context: TxnContext, request: AllocateTableWriteIdsRequest
+) -> AllocateTableWriteIdsResponse:
+    """Give each transaction its write id of the table: ascending with the transaction ids, dense over all of them.
+
+    Transactions that have one keep it, unless `reallocate`. With a replication policy the ids are the source's. Appends
+    ALLOC_WRITE_ID_EVENT. Raises MetaException when one of the transactions is not open or read-only.
+    """
+    connection = transaction.connection
+    database, table = plain_database(request.dbName), plain_table(request.tableName)
+    first_source_id = 0
+    if request.replPolicy:
+        pairs = sorted(request.srcTxnToWriteIdList or (), key=lambda pair: pair.writeId)
+        targets = target_txn_ids(connection, request.replPolicy, [pair.txnId for pair in pairs])
+        if len(targets) != len(pairs) or not pairs:
+            # The transactions are over here: a repeated event.
+            return AllocateTableWriteIdsResponse(txnToWriteIds=[])
+        txn_ids, first_source_id = sorted(targets.values()), pairs[0].writeId
+    else:
+        txn_ids = sorted(set(request.txnIds or ()))
+    if not txn_ids:
+        raise MetaException(f"Write ID allocation on {database}.{table} needs at least one transaction")
+    if len(txn_ids) == 1 and not request.replPolicy and not request.reallocate:
+        only = _take_for_one(connection, database, table, txn_ids[0])
+        if only is not None:
+            _insert(connection, database, table, {txn_ids[0]: only})
+            event = context.messages.build_allocate_write_ids(database, table, [(txn_ids[0], only)])
+            transaction.append_event(event)
+            return AllocateTableWriteIdsResponse(txnToWriteIds=[TxnToWriteId(txnId=txn_ids[0], writeId=only)])
+    known = _known_write_ids(connection, database, table, txn_ids)
+    if request.reallocate and known:
+        own = (W.T2W_DATABASE == database) & (W.T2W_TABLE == table) & W.T2W_TXNID.in_(txn_ids)
+        connection.execute(delete(TXN_TO_WRITE_ID).where(own))
+        known = {}
+    missing = [txn_id for txn_id in txn_ids if txn_id not in known]
+    if missing:
+        first = _take(connection, database, table, len(missing), first_source_id)
+        allocated = dict(zip(missing, range(first, first + len(missing)), strict=True))
+        _insert(connection, database, table, allocated)
+        transaction.append_event(context.messages.build_allocate_write_ids(database, table, list(allocated.items())))
+        known |= allocated
+    return AllocateTableWriteIdsResponse(
+        txnToWriteIds=[TxnToWriteId(txnId=txn_id, writeId=known[txn_id]) for txn_id in txn_ids]
+    )
+
+
+_IS_OWN = (N.NWI_DATABASE == bindparam("database")) & (N.NWI_TABLE == bindparam("table"))
+
+_IS_OWN_FOR_NEW_WRITER = and_(
+    _IS_OWN,
+    select(T.TXN_ID)
+    .where(
+        T.TXN_ID == bindparam("txn_id"),
+        T.TXN_STATE == TXN_OPEN,
+        func.coalesce(T.TXN_TYPE, int(TxnType.DEFAULT)) != int(TxnType.READ_ONLY),
+    )
+    .exists(),
+    ~select(W.T2W_WRITEID)
+    .where(
+        W.T2W_DATABASE == bindparam("database"),
+        W.T2W_TABLE == bindparam("table"),
+        W.T2W_TXNID == bindparam("txn_id"),
+    )
+    .exists(),
+)
+
+
+def _take_for_one(connection: Connection, database: str, table: str, txn_id: int) -> int | None:
+    """A write id for a transaction that is open, may write and has none; None, and none is taken, otherwise.
+
+    None, too, for the first write ids of a table. The table's row stays locked.
+    """
+    own = {"database": database, "table": table, "txn_id": txn_id}
+    return take_from_counter(connection, N.NWI_NEXT, 1, _IS_OWN_FOR_NEW_WRITER, own)
+
+
+def _known_write_ids(connection: Connection, database: str, table: str, txn_ids: Sequence[int]) -> dict[int, int]:
+    """The write ids that transactions have of the table. Raises MetaException when one of them may get none."""
+    is_own = (W.T2W_TXNID == T.TXN_ID) & (W.T2W_DATABASE == database) & (W.T2W_TABLE == table)
+    rows = connection.execute(
+        select(T.TXN_ID, T.TXN_STATE, T.TXN_TYPE, W.T2W_WRITEID)
+        .select_from(TXNS.outerjoin(TXN_TO_WRITE_ID, is_own))
+        .where(T.TXN_ID.in_(txn_ids))
+    ).all()
+    states = {row.TXN_ID: "read-only" if row.TXN_TYPE == TxnType.READ_ONLY else row.TXN_STATE for row in rows}
+    wrong = [f"{{{txn_id},{states.get(txn_id, '?')}}}" for txn_id in txn_ids if states.get(txn_id) != TXN_OPEN]
+    if wrong:
+        raise MetaException(
+            f"Write ID allocation on {database}.{table} failed for input txns: {', '.join(wrong)}: "
+            f"not all input txns in open state or read-only"
+        )
+    return {row.TXN_ID: row.T2W_WRITEID for row in rows if row.T2W_WRITEID is not None}
+
+
+def _take(connection: Connection, database: str, table: str, count: int, first_source_id: int) -> int:
+    """The first of `count` write ids (`first_source_id` if that is not 0); the table's row stays locked."""
+    is_own = (N.NWI_DATABASE == database) & (N.NWI_TABLE == table)
+    own = {"database": database, "table": table}
+    first = take_from_counter(connection, N.NWI_NEXT, count, _IS_OWN, own)
+    if first is None:
+        start = first_source_id or 1
+        _begin(connection, database, table, start + count)
+        return start
+    if first_source_id and first_source_id != first:
+        # What was written here since differs from the source: its write ids mean nothing any more.
+        connection.execute(update(NEXT_WRITE_ID).where(is_own).values(NWI_NEXT=first_source_id + count))
+        connection.execute(delete(TXN_TO_WRITE_ID).where(W.T2W_DATABASE == database, W.T2W_TABLE == table))
+        return first_source_id
+    return first
+
+
+def _begin(connection: Connection, database: str, table: str, following: int) -> None:
+    """Begin the table's write ids; raises RetryableConflict when another transaction has just done so."""
+    try:
+        connection.execute(insert(NEXT_WRITE_ID).values(NWI_DATABASE=database, NWI_TABLE=table, NWI_NEXT=following))
+    except IntegrityError as error:
+        raise RetryableConflict(f"the write ids of {database}.{table} were begun at the same moment") from error
+
+
+_INSERT = insert(TXN_TO_WRITE_ID)
+
+
+def _insert(connection: Connection, database: str, table: str, write_ids: dict[int, int]) -> None:
+    rows = [
+        {"T2W_TXNID": txn_id, "T2W_DATABASE": database, "T2W_TABLE": table, "T2W_WRITEID": write_id}
+        for txn_id, write_id in write_ids.items()
+    ]
+    try:
+        connection.execute(_INSERT, rows)
+    except IntegrityError as error:
+        # Two calls for one transaction at the same moment: the other's ids will be found.
+        raise RetryableConflict(f"write ids of {database}.{table} were given to the same transaction twice") from error
+
+
+def max_allocated_write_id(connection: Connection, request: MaxAllocatedTableWriteIdRequest) -> int:
+    """The highest write id ever given out for the table, 0 for none."""
+    following = connection.execute(
+        select(N.NWI_NEXT).where(
+            N.NWI_DATABASE == plain_database(request.dbName), N.NWI_TABLE == plain_table(request.tableName)
+        )
+    ).scalar()
+    return 0 if following is None else int(following) - 1
+
+
+def seed_write_id(connection: Connection, request: SeedTableWriteIdsRequest) -> None:
+    """Begin the write ids of a table that becomes transactional above `seedWriteId`.
+
+    Raises MetaException when the table has write ids already, or for a seed below 0.
+    """
+    database, table = plain_database(request.dbName), plain_table(request.tableName)
+    if request.seedWriteId < 0:
+        raise MetaException(f"Invalid write id seed {request.seedWriteId} for {database}.{table}")
+    try:
+        connection.execute(
+            insert(NEXT_WRITE_ID).values(NWI_DATABASE=database, NWI_TABLE=table, NWI_NEXT=request.seedWriteId + 1)
+        )
+    except IntegrityError as error:
+        raise MetaException(f"{database}.{table} has write ids already") from error
+
+
+def repl_tbl_writeid_state(
+    transaction: WriteTransaction, context: TxnContext, request: ReplTblWriteIdStateRequest
+) -> None:
+    """Set a replicated table's write ids as they are at its source; nothing to do when it has any.
+
+    Ids that are open or aborted there become ids of aborted transactions here. Raises MetaException.
+    """
+    connection = transaction.connection
+    database, table = plain_database(request.dbName), plain_table(request.tableName)
+    try:
+        source = ValidWriteIdList.parse(request.validWriteIdlist)
+    except IdListFormatError as error:
+        raise MetaException(f"Invalid write-id list: {error}") from error
+    is_own = (N.NWI_DATABASE == database) & (N.NWI_TABLE == table)
+    if source.is_no_list or connection.execute(select(N.NWI_NEXT).where(is_own).with_for_update()).first():
+        return
+    invalid = sorted({write_id for write_id in source.invalid if write_id <= source.high_watermark})
+    for start in range(0, len(invalid), context.options.max_open_batch):
+        batch = invalid[start : start + context.options.max_open_batch]
+        opening = OpenTxnRequest(num_txns=len(batch), user=request.user, hostname=request.hostName)
+        txn_ids = open_txns(transaction, context, opening)
+        _insert(connection, database, table, dict(zip(txn_ids, batch, strict=True)))
+        abort_open_txns(transaction, context, txn_ids, ABORTED_AS_REPLICATED_WRITE_ID)
+    _begin(connection, database, table, source.high_watermark + 1)

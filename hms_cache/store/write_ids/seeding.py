@@ -1,0 +1,39 @@
+"""`seed_txn_id`: let the next transaction have a given id (for a copy of a warehouse with its transactions)."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, func, insert, select, text
+
+from hms_cache.store.schema import TXNS
+from hms_cache.store.transactions.codes import TXN_COMMITTED
+from hms_cache.store.transactions.database_values import is_postgresql, lock_all_txns_exclusive
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, SeedTxnIdRequest
+
+T = TXNS.c
+
+
+def seed_txn_id(connection: Connection, request: SeedTxnIdRequest) -> None:
+    """Let the next transaction be `seedTxnId`. Raises MetaException unless it is above all there are.
+
+    The id before it is taken by a committed row: it moves the counter without DDL, which would end the transaction on
+    MySQL, and tells readers that what lies between is no gap of transactions being opened.
+    """
+    seed = request.seedTxnId
+    lock_all_txns_exclusive(connection)
+    highest = int(connection.execute(select(func.coalesce(func.max(T.TXN_ID), 0))).scalar_one())
+    if seed <= highest:
+        raise MetaException(f"Invalid txnId seed {seed}, the highWaterMark is {highest}")
+    if seed - 1 > highest:
+        connection.execute(
+            insert(TXNS).values(
+                TXN_ID=seed - 1,
+                TXN_STATE=TXN_COMMITTED,
+                TXN_STARTED=0,
+                TXN_LAST_HEARTBEAT=0,
+                TXN_USER="",
+                TXN_HOST="",
+            )
+        )
+    if is_postgresql(connection):
+        sequence = "pg_get_serial_sequence('\"TXNS\"', 'TXN_ID')"
+        connection.execute(text(f"SELECT setval({sequence}, :highest)"), {"highest": max(seed - 1, 1)})
