@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hms_cache.notifications.partition_names import components_of, unescape_path_name, values_of_partition_name
+from hms_cache.metadata.partition_name_codec import components_of, unescape_path_name, values_of_partition_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidObjectException, MetaException
 
 DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"

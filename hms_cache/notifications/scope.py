@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-DEFAULT_CATALOG = "hive"
+from hms_cache.metadata.partition_name_codec import PartitionValues as PartitionValues
 
-PartitionValues = tuple[str, ...]
+DEFAULT_CATALOG = "hive"
 
 
 def normalize_name(name: str) -> str:

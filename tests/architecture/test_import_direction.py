@@ -20,6 +20,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("cache",),
     ("store",),
     ("notifications", "expressions", "txn"),
+    ("metadata",),
     ("wire",),
     ("config", "metrics", "clock", "errors", "patterns"),
 )

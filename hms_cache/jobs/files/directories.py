@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hms_cache.metadata.partition_name_codec import unescape_path_name
 from hms_cache.metadata.partition_names import make_partition_name
-from hms_cache.notifications.partition_names import unescape_path_name
 from hms_cache.store.warehouse.file_systems import FileSystems
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException

@@ -1,7 +1,7 @@
 """What can go wrong between the store and its database, whichever database it is.
 
-Driver errors are translated once, where they are raised (`hms_cache.store.engine.dialects.classify`); integrity violations
-stay SQLAlchemy's ``IntegrityError``, since only the statement's author knows what they mean.
+Driver errors are translated once, where they are raised (`hms_cache.store.engine.dialects.classify`). Integrity
+violations stay `IntegrityError` of SQLAlchemy: only the author of the statement knows what they mean.
 """
 
 from __future__ import annotations

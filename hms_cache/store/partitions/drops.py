@@ -11,6 +11,7 @@ from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import SelectedPartitions, select_partitions
+from hms_cache.store.rows.partition_deletion import delete_partitions, is_purge_asked
 from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.soft_drops import (
@@ -19,7 +20,6 @@ from hms_cache.store.soft_drops import (
     hide_older_files,
     queue_dropped_partitions,
 )
-from hms_cache.store.tables.drops import delete_partitions, is_purge_asked
 from hms_cache.store.transactions.name_changes import drop_partitions_from_transaction_tables
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (

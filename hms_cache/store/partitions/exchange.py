@@ -18,9 +18,9 @@ from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.partitions.additions import insert_partitions, partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import partitions_by_name, select_partitions
+from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.tables.drops import delete_partitions
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaException, Partition, Table
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, not_, or_, select
@@ -14,6 +14,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.rows.database_rows import require_database
+from hms_cache.store.rows.partition_deletion import PARTITIONS_AT_ONCE, delete_partitions, is_purge_asked
 from hms_cache.store.rows.storage_descriptor_writes import delete_storage_descriptors
 from hms_cache.store.rows.table_kinds import is_data_owned, is_parameter_true, is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_locks import lock_table
@@ -22,12 +23,7 @@ from hms_cache.store.schema import (
     KEY_CONSTRAINTS,
     MV_CREATION_METADATA,
     MV_TABLES_USED,
-    PART_COL_PRIVS,
-    PART_COL_STATS,
-    PART_PRIVS,
-    PARTITION_KEY_VALS,
     PARTITION_KEYS,
-    PARTITION_PARAMS,
     PARTITIONS,
     SDS,
     TAB_COL_STATS,
@@ -47,23 +43,12 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Table,
 )
 
-_PARTITIONS_AT_ONCE = 5_000
-"""Partitions deleted per round: bounds memory and statement length; a table of any size is one transaction all the
-same."""
-
 _TABLES_AT_ONCE = 500
 """Tables read per round when a database is dropped: their events hold whole images."""
 
 _TABLES_IN_CONDITION = 100
 """Tables named with their locations in one condition: SQLite nests no expression deeper than 1,000."""
 
-_CHILDREN_OF_PARTITION = (
-    PARTITION_PARAMS.c.PART_ID,
-    PARTITION_KEY_VALS.c.PART_ID,
-    PART_COL_STATS.c.PART_ID,
-    PART_PRIVS.c.PART_ID,
-    PART_COL_PRIVS.c.PART_ID,
-)
 _CHILDREN_OF_TABLE = (
     TABLE_PARAMS.c.TBL_ID,
     PARTITION_KEYS.c.TBL_ID,
@@ -76,7 +61,7 @@ _PARTITION_BATCH = (
     select(PARTITIONS.c.PART_ID, PARTITIONS.c.SD_ID)
     .where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
     .order_by(PARTITIONS.c.PART_ID)
-    .limit(_PARTITIONS_AT_ONCE)
+    .limit(PARTITIONS_AT_ONCE)
 )
 
 
@@ -127,12 +112,6 @@ class TableDrops:
                 _plan_deletion(self._context, transaction, found.table, places, skip_trash=skip_trash)
 
         run_write(self._context.database, drop)
-
-
-def is_purge_asked(environment_context: EnvironmentContext | None) -> bool:
-    """Whether the client says `ifPurge`: data goes for good, not to the trash."""
-    properties: Mapping[str, str] = (environment_context.properties if environment_context else None) or {}
-    return properties.get("ifPurge", "").lower() == "true"
 
 
 def drop_tables_of_database(
@@ -210,19 +189,6 @@ def delete_tables(connection: Connection, tables: Sequence[TableRow]) -> None:
     except IntegrityError as error:
         raise RetryableConflict("something was added to a table while it was dropped") from error
     delete_storage_descriptors(connection, [row.sd_id for row in tables if row.sd_id is not None])
-
-
-def delete_partitions(connection: Connection, partitions: Iterable[tuple[int, int | None]]) -> None:
-    """Deletes the rows of these (PART_ID, SD_ID) with all that belongs to them: a fixed number of statements per
-    some thousands."""
-    pairs = list(partitions)
-    for start in range(0, len(pairs), _PARTITIONS_AT_ONCE):
-        some = pairs[start : start + _PARTITIONS_AT_ONCE]
-        ids = [part_id for part_id, _ in some]
-        for column in _CHILDREN_OF_PARTITION:
-            delete_ids(connection, column, ids)
-        delete_ids(connection, PARTITIONS.c.PART_ID, ids)
-        delete_storage_descriptors(connection, [sd_id for _, sd_id in some if sd_id is not None])
 
 
 def _delete_partitions_of(connection: Connection, table_id: int) -> None:

@@ -249,8 +249,8 @@ def test_an_empty_builder_makes_an_empty_block() -> None:
 
 
 def test_names_with_equal_hashes_are_told_apart(monkeypatch: Any) -> None:
-    for module in ("partition_block", "partition_block_builder"):
-        monkeypatch.setattr(f"hms_cache.cache.{module}.name_hash", lambda name: len(name) % 2)
+    for module in ("block", "block_builder"):
+        monkeypatch.setattr(f"hms_cache.cache.partitions.{module}.name_hash", lambda name: len(name) % 2)
     held = PartitionSet(KEYS, ordinary(60), complete=True)
     check(held, by_name([*ordinary(60)]))
     assert held.find_name("dt=1900-01-01/hr=99") is None

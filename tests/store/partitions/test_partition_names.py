@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hms_cache.metadata.partition_name_codec import values_of_partition_name
 from hms_cache.metadata.partition_names import (
     DEFAULT_PARTITION_VALUE,
     PartitionNaming,
@@ -16,7 +17,6 @@ from hms_cache.metadata.partition_names import (
     values_for_keys,
     values_of_name,
 )
-from hms_cache.notifications.partition_names import values_of_partition_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidObjectException, MetaException
 
 # printed by org.apache.hadoop.hive.common.FileUtils of hive-exec 4.0.1 for every char

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from hms_cache.notifications.scope import PartitionValues
+PartitionValues = tuple[str, ...]
 
 _PLAIN_ESCAPE = re.compile("%([0-9a-fA-F]{2})")
 _ANY_ESCAPE = re.compile("%(..)", re.DOTALL)

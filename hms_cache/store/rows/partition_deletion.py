@@ -1,0 +1,50 @@
+"""Rows of partitions taken out of all tables that hold them: for drops of partitions, tables and databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import Connection
+
+from hms_cache.store.engine.bulk_writes import delete_ids
+from hms_cache.store.rows.storage_descriptor_writes import delete_storage_descriptors
+from hms_cache.store.schema import (
+    PART_COL_PRIVS,
+    PART_COL_STATS,
+    PART_PRIVS,
+    PARTITION_KEY_VALS,
+    PARTITION_PARAMS,
+    PARTITIONS,
+)
+from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext
+
+PARTITIONS_AT_ONCE = 5_000
+"""Partitions deleted per round: bounds memory and statement length; a table of any size is one transaction all the
+same."""
+
+_CHILDREN_OF_PARTITION = (
+    PARTITION_PARAMS.c.PART_ID,
+    PARTITION_KEY_VALS.c.PART_ID,
+    PART_COL_STATS.c.PART_ID,
+    PART_PRIVS.c.PART_ID,
+    PART_COL_PRIVS.c.PART_ID,
+)
+
+
+def delete_partitions(connection: Connection, partitions: Iterable[tuple[int, int | None]]) -> None:
+    """Deletes the rows of these (PART_ID, SD_ID) with all that belongs to them: a fixed number of statements per
+    some thousands."""
+    pairs = list(partitions)
+    for start in range(0, len(pairs), PARTITIONS_AT_ONCE):
+        some = pairs[start : start + PARTITIONS_AT_ONCE]
+        ids = [part_id for part_id, _ in some]
+        for column in _CHILDREN_OF_PARTITION:
+            delete_ids(connection, column, ids)
+        delete_ids(connection, PARTITIONS.c.PART_ID, ids)
+        delete_storage_descriptors(connection, [sd_id for _, sd_id in some if sd_id is not None])
+
+
+def is_purge_asked(environment_context: EnvironmentContext | None) -> bool:
+    """Whether the client says `ifPurge`: data goes for good, not to the trash."""
+    properties: Mapping[str, str] = (environment_context.properties if environment_context else None) or {}
+    return properties.get("ifPurge", "").lower() == "true"
