@@ -10,6 +10,7 @@ import enum
 from collections.abc import Mapping
 
 from hms_cache.cache.entries import Facet
+from hms_cache.cache.policy import sync_property
 from hms_cache.notifications import events as ev
 
 
@@ -79,6 +80,21 @@ CHANGES_TABLE_NAMES = frozenset(
 """Event types after which the list of a database's tables (names, types, comments, owners) may be another one."""
 
 CHANGES_DATABASE_NAMES = frozenset({ev.DatabaseCreated, ev.DatabaseDropped, ev.DatabaseAltered, ev.UndecodedEvent})
+
+
+def keeps_content(event: ev.DatabaseAltered) -> bool:
+    """Whether the images of a database show that what is in it stays as it was.
+
+    Tables and functions carry nothing of their database but its name; its properties decide whether its tables may be
+    cached at all. Without both images, or with ones that cannot be read, nothing is shown.
+    """
+    try:
+        before, after = event.before(), event.after()
+    except Exception:
+        return False
+    if before is None or after is None or (before.name, before.catalogName) != (after.name, after.catalogName):
+        return False
+    return sync_property(before.parameters or {}) == sync_property(after.parameters or {})
 
 
 def table_rule(event: ev.Event) -> Mapping[Facet, Action]:

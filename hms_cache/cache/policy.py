@@ -76,13 +76,14 @@ def _patterns(patterns: Sequence[str]) -> list[re.Pattern[str]]:
 def properties_allow(table_parameters: Mapping[str, str] | None, database_parameters: Mapping[str, str] | None) -> bool:
     """Whether the properties of a table and of its database let it be cached; the table's decide if it has one."""
     for parameters in (table_parameters, database_parameters):
-        answer = _sync(parameters or {})
+        answer = sync_property(parameters or {})
         if answer is not None:
             return answer
     return True
 
 
-def _sync(parameters: Mapping[str, str]) -> bool | None:
+def sync_property(parameters: Mapping[str, str]) -> bool | None:
+    """What the properties of one object say; None: nothing."""
     own = parameters.get(SYNC_PROPERTY)
     if own is not None:
         return own.strip().lower() != "false"

@@ -33,9 +33,11 @@ from hms_cache.cache.event_rules import (
     CHANGES_TABLE_NAMES,
     WHOLE_TABLE,
     Action,
+    keeps_content,
     table_rule,
 )
 from hms_cache.cache.partitions.partition_set import PartitionSet, Values
+from hms_cache.cache.weights import weight_of
 from hms_cache.cache.write_id_tags import Raise, TransactionTracker
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.scope import DatabaseName, Scope, TableName
@@ -54,9 +56,27 @@ class Load:
 
     key: Key
     facets: frozenset[Facet]
-    effects: list[tuple[int, Facet, Action, tuple[Values, ...]]] = field(default_factory=list)
+    effects: dict[tuple[Facet, Action], int] = field(default_factory=dict)
+    """What events did to these facets, and the last event that did it: whether one came after a fence is all that is
+    asked. Bounded: one for each pair."""
+    named: dict[Facet, dict[Values, int]] = field(default_factory=dict)
+    """Partitions that events named, and the last event that did; bounded by `MOST_NAMED`."""
     abandoned: bool = False
     """The cache was reset: whatever this load read belongs to another history."""
+
+    def note(self, event_id: int, facet: Facet, action: Action, named: tuple[Values, ...] = ()) -> None:
+        """An event came that does this. Ids ascend."""
+        if action is Action.DROP_NAMED:
+            values = self.named.setdefault(facet, {})
+            values.update(dict.fromkeys(named, event_id))
+            if len(values) > MOST_NAMED:
+                values.clear()
+                action = Action.DROP
+        self.effects[facet, action] = event_id
+
+    def is_touched(self, facet: Facet, fence: int) -> bool:
+        """Whether an event after the fence did anything to the facet."""
+        return any(event_id > fence for (of, _), event_id in self.effects.items() if of is facet)
 
 
 class SharedCache:
@@ -88,7 +108,6 @@ class SharedCache:
         self.answers = Answers(budget_bytes // ANSWERS_SHARE, ALWAYS_KEPT_ANSWER_BYTES)
         self.creations = CreationWatch()
         self.evictions = 0
-        self.failed_events = 0
         self.resets = 0
         self._transactions = TransactionTracker()
         self._resolve_commits = resolve_commits
@@ -96,21 +115,18 @@ class SharedCache:
     # Events (the poller's side)
 
     def apply(self, events: Sequence[ev.Event], new_position: int) -> None:
-        """Takes events in id order, each above `position`; afterwards the cache is true at `new_position`.
+        """Takes events in id order; afterwards the cache is true at `new_position`. Events that were taken do nothing.
 
-        An event whose application fails drops everything it may concern, else everything (P8).
+        Raises what one of them raises, with the events before it taken: `notifications.event_applier` counts it and
+        hands over what it may concern instead (P8).
         """
         resolved = self._resolve(events)
         with self.lock:
             for event in events:
                 if event.event_id <= self.position:
                     continue
-                try:
-                    self._apply_one(event, resolved)
-                except Exception:
-                    _log.exception("event %d could not be applied: everything is dropped", event.event_id)
-                    self.failed_events += 1
-                    self._drop_everything(event.event_id)
+                self._apply_one(event, resolved)
+                self.position = event.event_id
             self.position = max(self.position, new_position)
 
     def _resolve(self, events: Sequence[ev.Event]) -> Mapping[int, Sequence[tuple[TableName, int]]]:
@@ -212,12 +228,13 @@ class SharedCache:
             # Statistics are held as whole answers: which of them a partition is part of is not worth knowing.
             self._remove_facet(entry, facet)
             return
-        self._changed(entry)
-        before = len(held)
         held.mark_missing(named)
-        if before:
-            self._charge(entry, facet, entry.weights.get(facet, 0) * len(held) // before)
+        if held.is_mostly_missing:
+            self._remove_facet(entry, facet)
+            return
+        self._changed(entry)
         self._remember_invalidated(entry, facet)
+        self.recharge(entry, facet, weight_of(held))
 
     def _apply_transaction(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> None:
         change = self._transactions.apply(event, resolved)
@@ -225,7 +242,7 @@ class SharedCache:
             for entry in [e for e in self.tables.values() if e.is_transactional]:
                 self._remove_facet(entry, Facet.TABLE)  # the next read takes its tag from the database
             for load in self.loads:
-                load.effects.append((event.event_id, Facet.TABLE, Action.DROP_IF_TRANSACTIONAL, ()))
+                load.note(event.event_id, Facet.TABLE, Action.DROP_IF_TRANSACTIONAL)
         for table in change.unknown:
             self._drop(event.event_id, table, Facet.TABLE)
         for table, raised in change.raised.items():
@@ -238,7 +255,7 @@ class SharedCache:
             for table in tuple(self.with_commit_parameters):
                 self._remove_facet(self.tables[table], Facet.TABLE)
             for load in self.loads:
-                load.effects.append((event.event_id, Facet.TABLE, Action.DROP_IF_COMMIT_PARAMETERS, ()))
+                load.note(event.event_id, Facet.TABLE, Action.DROP_IF_COMMIT_PARAMETERS)
 
     def _raise_tag(self, entry: Entry, raised: Raise) -> None:
         self._changed(entry)
@@ -252,9 +269,11 @@ class SharedCache:
     def _alter_database(self, event: ev.Event, database: DatabaseName) -> None:
         event_id = event.event_id
         self._drop(event_id, database, Facet.DATABASE)
+        if isinstance(event, ev.DatabaseAltered) and keeps_content(event):
+            return
+        # Its properties decide whether its tables may be cached, and a new database starts without any.
         if type(event) in CHANGES_DATABASE_NAMES:
             self._drop(event_id, database.catalog, Facet.DATABASE_NAMES)
-        # Its properties decide whether its tables may be cached, and a new database starts without any.
         self._drop(event_id, database, Facet.TABLE_NAMES)
         self._drop(event_id, database, Facet.FUNCTIONS)
         self._drop_tables(event_id, lambda table: table.in_database == database)
@@ -283,14 +302,15 @@ class SharedCache:
 
     def _drop_all_constraints(self, event_id: int) -> None:
         for load in self.loads:
-            load.effects.append((event_id, Facet.CONSTRAINTS, Action.DROP, ()))
+            load.note(event_id, Facet.CONSTRAINTS, Action.DROP)
         for table in tuple(self.with_constraints):
             self._remove_facet(self.tables[table], Facet.CONSTRAINTS)
 
     def _drop_everything(self, event_id: int) -> None:
         self.creations.begin(event_id)
         for load in self.loads:
-            load.effects.extend((event_id, facet, Action.DROP, ()) for facet in load.facets)
+            for facet in load.facets:
+                load.note(event_id, facet, Action.DROP)
         self._clear()
 
     def _clear(self) -> None:
@@ -320,7 +340,7 @@ class SharedCache:
     def _note(self, event_id: int, key: Key, facet: Facet, action: Action, named: tuple[Values, ...]) -> None:
         for load in self.loads:
             if load.key == key and facet in load.facets:
-                load.effects.append((event_id, facet, action, named))
+                load.note(event_id, facet, action, named)
 
     # Loads (the readers' side)
 
@@ -354,15 +374,18 @@ class SharedCache:
             if load.abandoned or self.position < fence or load not in self.loads or facet not in load.facets:
                 return False
             named: list[Values] = []
-            for event_id, effect_facet, action, values in load.effects:
+            for (effect_facet, action), event_id in load.effects.items():
                 if event_id <= fence or effect_facet is not facet:
                     continue
                 if action is Action.DROP_NAMED and isinstance(value, PartitionSet):
-                    named.extend(values)
+                    named.extend(values for values, last in load.named.get(facet, {}).items() if last > fence)
                 elif _concerns(action, value):
                     return False
             if named:
                 value.mark_missing(named)
+                if value.is_mostly_missing:
+                    return False
+                weight = weight_of(value)
             if weight > self.budget_bytes:
                 self._remember_too_large(load.key, facet)
                 return False
@@ -504,16 +527,18 @@ class SharedCache:
             self.tables.pop(key, None)
             self.evictions += 1
 
-    def forget(self, key: Key) -> None:
-        """Drops one subject on command (flush, refresh); what loads of it read meanwhile is not kept either."""
+    def forget(self, key: Key, facets: frozenset[Facet] | None = None) -> None:
+        """Drops one subject, or these facets of it, on command (flush, refresh); what loads of it read meanwhile is not
+        kept either."""
         with self.lock:
-            facets = (
-                TABLE_FACETS
-                if isinstance(key, TableName)
-                else (DATABASE_FACETS if isinstance(key, DatabaseName) else CATALOG_FACETS)
-            )
+            if facets is None:
+                facets = (
+                    TABLE_FACETS
+                    if isinstance(key, TableName)
+                    else (DATABASE_FACETS if isinstance(key, DatabaseName) else CATALOG_FACETS)
+                )
             for load in self.loads:
-                if load.key == key:
+                if load.key == key and load.facets & facets:
                     load.abandoned = True
             entry = self._entries(key).get(key)
             if entry is not None:
@@ -547,6 +572,10 @@ different requests, and its answer is about as large as its entry."""
 
 ALWAYS_KEPT_ANSWER_BYTES = 1024 * 1024
 """Larger answers are kept when they are asked for again: most of them are asked for once."""
+
+MOST_NAMED = 10_000
+"""Partitions named by events that one load remembers, some 3 MB; beyond that it is not kept: a table whose partitions
+change so fast is loaded once that is over."""
 
 REFILL_KEYS = 10_000
 """Tables remembered for the refill: more would not be refilled before they are asked for anyway."""

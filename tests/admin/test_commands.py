@@ -83,6 +83,17 @@ def test_flush_drops_what_is_named_and_nothing_else(running: Running) -> None:
     read_all(running)
 
 
+def test_flush_of_a_table_forgets_whether_there_is_one(running: Running) -> None:
+    """A change without an event is seen after a flush of what it concerns: the names say if a table is, and whose."""
+    read_all(running)
+    names = running.service._caching.cache.shared.databases[T.in_database]  # type: ignore[union-attr]
+    running.client.get_all_tables("shop")
+    assert Facet.TABLE_NAMES in names.facets
+    running.command("flush", "database=shop&table=unlogged")
+    assert Facet.TABLE_NAMES not in names.facets
+    assert Facet.TABLE in held(running, T)
+
+
 def test_refresh_reads_what_was_held_again(running: Running) -> None:
     read_all(running)
     before = {table: held(running, table) for table in (T, OTHER)}

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.event_rules import Action
 from hms_cache.cache.partitions.partition_set import PartitionSet
-from hms_cache.cache.shared_cache import Load, SharedCache
+from hms_cache.cache.shared_cache import MOST_NAMED, Load, SharedCache
 from hms_cache.cache.verification import invariants
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import EventHeader, TransactionWriteId
@@ -26,6 +27,7 @@ from hms_cache.notifications.scope import (
     TableName,
     scope_of_tables,
 )
+from hms_cache.notifications.tjson import write_struct
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from hms_cache.wire.codec import encode_struct
@@ -432,7 +434,7 @@ def test_an_event_that_comes_again_changes_nothing(fact: Fact) -> None:
     invariants.check(cache)
 
 
-def test_an_event_that_cannot_be_applied_takes_everything_out_and_the_next_one_is_applied() -> None:
+def test_an_event_that_cannot_be_applied_leaves_those_before_it_taken() -> None:
     class Broken(ev.TableCreated):
         @property
         def scope(self) -> Any:
@@ -440,9 +442,54 @@ def test_an_event_that_cannot_be_applied_takes_everything_out_and_the_next_one_i
 
     cache = new_cache()
     finish(cache, begin(cache), FENCE)
-    loads = begin(cache)
-    following = ev.DatabaseAltered(header("ALTER_DATABASE", D)._replace(event_id=EVENT + 1))
-    cache.apply([Broken(header("CREATE_TABLE", PLAIN)), following], EVENT + 1)
-    assert (cache.position, cache.failed_events, held(cache)) == (EVENT + 1, 1, set())
-    assert finish(cache, loads, FENCE) == set()
+    first = ev.DatabaseAltered(header("ALTER_DATABASE", D))
+    broken = Broken(header("CREATE_TABLE", PLAIN)._replace(event_id=EVENT + 1))
+    with pytest.raises(ValueError, match="no scope"):
+        cache.apply([first, broken], EVENT + 1)
+    assert cache.position == EVENT
+    cache.apply([first, ev.UndecodedEvent(broken.header, "could not be applied", EVERYTHING)], EVENT + 1)
+    assert (cache.position, held(cache)) == (EVENT + 1, set())
     invariants.check(cache)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "keeps"),
+    [
+        ({"k": "1"}, {"k": "2"}, True),
+        ({}, {"hms_cache.sync": "false"}, False),
+        ({"impala.disableHmsSync": "true"}, {}, False),
+        ({"hms_cache.sync": "true"}, {"hms_cache.sync": "true", "impala.disableHmsSync": "true"}, True),
+        (None, {}, False),
+        ({}, None, False),
+    ],
+)
+def test_an_altered_database_keeps_what_is_in_it_if_its_images_show_that(
+    before: dict[str, str] | None, after: dict[str, str] | None, keeps: bool
+) -> None:
+    def image(parameters: dict[str, str] | None) -> str | None:
+        return None if parameters is None else write_struct(ttypes.Database(name="d", parameters=parameters))
+
+    cache = new_cache()
+    finish(cache, begin(cache), FENCE)
+    everything = held(cache)
+    cache.apply([ev.DatabaseAltered(header("ALTER_DATABASE", D), image(before), image(after))], EVENT)
+    gone = everything - held(cache)
+    assert (D, "database") in gone
+    assert (len(gone) == 1) is keeps
+    invariants.check(cache)
+
+
+def test_what_a_long_load_remembers_is_bounded() -> None:
+    cache = new_cache()
+    loads = begin(cache)
+    for number in range(3 * MOST_NAMED):
+        commit = ev.TransactionCommitted(header("COMMIT_TXN", None)._replace(event_id=EVENT + number), number)
+        cache.apply([commit], EVENT + number)
+    for load in cache.loads:
+        assert len(load.effects) <= len(Facet) * len(Action)
+    load = Load(PLAIN, frozenset({Facet.PARTITIONS}))
+    for number in range(3 * MOST_NAMED):
+        load.note(number, Facet.PARTITIONS, Action.DROP_NAMED, ((str(number),),))
+        assert sum(map(len, load.named.values())) <= MOST_NAMED
+    assert load.effects[Facet.PARTITIONS, Action.DROP] > MOST_NAMED
+    assert loads

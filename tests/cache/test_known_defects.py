@@ -74,7 +74,7 @@ def pair(servers: MakeServer) -> Iterator[tuple[Server, Server]]:
     yield here, elsewhere
     for server in (here, elsewhere):
         invariants.check(server.cache.shared)
-        assert server.cache.shared.failed_events == 0
+        assert server.poller.statistics().failed == 0
         assert server.poller.statistics().resyncs == 1, "the first one"
 
 

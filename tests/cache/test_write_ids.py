@@ -298,7 +298,7 @@ def test_a_database_that_cannot_be_asked_leaves_a_commit_unknown(
     elsewhere.transactions.commit(txn_id)
     here.poller.step()
     assert [name.table for name in here.cache.shared.tables] == ["plain"]
-    assert here.cache.shared.failed_events == 0
+    assert here.poller.statistics().failed == 0
 
 
 def test_a_commit_raises_no_tag_of_a_table_that_bears_the_name_by_then(servers: MakeServer) -> None:

@@ -32,7 +32,6 @@ Arguments = dict[str, Any]
 Bases = Callable[[Facts], list[Arguments]]
 
 WITHOUT_EVENT: Mapping[str, str] = {
-    "update_creation_metadata": "what a materialized view reads is no part of what is cached: the view is kept out",
     "add_serde": "it belongs to the schema registry, and to no table",
 }
 """Methods that may change rows of cached kinds without an event, and why no cached read shows it."""

@@ -118,6 +118,9 @@ def _drop(parts: CommandParts, subject: Subject) -> int:
             shared.forget(key)
         for table in dict.fromkeys([*tables, *loading]):
             shared.forget(table)
+        if subject.table is not None:
+            # Whether there is such a table, and whose it is, is known from the names of its database.
+            shared.forget(subject.table.in_database, frozenset({Facet.TABLE_NAMES}))
     return len(tables)
 
 

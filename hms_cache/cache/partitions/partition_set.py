@@ -155,6 +155,11 @@ class PartitionSet:
             if self.complete:
                 self.missing.add(one)
 
+    @property
+    def is_mostly_missing(self) -> bool:
+        """Whether so many are missing that the whole set is read again rather than those."""
+        return len(self.missing) > len(self) // 2 + 1000
+
     def fill(self, asked: Iterable[Values], found: Iterable[Partition]) -> None:
         """The missing ones were read again: `found` are those that exist."""
         for values in asked:

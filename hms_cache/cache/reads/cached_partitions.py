@@ -259,7 +259,7 @@ class CachedPartitions(PartitionStore):
             if not isinstance(held, PartitionSet) or not held.complete:
                 return Need((Wanted(key, Facet.PARTITIONS),))
             if held.missing:
-                if len(held.missing) > len(held) // 2 + 1000:
+                if held.is_mostly_missing:
                     return Need((Wanted(key, Facet.PARTITIONS),))
                 return Need((Wanted(key, Facet.PARTITIONS, tuple(sorted(held.missing))),))
             try:

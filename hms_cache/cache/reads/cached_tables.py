@@ -236,8 +236,6 @@ class CachedTables(TableStore):
         self, catalog: str, database: str, name: str, creation_metadata: CreationMetadata
     ) -> None:
         self._store.update_creation_metadata(catalog, database, name, creation_metadata)
-        # No event names this change (research d.5): other servers of the set keep materialized views out of the cache.
-        self._reading.cache.forget(key_of(catalog, database, name))
 
     def update_table_parameters(self, updates: Sequence[TableParamsUpdate]) -> None:
         self._store.update_table_parameters(updates)

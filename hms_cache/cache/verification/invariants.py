@@ -69,7 +69,7 @@ def violations(cache: SharedCache) -> Iterator[str]:
     if committed != cache.with_commit_parameters:
         yield f"P5: commits may change {committed} and are indexed for {cache.with_commit_parameters}"
     for load in cache.loads:
-        for event_id, *_ in load.effects:
+        for event_id in load.effects.values():
             if event_id > cache.position and not load.abandoned:
                 yield f"P1: a load of {load.key} saw event {event_id}, above the position {cache.position}"
 

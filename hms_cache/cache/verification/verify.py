@@ -178,7 +178,7 @@ class _Comparison:
                 return None
             with cache.lock:
                 entry = cache.entry(key)
-                late = any(event_id > fence for event_id, *_ in slot.effects)
+                late = any(event_id > fence for event_id in slot.effects.values())
                 if entry is None or slot.abandoned or late or entry.facets.keys() - before.facets.keys():
                     self.report.undecided += 1
                     return None

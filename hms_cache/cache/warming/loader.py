@@ -166,8 +166,7 @@ class Loader:
         """Adds to a facet in place, under the lock, unless an event after the fence concerns the facet."""
         cache = self._cache
         with cache.lock:
-            touched = any(event_id > fence and facet is item.facet for event_id, facet, _, _ in slot.effects)
-            if slot.abandoned or cache.position < fence or touched:
+            if slot.abandoned or cache.position < fence or slot.is_touched(item.facet, fence):
                 return False
             entry = cache._entries(slot.key).get(slot.key)
             if entry is None or Facet.TABLE not in entry.facets:
