@@ -25,6 +25,7 @@ from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.locks import locking, showing_locks, unlocking
+from hms_cache.store.replication_marks import LoggedMarks
 from hms_cache.store.schema import MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID
 from hms_cache.store.transactions import (
     aborting,
@@ -79,7 +80,9 @@ class TxnStore:
             use_levels &= features.has(MIN_HISTORY_LEVEL)
             use_write_ids &= features.has(MIN_HISTORY_WRITE_ID)
         self._database = database
-        self._context = TxnContext(options, messages, clock or database.clock, use_levels, use_write_ids)
+        self._context = TxnContext(
+            options, messages, clock or database.clock, use_levels, use_write_ids, LoggedMarks(messages)
+        )
         self._count_lock = threading.Lock()
         self._counted_at_s: float | None = None
         self._has_too_many_open = False

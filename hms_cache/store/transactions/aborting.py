@@ -25,7 +25,6 @@ from hms_cache.store.transactions.codes import TXN_ABORTED, TXN_OPEN
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.errors import not_open_error
 from hms_cache.store.transactions.replicated_txns import forget_source_txn, is_replayed, target_txn_ids
-from hms_cache.store.transactions.replication_ids import mark_incompatible
 from hms_cache.thrift_gen.hive_metastore.ttypes import AbortTxnRequest, AbortTxnsRequest, TxnType
 
 T = TXNS.c
@@ -137,4 +136,4 @@ def _break_replication(
     connection.execute(delete(REPL_TXN_MAP).where(column.in_(replicated)))
     names = {name for txn_id in replicated for name in databases.get(txn_id, ())}
     if names:
-        mark_incompatible(transaction, context.messages, names)
+        context.replication_marks.mark_incompatible(transaction, names)

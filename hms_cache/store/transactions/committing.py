@@ -38,7 +38,6 @@ from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import lock_all_txns_exclusive, now_ms
 from hms_cache.store.transactions.errors import not_open_error, txn_name
 from hms_cache.store.transactions.replicated_txns import forget_source_txn, is_replayed, target_txn_ids
-from hms_cache.store.transactions.replication_ids import set_last_replicated_id
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CommitTxnKeyValue,
     CommitTxnRequest,
@@ -100,7 +99,7 @@ def commit_txn(transaction: WriteTransaction, context: TxnContext, request: Comm
         if txn.joins_write_set and (txn.has_row_changes or not context.use_min_history_level):
             _add_write_set(connection, context, txn, request)
     if request.replLastIdInfo is not None:
-        set_last_replicated_id(transaction, context.messages, request.replLastIdInfo)
+        context.replication_marks.set_last_replicated_id(transaction, request.replLastIdInfo)
     if request.keyValue is not None:
         _set_key_value(connection, txn_id, request.keyValue)
     clean_up(connection, txn, completes_components=not is_completed)

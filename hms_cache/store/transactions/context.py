@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Protocol
 
 from hms_cache.clock import Clock
 from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.transactions.options import TxnOptions
+from hms_cache.thrift_gen.hive_metastore.ttypes import ReplLastIdInfo
+
+
+class ReplicationMarks(Protocol):
+    """Sets the parameters with which replication marks objects, with an event for each object that changes."""
+
+    def set_last_replicated_id(self, transaction: WriteTransaction, info: ReplLastIdInfo) -> None:
+        """Set `repl.last.id` on what is named. Raises MetaException for a database or table that does not exist."""
+        ...
+
+    def mark_incompatible(self, transaction: WriteTransaction, databases: Collection[str]) -> None:
+        """Set `repl.incompatible` on these databases of the default catalog."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +37,5 @@ class TxnContext:
 
     use_min_history_write_id: bool
     """The option of this name, off where the database has no such table."""
+
+    replication_marks: ReplicationMarks

@@ -25,6 +25,7 @@ from hms_cache.store.rows.database_rows import DatabaseRow, read_database, read_
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import DATABASE_PARAMS, DBS, PARTITION_PARAMS, TABLE_PARAMS
+from hms_cache.store.transactions.context import ReplicationMarks
 from hms_cache.store.transactions.names import plain_database, plain_table
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, Partition, ReplLastIdInfo, Table
 
@@ -35,6 +36,21 @@ REPLICATION_INCOMPATIBLE_KEY = "repl.incompatible"
 """Database parameter that stops incremental replication after one of its transactions was aborted here."""
 
 _Owner = TypeVar("_Owner", Database, Table, Partition)
+
+
+class LoggedMarks(ReplicationMarks):
+    """Sets marks and logs each. Shared by threads."""
+
+    def __init__(self, messages: MessageBuilder) -> None:
+        self._messages = messages
+
+    def set_last_replicated_id(self, transaction: WriteTransaction, info: ReplLastIdInfo) -> None:
+        """See `ReplicationMarks`."""
+        set_last_replicated_id(transaction, self._messages, info)
+
+    def mark_incompatible(self, transaction: WriteTransaction, databases: Collection[str]) -> None:
+        """See `ReplicationMarks`."""
+        mark_incompatible(transaction, self._messages, databases)
 
 
 def set_last_replicated_id(transaction: WriteTransaction, messages: MessageBuilder, info: ReplLastIdInfo) -> None:
