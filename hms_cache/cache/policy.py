@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hms_cache.cache.entries import Facet
 from hms_cache.config.sections.cache import expression_of
 from hms_cache.notifications.scope import TableName
+from hms_cache.patterns.java_regex import JavaRegex
 
 SYNC_PROPERTY = "hms_cache.sync"
 IMPALA_PROPERTY = "impala.disableHmsSync"
@@ -58,17 +59,19 @@ class CachePolicy:
         if self._all:
             return True
         short, full = f"{table.database}.{table.table}", ".".join(table)
-        included = any(p.fullmatch(short) or p.fullmatch(full) for p in self._include)
-        return included and not any(p.fullmatch(short) or p.fullmatch(full) for p in self._exclude)
+        included = any(matches(short) or matches(full) for matches in self._include)
+        return included and not any(matches(short) or matches(full) for matches in self._exclude)
 
 
-def _patterns(patterns: Sequence[str]) -> list[re.Pattern[str]]:
-    """Names are in lower case; a regular expression may hold classes such as \\S, so it is not changed itself."""
+def _patterns(patterns: Sequence[str]) -> list[Callable[[str], object]]:
+    """Names are in lower case; a regular expression may hold classes such as \\S, so it is not changed itself.
+
+    Tables get their names from clients: neither kind of pattern backtracks (`fnmatch` never tries a star again).
+    """
     return [
-        re.compile(
-            fnmatch.translate(pattern.lower()) if (expression := expression_of(pattern)) is None else expression,
-            re.IGNORECASE,
-        )
+        re.compile(fnmatch.translate(pattern.lower())).fullmatch
+        if (expression := expression_of(pattern)) is None
+        else JavaRegex(expression, any_case=True).matches
         for pattern in patterns
     ]
 

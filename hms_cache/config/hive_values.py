@@ -88,7 +88,7 @@ class HiveValues:
         if isinstance(value, tuple):
             return ",".join(value)
         if isinstance(value, float):
-            unit = {"_s": "s", "_ms": "ms"}.get(re.sub(r".*(_[a-z]+)$", r"\1", reference.key), "")
+            unit = {"_s": "s", "_ms": "ms"}.get("_" + reference.key.rpartition("_")[2], "")
             return f"{value:.0f}{unit}"
         return str(value)
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-_NUMBER_AND_UNIT = re.compile(r"^\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-zµ]*)\s*$")
+_NUMBER_AND_UNIT = re.compile(r"^\s*+([+-]?\d+(?:\.\d+)?)\s*+([A-Za-zµ]*)\s*$")
 
 #: Seconds in a unit: the spellings of Hive's time settings (Java's TimeUnit names and their short forms).
 _SECONDS_IN: dict[str, float] = {}

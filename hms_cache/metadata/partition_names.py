@@ -75,9 +75,6 @@ def values_of_name(name: str) -> list[str]:
     return list(values)
 
 
-_COMPONENT = re.compile("([^/]+)=([^/]+)", re.DOTALL)
-
-
 def parse_partition_name(name: str) -> dict[str, str]:
     """Keys and values in a name, in its order; components that are not `key=value` are left out.
 
@@ -85,9 +82,10 @@ def parse_partition_name(name: str) -> dict[str, str]:
     """
     specification: dict[str, str] = {}
     for component in name.split("/"):
-        match = _COMPONENT.fullmatch(component)
-        if match is not None:
-            specification[unescape_path_name(match.group(1))] = unescape_path_name(match.group(2))
+        # The last "=" that a value follows: "a==" is a key "a" with the value "=".
+        end = component.rfind("=", 0, -1)
+        if end > 0:
+            specification[unescape_path_name(component[:end])] = unescape_path_name(component[end + 1 :])
     return specification
 
 

@@ -76,13 +76,16 @@ def java_regex(text: str) -> JavaRegex:
 class JavaRegex:
     """A compiled expression. Any thread may use it: what is remembered is put in whole."""
 
-    def __init__(self, text: str, *, anywhere: bool = False) -> None:
-        """`anywhere`: a part of the text may match, as with Java's `find`. Raises `JavaRegexError`."""
+    def __init__(self, text: str, *, anywhere: bool = False, any_case: bool = False) -> None:
+        """`anywhere`: a part of the text may match, as with Java's `find`. `any_case`: CASE_INSENSITIVE.
+
+        Raises `JavaRegexError`.
+        """
         if len(text) > MAX_CHARACTERS:
             raise JavaRegexError(f"a regular expression of more than {MAX_CHARACTERS} characters")
         self.text = text
         self._program = _Program()
-        root = _Reader(text).read()
+        root = _Reader(text, any_case).read()
         if anywhere:
             root = _Sequence((_ANYTHING, root, _ANYTHING))
         self._begin = self._program.add(root, self._program.accept, 0)
@@ -304,10 +307,10 @@ def _in_any_case(ranges: Ranges) -> Ranges:
 class _Reader:
     """Reads one expression, by recursive descent."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, any_case: bool) -> None:
         self._text = text
         self._position = 0
-        self._any_case = self._any_character = False
+        self._any_case, self._any_character = any_case, False
         self._depth = 0
 
     def read(self) -> _Node:

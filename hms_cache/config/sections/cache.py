@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 from pydantic import field_validator
 
 from hms_cache.config.quantities import Milliseconds, SizeBytes, Words
 from hms_cache.config.setting import Section, setting
+from hms_cache.patterns.java_regex import JavaRegex, JavaRegexError
 
 
 def _from_store_class(class_name: str) -> str | None:
@@ -115,8 +115,8 @@ class CacheSettings(Section):
             expression = expression_of(pattern)
             if expression is not None:
                 try:
-                    re.compile(expression)
-                except re.error as error:
+                    JavaRegex(expression)
+                except JavaRegexError as error:
                     raise ValueError(f"{pattern} is no regular expression: {error}") from error
         return patterns
 

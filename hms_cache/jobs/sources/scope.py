@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hms_cache.errors import ConfigurationError
 from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
 
 NAME_COLUMNS = ("catalog", "database", "table")
 """Columns whose filters narrow what is read, in the order of a full name."""
@@ -62,6 +62,6 @@ def _matches(pattern: str, names: Sequence[str]) -> bool:
     if len(parts) == 2:
         parts.insert(0, DEFAULT_CATALOG)
     return all(
-        re.fullmatch(".*".join(map(re.escape, part.split("*"))), name, re.DOTALL)
+        WildcardPattern(Wildcard.MANY if character == "*" else character for character in part).matches(name)
         for part, name in zip(parts, names, strict=False)
     )

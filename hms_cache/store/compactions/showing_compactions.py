@@ -24,7 +24,7 @@ _SHARED = (
     *("TXN_ID", "NEXT_TXN_ID", "COMMIT_TIME", "HIGHEST_WRITE_ID"),
 )
 
-_ORDER_ITEM = re.compile(r'\s*"?(?:CC_)?(?P<column>[A-Za-z_]+)"?\s*(?P<direction>asc|desc)?\s*', re.IGNORECASE)
+_ORDER_ITEM = re.compile(r'\s*+"?(?:CC_)?(?P<column>[A-Za-z_]+)"?\s*+(?P<direction>asc|desc)?\s*', re.IGNORECASE)
 
 
 def show_compactions(connection: Connection, request: ShowCompactRequest) -> ShowCompactResponse:
