@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 
 from starlette.requests import Request
@@ -9,16 +10,38 @@ from starlette.responses import PlainTextResponse, Response
 
 from hms_cache.admin.sources import AdminSources
 
+#: Browsers ask for a password then, which the button of a page needs; programs send ``Bearer``.
+CHALLENGE = 'Basic realm="hms-cache, password: the token", Bearer'
+
 
 def refusal(sources: AdminSources, request: Request) -> Response | None:
     """The answer to a request that may not command; None for one that may."""
     token = sources.configuration.settings.admin.token.get_secret_value()
     if not token:
         return PlainTextResponse("commands are off: set admin.token_file\n", 403)
-    given = request.headers.get("authorization", "").removeprefix("Bearer ")
-    if not hmac.compare_digest(given.encode(), token.encode()):
-        return PlainTextResponse("the token is missing or wrong\n", 401, {"WWW-Authenticate": "Bearer"})
+    if not hmac.compare_digest(_token_of(request).encode(), token.encode()):
+        return PlainTextResponse("the token is missing or wrong\n", 401, {"WWW-Authenticate": CHALLENGE})
     return None
+
+
+def refusal_of_button(sources: AdminSources, request: Request) -> Response | None:
+    """The same for what changes nothing but costs database time: without a token of the server's anyone may."""
+    if not sources.configuration.settings.admin.token.get_secret_value():
+        return None
+    return refusal(sources, request)
+
+
+def _token_of(request: Request) -> str:
+    """As a bearer's, or as the password that a browser asks for; empty for neither."""
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip()
+    if scheme.lower() == "basic":
+        try:
+            return base64.b64decode(value, validate=True).decode().partition(":")[2]
+        except ValueError:
+            return ""
+    return ""
 
 
 def who(request: Request) -> str:

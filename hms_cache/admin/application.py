@@ -1,4 +1,6 @@
-"""The HTTP application. Reading is open to whoever reaches the port; a command must carry ``admin.token``."""
+"""The HTTP application. Reading is open to whoever reaches the port under a name of ours; a command must carry
+``admin.token``.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from starlette.routing import Route
 
 from hms_cache.admin.commands.routes import CommandRoutes
 from hms_cache.admin.event_commands import EventRoutes
+from hms_cache.admin.guard import Guard
 from hms_cache.admin.health import DatabaseProbe, readiness
 from hms_cache.admin.history import History
 from hms_cache.admin.pages.context import PageContext
@@ -24,7 +27,7 @@ _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 def build_application(
     sources: AdminSources, probe: DatabaseProbe, history: History, siblings: Siblings | None = None
-) -> Starlette:
+) -> Guard:
     """All routes over these parts."""
     siblings = siblings or Siblings()
     context = PageContext(sources, probe, siblings, history)
@@ -74,4 +77,8 @@ def build_application(
     commands, events = CommandRoutes(sources, siblings), EventRoutes(sources, siblings)
     routes.append(Route("/commands/{command}", commands.command, methods=["POST"]))
     routes.append(Route("/events/{command}", events.command, methods=["POST"]))
-    return Starlette(routes=routes)
+    return Guard(
+        Starlette(routes=routes),
+        lambda: sources.configuration.settings.admin.allowed_hosts,
+        sources.metrics.management.refused_requests.add,
+    )

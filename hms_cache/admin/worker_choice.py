@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from hms_cache.admin.access import CHALLENGE
 from hms_cache.admin.siblings import PASSED_ON, Siblings, answer_of
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -34,10 +35,13 @@ def on_chosen_worker(endpoint: Endpoint, siblings: Siblings) -> Endpoint:
         if wanted is None:
             return await endpoint(request)
         headers = {PASSED_ON: "1", "accept": request.headers.get("accept", "")}
+        if "authorization" in request.headers:
+            headers["authorization"] = request.headers["authorization"]
         target = f"{request.url.path}?{request.url.query}"
         status, body, content_type = await run_in_threadpool(answer_of, wanted, request.method, target, headers)
         if status:
-            return Response(body, status, headers={"content-type": content_type})
+            challenge = {"WWW-Authenticate": CHALLENGE} if status == 401 else {}
+            return Response(body, status, headers={"content-type": content_type} | challenge)
         if text:
             return PlainTextResponse(f"worker {text} was not reached: {body}\n", 502)
         return await endpoint(request)

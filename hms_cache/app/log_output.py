@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import json
 import logging
+import queue
+import threading
 import time
-from typing import Any
+from contextlib import suppress
+from typing import Any, TextIO
 
 from hms_cache.config import LogSettings
 from hms_cache.config.secrets import redacted
@@ -51,18 +56,67 @@ class JsonFormatter(logging.Formatter):
             "time": round(record.created, 3),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": redacted(record.getMessage()),
         }
         if call_trace.call:
             line["call"] = call_trace.identifier
         if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
+            line["trace"] = redacted(self.formatException(record.exc_info))
         return redacted(json.dumps(line, ensure_ascii=False))
+
+
+#: Lines that event loops have logged and that are not written yet: seconds of them at the rate at which they come.
+_WAITING_LINES = 10_000
+
+
+class _LogHandler(logging.StreamHandler[TextIO]):
+    """Standard error. What an event loop logs is written by a thread: whoever reads the log may be slow, and everything
+    that the loop serves would wait for it. Lines above the limit are lost and counted in the next one that is not.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: queue.Queue[str | None] = queue.Queue(_WAITING_LINES)
+        self._writer: threading.Thread | None = None
+        self._lost = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if asyncio._get_running_loop() is None:
+            super().emit(record)
+            return
+        # Logging calls this under the handler's lock: one thread at a time.
+        if self._writer is None:
+            self._writer = threading.Thread(target=self._write, name="hms-log", daemon=True)
+            self._writer.start()
+            atexit.register(self.close)
+        line = self.format(record)
+        if self._lost:
+            line = f"{line}\n{self._lost} lines before this one were lost"
+        try:
+            self._waiting.put_nowait(line)
+            self._lost = 0
+        except queue.Full:
+            self._lost += 1
+
+    def close(self) -> None:
+        """Writes what waits; two seconds at most."""
+        writer, self._writer = self._writer, None
+        if writer is not None and writer is not threading.current_thread():
+            with suppress(queue.Full):
+                self._waiting.put(None, timeout=2.0)
+                writer.join(2.0)
+        super().close()
+
+    def _write(self) -> None:
+        while (line := self._waiting.get()) is not None:
+            with suppress(OSError, ValueError):
+                self.stream.write(line + self.terminator)
+                self.stream.flush()
 
 
 def set_up_logging(settings: LogSettings) -> None:
     """Send all log records to standard error in the chosen form. May be called again, after a reload."""
-    handler = logging.StreamHandler()
+    handler = _LogHandler()
     handler.setFormatter(JsonFormatter() if settings.format == "json" else TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     set_log_level(settings)

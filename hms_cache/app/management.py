@@ -18,6 +18,7 @@ from hms_cache.admin.history import SAMPLE_INTERVAL_S, History
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.background import BackgroundTask
+from hms_cache.app.management_protocol import ConnectionLimits, guarded_protocol
 from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.errors import StartupError
 
@@ -25,6 +26,9 @@ _log = logging.getLogger(__name__)
 
 #: How long answers on their way may take when the server stops.
 _STOP_TIMEOUT_S = 5
+
+#: Of a request's header; browsers and proxies send a few KiB.
+_LARGEST_HEADER_BYTES = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +61,19 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     sockets = [listening, *_listen_for_siblings(siblings, stack)]
     probe = DatabaseProbe(sources.read_log_end, sources.clock, _start_probe)
     history = History(sources, probe)
+    limits = ConnectionLimits(settings.max_connections, settings.request_timeout_s)
+    metrics = sources.metrics.management
+    metrics.connections.set_function(lambda: limits.open)
+    metrics.refused_connections.set_function(lambda: limits.refused_connections)
+    metrics.timeouts.set_function(lambda: limits.timeouts)
+    metrics.bad_requests.set_function(lambda: limits.bad_requests)
     server = uvicorn.Server(
         uvicorn.Config(
             build_application(sources, probe, history, siblings),
+            http=guarded_protocol(limits),
+            ws="none",
+            h11_max_incomplete_event_size=_LARGEST_HEADER_BYTES,
+            server_header=False,
             log_config=None,
             log_level="warning",
             access_log=False,

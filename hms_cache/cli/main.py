@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import click
 
+from hms_cache.cli.arguments import hide_secret_arguments
 from hms_cache.cli.check import check
 from hms_cache.cli.commands import COMMANDS
 from hms_cache.cli.config import config
@@ -40,6 +41,7 @@ for _command in (serve, schema, check, config, status, top, events, *COMMANDS, j
 
 def main() -> NoReturn:
     """Entry point. What the program raises on purpose is told in a few lines; a defect shows its trace."""
+    hide_secret_arguments()
     sys.excepthook = _show_defect
     threading.excepthook = lambda failed: _show_defect(failed.exc_type, failed.exc_value, failed.exc_traceback)
     try:

@@ -57,6 +57,7 @@ def load_configuration(
     ``settings`` are further options, named ``section__key``. An option of its own wins over ``--set``.
     Raises ``ConfigurationError``.
     """
+    from hms_cache.cli.arguments import hide_secret_arguments
     from hms_cache.config import load
 
     command_line: dict[str, Any] = {"database.url": database, "warehouse.directory": warehouse}
@@ -67,4 +68,7 @@ def load_configuration(
             raise click.BadParameter(f"{assignment!r} is not SECTION.KEY=VALUE", param_hint="--set")
         if command_line.get(name) is None:
             command_line[name] = value
-    return load(command_line=command_line, config_file=config_file, site_files=site_files)
+    try:
+        return load(command_line=command_line, config_file=config_file, site_files=site_files)
+    finally:
+        hide_secret_arguments()  # again, now that every secret is known by value

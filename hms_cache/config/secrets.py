@@ -47,7 +47,8 @@ def remember(secrets: Iterable[str]) -> None:
 
 def _forms(secret: str) -> set[str]:
     """As it is, and as URLs, JSON, Python's texts and HTML write it."""
-    as_python = (repr(secret)[1:-1], repr(secret.encode())[2:-1])
+    both_quotes = repr(f"{secret}'\"")[1:-4]  # in a text with both, one kind is escaped
+    as_python = (both_quotes, both_quotes.replace("\\'", "'"), repr(secret.encode())[2:-1])
     as_json = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     as_url = (
         quote(secret, safe=""),
@@ -57,7 +58,7 @@ def _forms(secret: str) -> set[str]:
     )
     as_html = (html.escape(secret), html.escape(secret).replace("&#x27;", "&#39;").replace("&quot;", "&#34;"))
     plain = {secret, *as_python, *as_json, *as_url, *as_html}
-    return plain | {json.dumps(form)[1:-1] for form in plain}
+    return plain | {json.dumps(form, ensure_ascii=only_ascii)[1:-1] for form in plain for only_ascii in (True, False)}
 
 
 def redacted(text: str) -> str:

@@ -170,6 +170,25 @@ class EventMetrics(_Subsystem):
         self.status = self._gauge("events_status", "1 for the poller's status, 0 for the others.", "status")
 
 
+class ManagementMetrics(_Subsystem):
+    """The management port."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry)
+        self.connections = self._gauge("management_connections", "Connections of the management port open now.")
+        self.refused_connections = self._count(
+            "management_connections_refused_total",
+            "Connections closed because admin.max_connections, or the share of one address, were open.",
+        )
+        self.timeouts = self._count(
+            "management_timeouts_total", "Connections closed because admin.request_timeout_s had passed."
+        )
+        self.bad_requests = self._count("management_bad_requests_total", "Requests that could not be read.")
+        self.refused_requests = self._tally(
+            "management_requests_refused_total", "Requests refused for their host, their origin or their size."
+        )
+
+
 class Metrics:
     """All metrics of one server. Two servers in one process do not share any."""
 
@@ -184,6 +203,7 @@ class Metrics:
         self.database = DatabaseMetrics(self.registry)
         self.cache = CacheMetrics(self.registry)
         self.events = EventMetrics(self.registry)
+        self.management = ManagementMetrics(self.registry)
         self.operations = Operations()
 
     def text(self) -> bytes:

@@ -83,6 +83,8 @@ def as_html(server: Running, path: str, post: bool = False) -> str:
     """The page as a browser is given it; whole, and loading nothing."""
     request = urllib.request.Request(f"{server.management}{path}", method="POST" if post else "GET")
     request.add_header("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+    if post:
+        request.add_header("Authorization", f"Bearer {TOKEN}")
     with urllib.request.urlopen(request, timeout=30) as answer:
         assert answer.headers["content-type"].startswith("text/html")
         assert "default-src 'none'" in answer.headers["content-security-policy"]
@@ -186,7 +188,7 @@ def test_a_tables_page_tells_its_cost_and_compares(running: Running) -> None:
         "partitions": 3, "columns": 1, "files": 0, "blocks": 0, "bytes": 3 * 2048 + 3 * 400, "estimated_from": 3,
     }  # fmt: skip
     assert page["comparison"] is None
-    status, text = running.ask("/table/shop.sales/compare", post=True)
+    status, text = running.ask("/table/shop.sales/compare", TOKEN, post=True)
     assert status == 200
     assert json.loads(text)["comparison"]["equal"] is True
     assert "0 differences" in as_html(running, "/table/shop.sales/compare", post=True)
@@ -209,7 +211,7 @@ def test_files_and_blocks_come_from_statistics(changing: Running) -> None:
 
 def test_operations_tell_who_did_what(changing: Running) -> None:
     changing.command("flush", "database=shop&table=plain")
-    changing.ask("/table/shop.sales/compare", post=True)
+    changing.ask("/table/shop.sales/compare", TOKEN, post=True)
     last = changing.json("/operations")["last"]
     by_name: dict[str, Any] = {one["name"]: one for one in reversed(last)}
     assert by_name["flush"]["subject"] == "shop.plain" and by_name["flush"]["who"] == "127.0.0.1"
@@ -248,7 +250,7 @@ def test_pages_without_a_cache(tmp_path: Path) -> None:
             TypeAdapter(page.type).validate_json(server.ask(path)[1], strict=True)
             as_html(server, path)
         assert "cache.enabled is false" in as_html(server, "/events")
-        assert server.ask("/table/a.b/compare", post=True)[0] == 409
+        assert server.ask("/table/a.b/compare", TOKEN, post=True)[0] == 409
     finally:
         server.close()
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from hms_cache.admin.access import refusal_of_button
 from hms_cache.admin.pages.blind_spots import BlindSpots, blind_spots
 from hms_cache.admin.pages.cache import CachePage, cache_page
 from hms_cache.admin.pages.configuration import ConfigurationPage, configuration_page
@@ -67,10 +68,13 @@ def _endpoint(page: Page, context: PageContext) -> Endpoint:
 
 
 def _compare_endpoint(context: PageContext) -> Endpoint:
-    # It changes nothing, so it needs no token; but it reads a whole table, so there is one at a time.
+    # It reads a whole table: there is one at a time, and where the server has a token, it has to be given.
     turn = threading.Lock()
 
     async def endpoint(request: Request) -> Response:
+        refused = refusal_of_button(context.sources, request)
+        if refused is not None:
+            return refused
         if context.sources.cache is None:
             return PlainTextResponse(f"there is no cache: {context.sources.cache_off_reason}\n", 409)
         here = replace(context, path=request.path_params)

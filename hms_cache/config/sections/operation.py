@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import SecretStr
 
-from hms_cache.config.quantities import OptionalPath, Seconds
+from hms_cache.config.quantities import OptionalPath, Seconds, Words
 from hms_cache.config.setting import Section, setting
 
 
@@ -30,6 +30,30 @@ class AdminSettings(Section):
         reloadable=True,
     )
     token_file: OptionalPath = setting(None, "File whose first line is that token.", reloadable=True)
+    allowed_hosts: Words = setting(
+        ("localhost", "*.localhost", "*.svc", "*.svc.cluster.local"),
+        "Names, with * and ?, under which the port is asked (the Host header), beside addresses, names without a dot"
+        " and this machine's own; * allows all. A name that a stranger can register lets a page of theirs read this"
+        " port through an operator's browser.",
+        reason="Names that nobody can register, Kubernetes' services among them.",
+        reloadable=True,
+    )
+    max_connections: int = setting(
+        128,
+        "Connections open at once, a quarter of them from one address; one more is closed at once and counted.",
+        unit="connections",
+        reason="Probes, scrapes and some browsers at six connections each.",
+        ge=8,
+        le=10_000,
+    )
+    request_timeout_s: Seconds = setting(
+        10.0,
+        "A request whose header is not there by then, and an answer that nobody takes, closes its connection.",
+        unit="seconds",
+        reason="A header is one packet; half a minute of a stalled client would be three scrapes.",
+        gt=0,
+        le=3600,
+    )
     serve_stale: bool = setting(
         False,
         "Whether /readyz says yes while the database is away and reads within max_staleness_ms go on.",

@@ -1,0 +1,145 @@
+"""What every request to the management port passes first: the host that it names, its origin, its size.
+
+A page of a stranger in an operator's browser reaches this port, too. Reading its answers needs a name that leads to us
+(DNS rebinding), which is why a host's name is only taken where a stranger cannot own it; sending commands needs none,
+which is why a browser's request has to come from a page of ours. Facts: Fetch Metadata (``Sec-Fetch-Site``), RFC 6454
+(``Origin``), RFC 9110 (421 Misdirected Request).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import BaseRoute
+from starlette.types import Message, Receive, Scope, Send
+
+from hms_cache.config.secrets import redacted
+
+#: No command has a body. This much may be sent all the same; a browser's empty form is a few bytes.
+LARGEST_BODY_BYTES = 64 * 1024
+
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def is_allowed_host(host: str, patterns: Sequence[str]) -> bool:
+    """Whether the ``Host`` of a request may be answered.
+
+    Addresses always (no name leads anywhere else), names without a dot (nobody can register one), this machine's own,
+    and what matches a pattern of ``admin.allowed_hosts``.
+    """
+    name = _name_of(host)
+    if name is None:
+        return False
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        pass
+    else:
+        return True
+    if not all(character.isalnum() or character in "-._" for character in name) or not name.isascii():
+        return False
+    own = socket.gethostname().lower().rstrip(".")
+    return bool(name) and (
+        "." not in name or name == own or any(fnmatch.fnmatchcase(name, pattern.lower()) for pattern in patterns)
+    )
+
+
+def _name_of(host: str) -> str | None:
+    """The name or address without port and brackets, in lower case; None for what is neither."""
+    try:
+        parts = urlsplit(f"//{host.strip()}")
+        _ = parts.port
+    except ValueError:
+        return None
+    if parts.path or parts.query or parts.fragment or "@" in parts.netloc or parts.hostname is None:
+        return None
+    return parts.hostname.rstrip(".")
+
+
+class Guard:
+    """Refuses requests before any route sees them, and masks secrets in whatever text is answered.
+
+    ``refused`` is called once for each. Requests of other workers come through a socket file, which no stranger can
+    open, and pass.
+    """
+
+    def __init__(self, app: Starlette, allowed_hosts: Callable[[], Sequence[str]], refused: Callable[[], None]) -> None:
+        self._app = app
+        self._allowed_hosts = allowed_hosts
+        self._refused = refused
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """Of the application behind it."""
+        return self._app.routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        problem = self._problem(scope) if scope.get("client") else None
+        if problem is None:
+            await self._app(scope, receive, _masking(send))
+            return
+        self._refused()
+        status, text = problem
+        await PlainTextResponse(f"{text}\n", status, {"Connection": "close"})(scope, receive, send)
+
+    def _problem(self, scope: Scope) -> tuple[int, str] | None:
+        """Status and sentence of a refusal."""
+        headers: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        hosts = headers.get("host", [])
+        if len(hosts) > 1:
+            return 400, "more than one Host"
+        # Without one it is a program's request of HTTP/1.0: every browser sends it.
+        if hosts and not is_allowed_host(hosts[0], self._allowed_hosts()):
+            return 421, "this host's name is not answered: add it to admin.allowed_hosts"
+        if scope["method"] not in _READING and not _comes_from_us(headers, hosts[0] if hosts else ""):
+            return 403, "refused: the request comes from another site"
+        length = headers.get("content-length", ["0"])[0]
+        if not length.isdigit() or int(length) > LARGEST_BODY_BYTES:
+            return 413, f"no request here has a body of more than {LARGEST_BODY_BYTES} bytes"
+        return None
+
+
+def _comes_from_us(headers: dict[str, list[str]], host: str) -> bool:
+    """Whether it was not a page of another site that had a browser send it; programs send neither header."""
+    if any(site not in ("same-origin", "none") for site in headers.get("sec-fetch-site", [])):
+        return False
+    for origin in headers.get("origin", []):
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            return False
+        if parts.scheme not in ("http", "https") or parts.netloc.lower() != host.strip().lower():
+            return False
+    return True
+
+
+def _masking(send: Send) -> Send:
+    """Answers are texts; a secret that got into one, in a driver's message for instance, goes no further.
+
+    Lengths are sent before bodies: a mask is filled up to the length of what it hides.
+    """
+
+    async def masked(message: Message) -> None:
+        body = message.get("body") if message["type"] == "http.response.body" else None
+        if body:
+            text = bytes(body).decode("utf-8", "surrogateescape")
+            shown = redacted(text)
+            if shown is not text and shown != text:
+                shown_bytes = shown.encode("utf-8", "surrogateescape")[: len(body)]
+                message = {**message, "body": shown_bytes.ljust(len(body))}
+        await send(message)
+
+    return masked

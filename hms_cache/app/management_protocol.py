@@ -1,0 +1,122 @@
+"""HTTP on the management port as uvicorn speaks it, with limits of connections and times, and without a line for each
+connection that sends nonsense.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+#: Of the places, so many at most are for one address: a client that takes all it can get leaves room for a probe.
+_SHARE_OF_ONE_ADDRESS = 4
+_LEAST_OF_ONE_ADDRESS = 4
+
+
+@dataclass(slots=True)
+class ConnectionLimits:
+    """What the port allows, and how often it had to say no. Touched by the port's event loop only."""
+
+    max_connections: int
+    request_timeout_s: float
+    """For a request's header from its first byte, or from the connection; and for a client to take an answer."""
+    refused_connections: int = 0
+    timeouts: int = 0
+    bad_requests: int = 0
+    by_address: dict[str, int] = field(default_factory=dict)
+    open: int = 0
+
+    @property
+    def max_of_one_address(self) -> int:
+        """Connections that one address may have open."""
+        return max(_LEAST_OF_ONE_ADDRESS, self.max_connections // _SHARE_OF_ONE_ADDRESS)
+
+
+class _CountingLog:
+    """uvicorn's logger for a connection; warnings, which a client causes at will, are counted in place of lines."""
+
+    def __init__(self, logger: Any, limits: ConnectionLimits) -> None:
+        self._logger = logger
+        self._limits = limits
+
+    def warning(self, *_: Any, **__: Any) -> None:
+        self._limits.bad_requests += 1
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._logger, name)
+
+
+def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
+    """uvicorn's protocol class under these limits; it makes an object for each connection."""
+
+    class GuardedProtocol(H11Protocol):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            self.logger: Any = _CountingLog(self.logger, limits)
+            self._address: str | None = None
+            self._header_timer: asyncio.TimerHandle | None = None
+            self._reader_timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if self.client is None:  # another worker, through its socket file
+                return
+            address = self.client[0]
+            if limits.open >= limits.max_connections or limits.by_address.get(address, 0) >= limits.max_of_one_address:
+                limits.refused_connections += 1
+                transport.abort()
+                return
+            self._address = address
+            limits.open += 1
+            limits.by_address[address] = limits.by_address.get(address, 0) + 1
+            self._watch_header()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._cancel("_header_timer")
+            self._cancel("_reader_timer")
+            if self._address is not None:
+                limits.open -= 1
+                left = limits.by_address.pop(self._address) - 1
+                if left:
+                    limits.by_address[self._address] = left
+                self._address = None
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch_header()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self._watch_header()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            if self._address is not None and self._reader_timer is None:
+                self._reader_timer = self.loop.call_later(limits.request_timeout_s, self._time_out)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            self._cancel("_reader_timer")
+
+        def _watch_header(self) -> None:
+            """While a request's header is awaited there is a timer, which more bytes do not set back."""
+            awaited = self.cycle is None or self.cycle.response_complete
+            if not awaited:
+                self._cancel("_header_timer")
+            elif self._header_timer is None and self._address is not None and not self.transport.is_closing():
+                self._header_timer = self.loop.call_later(limits.request_timeout_s, self._time_out)
+
+        def _time_out(self) -> None:
+            limits.timeouts += 1
+            self.transport.abort()
+
+        def _cancel(self, name: str) -> None:
+            timer: asyncio.TimerHandle | None = getattr(self, name)
+            if timer is not None:
+                timer.cancel()
+                setattr(self, name, None)
+
+    return GuardedProtocol

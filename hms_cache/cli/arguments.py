@@ -1,0 +1,47 @@
+"""The arguments of this process as others see them: secrets overwritten."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from hms_cache.config.database_url import masked
+from hms_cache.config.secrets import MASK, is_secret_name, redacted
+
+_URL = re.compile(r"(?:jdbc:)?[A-Za-z][\w+]*://.*", re.DOTALL)
+_ASSIGNMENT = re.compile(r"((?:--set=)?[\w.]+)=(.*)", re.DOTALL)
+
+#: In `/proc/self/stat`, counted from the field after the program's name.
+_ARGUMENTS_START, _ARGUMENTS_END = 45, 46
+
+
+def hide_secret_arguments() -> None:
+    """Overwrite the secrets among this process's arguments, which `ps` shows to every user of the machine.
+
+    On Linux, where the kernel reads them from the process's own memory; elsewhere nothing happens. `sys.argv` stays.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        start, end = int(fields[_ARGUMENTS_START]), int(fields[_ARGUMENTS_END])
+        if not 0 < start < end:
+            return
+        position = start
+        for argument in ctypes.string_at(start, end - start).split(b"\0"):
+            shown = shown_argument(argument.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+            if shown != argument:
+                ctypes.memmove(position, shown[: len(argument)].ljust(len(argument)), len(argument))
+            position += len(argument) + 1
+
+
+def shown_argument(argument: str) -> str:
+    """``argument`` without secrets: passwords of URLs, values of settings that are secret, values that are known."""
+    assignment = _ASSIGNMENT.fullmatch(argument)
+    if assignment is not None and is_secret_name(assignment[1].rpartition(".")[2]) and not _names_file(assignment[1]):
+        return f"{assignment[1]}={MASK}"
+    return redacted(_URL.sub(lambda found: masked(found[0]), argument, count=1))
+
+
+def _names_file(name: str) -> bool:
+    return name.endswith("_file")

@@ -1,0 +1,204 @@
+"""The management port before strangers: pages of other sites, names that lead here, clients that stall."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import itertools
+import logging
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.routing import Route
+
+from hms_cache.admin.application import build_application
+from hms_cache.admin.commands.routes import COMMANDS
+from hms_cache.admin.guard import is_allowed_host
+from hms_cache.admin.siblings import Siblings
+from tests.admin.running import TOKEN, Running
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
+
+#: Who asks: the headers of the request, and whether it may read, and whether it may command.
+CALLERS: dict[str, tuple[dict[str, str], bool, bool]] = {
+    "no token": ({}, True, False),
+    "wrong token": ({"Authorization": "Bearer wrong"}, True, False),
+    "empty token": ({"Authorization": "Bearer "}, True, False),
+    "broken password": ({"Authorization": "Basic !!"}, True, False),
+    "token": ({"Authorization": f"Bearer {TOKEN}"}, True, True),
+    "password": ({"Authorization": "Basic " + base64.b64encode(f"x:{TOKEN}".encode()).decode()}, True, True),
+    "other site": ({"Authorization": f"Bearer {TOKEN}", "Origin": "http://evil.example"}, True, False),
+    "sandboxed page": ({"Authorization": f"Bearer {TOKEN}", "Origin": "null"}, True, False),
+    "cross-site form": ({"Authorization": f"Bearer {TOKEN}", "Sec-Fetch-Site": "cross-site"}, True, False),
+    "same-site form": ({"Authorization": f"Bearer {TOKEN}", "Sec-Fetch-Site": "same-site"}, True, False),
+    "rebound name": ({"Authorization": f"Bearer {TOKEN}", "Host": "rebound.evil.example"}, False, False),
+    "own page": ({"Authorization": f"Bearer {TOKEN}", "Sec-Fetch-Site": "same-origin"}, True, True),
+}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    server = Running(tmp_path_factory.mktemp("management"), admin__max_connections=32, admin__request_timeout_s=0.5)
+    yield server
+    server.close()
+
+
+def address(running: Running) -> tuple[str, int]:
+    assert running.service.management_address is not None
+    return running.service.management_address
+
+
+def status_of(running: Running, method: str, path: str, headers: dict[str, str]) -> int:
+    connection = http.client.HTTPConnection(*address(running), timeout=30)
+    try:
+        connection.putrequest(method, path, skip_host="Host" in headers)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+    finally:
+        connection.close()
+
+
+def routes(running: Running) -> list[tuple[str, frozenset[str]]]:
+    """Every path that the application has, with the methods it takes: a new route is tested without being named."""
+    guard = build_application(running.sources, running.probe, running.history, Siblings())
+    found = []
+    for route in guard.routes:
+        assert isinstance(route, Route)
+        path = route.path.replace("{name}", "shop.t")
+        found += [
+            (path.replace("{command}", command), frozenset(route.methods or ()))
+            for command in ((*COMMANDS, "pause", "nonsense") if "{command}" in path else ("",))
+        ]
+    return found
+
+
+def test_every_route_method_and_caller(running: Running) -> None:
+    """Reading is for whoever asks under a name of ours; a command takes the token, and a page of ours or a program."""
+    assert len(routes(running)) > 20
+    for (path, methods), method, caller in itertools.product(routes(running), METHODS, CALLERS):
+        if path == "/commands/verify" or (path, caller) == ("/events/pause", "token"):
+            continue  # carried out elsewhere in the tests; nothing here is about what they do
+        headers, may_read, may_command = CALLERS[caller]
+        status = status_of(running, method, path, headers)
+        what = f"{method} {path} by {caller}: {status}"
+        if not may_read:
+            assert status == 421, what
+        elif method not in ("GET", "HEAD", "OPTIONS") and ("Origin" in headers or "site" in caller):
+            assert status == 403, what
+        elif method not in methods:
+            assert status == 405, what
+        elif method == "POST":
+            assert (status == 401) == (not may_command), what
+        else:
+            assert status in (200, 404, 503), what
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [
+        ("127.0.0.1:9085", True),
+        ("[::1]:9085", True),
+        ("10.1.2.3", True),
+        ("localhost:9085", True),
+        ("hms1", True),
+        ("hms.data.svc.cluster.local:9085", True),
+        ("ops.example.com", True),
+        ("OPS.example.com.:80", True),
+        ("evil.example", False),
+        ("127.0.0.1.evil.example", False),
+        ("localhost.evil.example", False),
+        ("ops.example.com.evil.example", False),
+        ("localhost:9085@evil.example", False),
+        ("evil.example/ops.example.com", False),
+        ("evil.example?x.svc", False),
+        ("evil.example#.svc", False),
+        ("evil\u2024example", False),
+        ("a:b:c", False),
+        ("", False),
+    ],
+)
+def test_which_names_are_answered(host: str, allowed: bool) -> None:
+    assert is_allowed_host(host, ("localhost", "*.svc.cluster.local", "ops.example.com")) is allowed
+
+
+def exchange(running: Running, request: bytes) -> bytes:
+    """What comes back until the port closes the connection."""
+    with socket.create_connection(address(running), timeout=30) as connection:
+        connection.sendall(request)
+        received = b""
+        try:
+            while data := connection.recv(65536):
+                received += data
+        except ConnectionResetError:
+            pass
+        return received
+
+
+HOST = b"Host: localhost\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"GET / HTTP/1.1\r\n" + HOST + b"Host: evil.example\r\n\r\n", b"400"),
+        (b"POST /commands/flush HTTP/1.1\r\n" + HOST + b"Content-Length: 999999999\r\n\r\n", b"413"),
+        (b"POST /commands/flush HTTP/1.1\r\n" + HOST + b"Content-Length: -1\r\n\r\n", b"400"),
+        (b"GET /livez HTTP/1.1\r\n" + HOST + b"X: " + b"x" * 100_000, b"400"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 10 + b"\r\n\r\n", b"400"),
+        (b"GET /livez HTTP/1.0\r\n\r\n", b"200"),
+        (b"GET / HTTP/1.1\r\n" + HOST + b"Connection: upgrade\r\nUpgrade: websocket\r\n\r\n", b"200"),
+        # Slow: the end of the header never comes, the connection is closed all the same.
+        (b"GET /livez HTTP/1.1\r\nHo", b""),
+        (b"", b""),
+    ],
+    ids=["two hosts", "large body", "negative body", "large header", "TLS", "HTTP 1.0", "websocket", "half", "silence"],
+)
+def test_strange_requests_end_and_write_no_line(
+    running: Running, caplog: pytest.LogCaptureFixture, request_bytes: bytes, status: bytes
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        answer = exchange(running, request_bytes)
+    assert answer.split(b" ")[1:2] == ([status] if status else [])
+    assert [record for record in caplog.records if record.name.startswith(("uvicorn", "hms_cache.a"))] == []
+    assert running.ask("/livez")[0] == 200
+
+
+def test_one_address_leaves_room_for_others(running: Running) -> None:
+    """Idle sockets above the share of an address are closed at once; when they are given up, there is room again."""
+    refused = "hms_cache_management_connections_refused_total"
+    registry = running.sources.metrics.registry
+    before = registry.get_sample_value(refused) or 0
+    with socket.create_connection(address(running), timeout=30) as first:
+        others = [socket.create_connection(address(running), timeout=30) for _ in range(20)]
+        closed = [connection for connection in others if _is_closed(connection)]
+        for connection in others:
+            connection.close()
+        assert first.fileno() >= 0
+    assert len(closed) >= 20 - 32 // 4
+    assert (registry.get_sample_value(refused) or 0) - before >= 20 - 32 // 4
+    assert running.ask("/livez")[0] == 200
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    """At once, or by the time-out for its header, which comes to the others later."""
+    try:
+        return connection.recv(1) == b""
+    except OSError:
+        return True
+
+
+def test_secrets_are_masked_in_any_answer(tmp_path: Path) -> None:
+    """As a driver's error text would carry one: a request's own text comes back in the answer."""
+    server = Running(tmp_path, database__password="correct-horse-battery")
+    try:
+        for path in ("/config", "/config?format=html", "/commands/flush?partition=x", "/table/correct-horse-battery"):
+            for post in (False, True):
+                assert "correct-horse" not in server.ask(path, TOKEN, post=post)[1]
+    finally:
+        server.close()
