@@ -43,8 +43,8 @@ from hms_cache.store.engine.dialects import DialectName, dialect_name, translate
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.events import CommitListener
 from hms_cache.store.engine.features import SchemaFeatures, read_features
+from hms_cache.store.engine.mysql_tls import take_tls
 from hms_cache.store.engine.sequences import IdBlocks
-from hms_cache.store.mysql_tls import take_tls
 
 #: Where a pooled connection keeps the `Database` it belongs to.
 _OWNER = "hms_cache.database"

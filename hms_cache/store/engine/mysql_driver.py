@@ -14,7 +14,7 @@ from pymysql.constants import CLIENT, CR, SERVER_STATUS
 from pymysql.converters import escape_string
 from pymysql.err import OperationalError
 
-from hms_cache.store.mysql_tls import REQUIRE_TLS
+from hms_cache.store.engine.mysql_tls import REQUIRE_TLS
 
 LONG_TEXT_CHARACTERS = 64
 """From here on seven searches of the whole text cost less than looking up each character."""
