@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from hms_cache.app.open_files import connections_allowed
 from hms_cache.config import Settings, finite_s
 from hms_cache.expressions import FilterLimits
 from hms_cache.notifications.messages import MessageFormat
@@ -23,7 +24,7 @@ def server_options(settings: Settings) -> ServerOptions:
     return ServerOptions(
         limits=Limits(
             max_message_bytes=server.max_message_bytes,
-            max_connections=server.max_connections,
+            max_connections=connections_allowed(server.max_connections),
             max_connections_per_address=server.max_connections_per_address,
             max_in_flight=server.max_in_flight,
             buffer_budget_bytes=server.buffer_budget_bytes,

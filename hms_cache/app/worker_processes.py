@@ -37,6 +37,8 @@ LoadWithPort = Callable[[int | None], Configuration]
 _RESTART_PAUSE_S = 1.0
 """Between the end of a worker and its successor: a worker that cannot live shall not burn the machine."""
 
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
 _START_TIMEOUT_S = 120.0
 
 #: `sun_path` less its zero byte: 107 bytes on Linux, 103 on BSD and macOS.
@@ -76,6 +78,7 @@ class _Workers:
             end_with_parent()
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
             run(lambda: self._load_again(siblings), announce=lambda uri: _tell(writing, uri), siblings=siblings)
             status = 0
         except Exception:
@@ -184,20 +187,48 @@ def _run(workers: _Workers, count: int) -> None:
         ended = workers.forget(process)
         if ended is not None and not stopping:
             _log.error("worker %d ended with status %d; another one takes its place", process, status)
-            time.sleep(_RESTART_PAUSE_S)
-            workers.start(ended)
+            _pause(stopping)
+            # A stop that comes from here on is heard when the new worker is among those that it is passed on to.
+            signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+            try:
+                if not stopping:
+                    workers.start(ended)
+            finally:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
+
+
+def _pause(stopping: list[int]) -> None:
+    """Until a successor may start, or the server is asked to stop."""
+    end_s = time.monotonic() + _RESTART_PAUSE_S
+    while not stopping and time.monotonic() < end_s:
+        time.sleep(_RESTART_PAUSE_S / 20)
 
 
 def _hold_port(host: str, port: int) -> socket.socket:
-    """Reserves the port for all workers: bound with SO_REUSEPORT and never listened on. Raises StartupError."""
-    holder = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    """Reserves the port for all workers: bound with SO_REUSEPORT and never listened on. Raises StartupError.
+
+    SO_REUSEADDR, too: connections of a server before this one may still be ending (TIME_WAIT) for a minute.
+    """
     try:
-        holder.bind((host, port))
+        # Sharing is allowed to every process of this user: another server's port must not be joined.
+        with _bound(host, port, shared=False) as alone:
+            alone.listen()
+        return _bound(host, port, shared=True)
     except OSError as error:
-        holder.close()
         raise StartupError(
             f"cannot listen on {host}:{port}: {error.strerror or error}",
             remedy="Is another metastore running there? Choose another port: --port 0 picks a free one.",
         ) from error
-    return holder
+
+
+def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from hmsclient.genthrift.hive_metastore.ttypes import Database
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.admin.running import hms_cache
-from tests.cli.test_serve import PATIENCE_S, client, serving
+from tests.cli.test_serve import PATIENCE_S, client, serving, start
 
 
 def children(pid: int) -> set[int]:
@@ -136,3 +137,43 @@ def test_workers_do_not_outlive_their_parent(tmp_path: Path) -> None:
         process.kill()
         # Both pipes end only when the last process that holds them has.
         process.communicate(timeout=PATIENCE_S)
+
+
+def test_a_stop_in_the_pause_before_a_new_worker_is_heard(tmp_path: Path) -> None:
+    with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, _):
+        os.kill(min(children(process.pid)), signal.SIGKILL)
+        assert process.stderr is not None
+        while "another one takes its place" not in (line := process.stderr.readline()):
+            assert line, "the parent ended"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+
+
+def test_workers_take_over_ports_that_were_in_use_a_moment_ago(tmp_path: Path) -> None:
+    ports = ("--port", "0", "--set", "admin.port=0")
+    for _ in range(2):
+        with serving("--workers", "2", *ports, cwd=tmp_path) as (process, port):
+            management = management_of(process)
+            # The server closes them first: its side of them is in TIME_WAIT afterwards, and holds the ports.
+            with client(port) as open_client, socket.create_connection(("127.0.0.1", admin_port(management))) as page:
+                assert open_client.get_all_databases() == ["default"]
+                page.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                while page.recv(65536):
+                    pass
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(PATIENCE_S) == 0
+        ports = ("--port", str(port), "--set", f"admin.port={admin_port(management)}")
+
+
+def admin_port(management: str) -> int:
+    """The number in the management port's URL."""
+    return int(management.rpartition(":")[2])
+
+
+def test_workers_do_not_join_the_port_of_another_server(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path / "a") as (_, port):
+        other = start("--port", str(port), "--workers", "2", "--set", "admin.port=0", cwd=tmp_path / "b")
+        _, errors = other.communicate(timeout=PATIENCE_S)
+        assert other.returncode != 0 and f"cannot listen on 127.0.0.1:{port}" in errors

@@ -1,0 +1,36 @@
+"""Clients get what the system allows beyond what the server needs itself."""
+
+from __future__ import annotations
+
+import logging
+import resource
+from collections.abc import Iterator
+
+import pytest
+
+from hms_cache.app.open_files import FILES_FOR_OTHERS, connections_allowed
+
+
+@pytest.fixture
+def hard_limit() -> Iterator[int]:
+    """The process's own limits are put back afterwards; the soft one is low at the begin."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
+    yield hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_the_limit_is_raised_to_what_is_needed(hard_limit: int) -> None:
+    wanted = 1024
+    if 0 <= hard_limit < wanted + FILES_FOR_OTHERS:
+        pytest.skip("the system allows too few files")
+    assert connections_allowed(wanted) == wanted
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= wanted + FILES_FOR_OTHERS
+
+
+def test_more_connections_than_files_are_not_promised(hard_limit: int, caplog: pytest.LogCaptureFixture) -> None:
+    if hard_limit == resource.RLIM_INFINITY:
+        pytest.skip("the system has no limit")
+    with caplog.at_level(logging.WARNING):
+        assert connections_allowed(hard_limit) == hard_limit - FILES_FOR_OTHERS
+    assert "server.max_connections" in caplog.text
