@@ -187,7 +187,8 @@ ACTIONS = (
 
 
 @pytest.mark.parametrize(
-    "encodings", [pytest.param(QUICK, id="quick"), pytest.param(ENCODINGS, id="all", marks=pytest.mark.soak)]
+    "encodings",
+    [pytest.param(QUICK, id="quick"), pytest.param(ENCODINGS, id="all", marks=[pytest.mark.soak, pytest.mark.long])],
 )
 @pytest.mark.parametrize("moment", MOMENTS, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda one: one.__name__)

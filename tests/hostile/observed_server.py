@@ -1,0 +1,99 @@
+"""A real server process with small limits, and what is seen of it from outside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.servers import PATIENCE_S, ServerProcess, server_process
+
+MiB = 1024 * 1024
+
+LIMITS: dict[str, object] = {
+    "server.max_connections": 256,
+    "server.max_connections_per_address": 0,
+    "server.max_in_flight": 64,
+    "server.threads": 4,
+    "server.max_message_bytes": 32 * MiB,
+    "server.buffer_budget_bytes": 64 * MiB,
+    "server.sessions_budget_bytes": 4 * MiB,
+    "server.message_timeout_s": 20,
+    "server.first_call_timeout_s": 20,
+    "server.write_timeout_s": 2,
+    "server.drain_timeout_s": 5,
+}
+
+
+class ObservedServer:
+    """The process, its management port and its memory."""
+
+    def __init__(self, process: ServerProcess) -> None:
+        self.process = process
+        self.port = process.port
+        found = re.search(r"management port on (\S+)", process.log)
+        assert found is not None
+        self._management = f"http://{found[1]}"
+
+    def is_alive(self) -> bool:
+        """What an orchestrator asks."""
+        with urlopen(f"{self._management}/livez", timeout=PATIENCE_S) as answer:
+            return bool(answer.status == 200)
+
+    def metrics(self) -> dict[str, float]:
+        """All without labels; those with labels are added up."""
+        with urlopen(f"{self._management}/metrics", timeout=PATIENCE_S) as answer:
+            text = answer.read().decode()
+        values: dict[str, float] = {}
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                values[sample.name] = values.get(sample.name, 0.0) + sample.value
+        return values
+
+    def resident_bytes(self) -> int:
+        """Of the process, now."""
+        status = Path(f"/proc/{self.process.process_id}/status").read_text()
+        found = re.search(r"VmRSS:\s+(\d+) kB", status)
+        assert found is not None
+        return int(found[1]) * 1024
+
+    def open_sockets(self) -> int:
+        """Of the process."""
+        count = 0
+        for path in Path(f"/proc/{self.process.process_id}/fd").iterdir():
+            try:
+                count += str(path.readlink()).startswith("socket:")
+            except FileNotFoundError:
+                continue
+        return count
+
+
+def memory_bound(limits: dict[str, object], quiet_bytes: int) -> int:
+    """The formula of docs/operations.md, "Memory under attack", beyond what the quiet server takes."""
+
+    def value(name: str) -> int:
+        found = limits[f"server.{name}"]
+        assert isinstance(found, int)
+        return found
+
+    return (
+        quiet_bytes
+        + 2 * value("buffer_budget_bytes")
+        + value("max_message_bytes")
+        + value("sessions_budget_bytes")
+        + value("max_connections") * 96 * 1024
+        + value("max_in_flight") * MiB // 2
+        + 64 * MiB
+    )
+
+
+@contextmanager
+def observed_server(directory: Path, **settings: object) -> Iterator[ObservedServer]:
+    """A server on SQLite with `LIMITS`, unless `settings` say otherwise. It must stop in order."""
+    url = f"sqlite:///{directory / 'metastore.db'}"
+    with server_process(directory, url, {**LIMITS, **settings}) as process:
+        yield ObservedServer(process)
