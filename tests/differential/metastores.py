@@ -47,7 +47,7 @@ class Side:
         self.database_url = database_url
         self._directory = directory
         self.kept: dict[str, Any] = {}
-        self._engine = create_engine(database_url, poolclass=NullPool)
+        self.engine = create_engine(database_url, poolclass=NullPool)
         self.warehouse_uri = f"file:{directory}"
         self._client = MetastoreClient(uri, call_timeout_s=30)
         self._client.call("set_ugi", "client", ["group"])
@@ -63,7 +63,7 @@ class Side:
 
     def empty(self) -> None:
         """Drops everything that scenarios make: databases, catalogs, functions, roles, the rest, and all files."""
-        forget(self._engine)
+        forget(self.engine)
         self._empty_catalogs()
         for connector in self.call("get_dataconnectors"):
             self.call("drop_dataconnector_req", DropDataConnectorRequest(connector, False, False))

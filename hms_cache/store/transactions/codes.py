@@ -70,7 +70,9 @@ SUCCEEDED = "s"
 FAILED = "f"
 DID_NOT_INITIATE = "a"
 REFUSED = "c"
-ABORTED = "b"
+ABORTED = "x"
+_ABORTED_FORMERLY = "b"
+"""Written by this program's earlier versions."""
 
 #: What clients read for each state of a compaction.
 COMPACTION_STATE_NAMES = {
@@ -81,5 +83,6 @@ COMPACTION_STATE_NAMES = {
     FAILED: "failed",
     DID_NOT_INITIATE: "did not initiate",
     REFUSED: "refused",
+    _ABORTED_FORMERLY: "aborted",
     ABORTED: "aborted",
 }

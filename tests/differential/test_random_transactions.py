@@ -1,0 +1,87 @@
+"""Random sequences of calls on transactions, locks and compactions: Hive 4.0.1 and ours answer alike, and leave alike.
+
+A failure names the seed and prints the calls up to the first difference. `HMS_CACHE_RANDOM_SEED` runs one seed alone.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.conftest import ServerLookup
+from tests.differential.metastores import Sides, java_metastore, our_metastore, own_database
+from tests.differential.random_transactions import History, Request, difference, rows, send
+
+pytestmark = [pytest.mark.java, pytest.mark.mariadb, pytest.mark.soak, pytest.mark.long]
+
+SEEDS = 30
+CALLS = 320
+ROWS_EVERY = 20
+"""Calls between two looks at the rows: each is eleven queries on both sides."""
+
+
+@pytest.fixture(scope="module")
+def quiet_sides(tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLookup) -> Iterator[Sides]:
+    """Both metastores, neither of which cleans up meanwhile."""
+    databases = database_servers("mariadb")
+    with ExitStack() as stack:
+        directories = [tmp_path_factory.mktemp(name) for name in ("java", "ours")]
+        java = stack.enter_context(java_metastore(own_database(databases, stack), directories[0]))
+        quiet = {"transactions.housekeeping_interval_s": 86_400}
+        ours = stack.enter_context(our_metastore(own_database(databases, stack), directories[1], **quiet))
+        yield Sides(java, ours)
+
+
+def test_random_sequences_are_answered_alike(quiet_sides: Sides) -> None:
+    seed = os.environ.get("HMS_CACHE_RANDOM_SEED")
+    seeds = [int(seed)] if seed else range(SEEDS)
+    sent: Counter[str] = Counter()
+    answered: Counter[str] = Counter()
+    failures = []
+    for one in seeds:
+        found = _run(quiet_sides, one, sent, answered)
+        if found is not None:
+            failures.append(found)
+    print(f"{sum(sent.values())} calls: {dict(sent)}; answers: {dict(answered)}")
+    assert not failures, "\n\n".join(failures)
+    assert sum(sent.values()) >= SEEDS * CALLS or seed
+    assert {"value", "NoSuchTxnException", "TxnAbortedException", "NoSuchLockException"} <= set(answered) or seed
+
+
+def _run(sides: Sides, seed: int, sent: Counter[str], answered: Counter[str]) -> str | None:
+    """The first difference of a sequence, with all that was sent before it."""
+    sides.java.empty()
+    sides.ours.empty()
+    history = History(seed, random.Random(seed))
+    calls: list[Request] = []
+    for number in range(CALLS):
+        request = history.next_request()
+        calls.append(request)
+        java, ours = send(sides.java, request), send(sides.ours, request)
+        if java.error == "fault":
+            # Java keeps its database transaction open after some failures.
+            sides.java.begin_anew()
+        sent[request[0]] += 1
+        answered[java.error or "value"] += 1
+        found = difference(request, java, ours)
+        if found is None and (number % ROWS_EVERY == ROWS_EVERY - 1 or number == CALLS - 1):
+            found = _difference_of_rows(sides)
+        if found is not None:
+            lines = [f"{position}: {method} {arguments}" for position, (method, arguments) in enumerate(calls)]
+            return "\n".join([f"seed {seed}", *lines, found])
+        history.learn(request, ours)
+    return None
+
+
+def _difference_of_rows(sides: Sides) -> str | None:
+    found = []
+    for (name, java), (_, ours) in zip(rows(sides.java.engine), rows(sides.ours.engine), strict=True):
+        if java != ours:
+            only = [row for row in java if row not in ours], [row for row in ours if row not in java]
+            found.append(f"rows of {name}: only java {only[0]}, only ours {only[1]}")
+    return "\n".join(found) or None
