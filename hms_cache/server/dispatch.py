@@ -27,6 +27,7 @@ from hms_cache.wire import (
     encode_reply_from_payload,
     reply_template,
 )
+from hms_cache.wire.versions import exception_attribute
 
 _log = logging.getLogger(__name__)
 
@@ -144,7 +145,7 @@ class Dispatcher:
                     return "error", None
                 return "error", encode_exception(message, application_exception(message.name, error))
             outcome = "fault"
-            setattr(result, found[0], found[1])
+            setattr(result, exception_attribute(message.name, message.args, found[1], found[0]), found[1])
         if result is None or not message.expects_reply:
             return outcome, None
         try:

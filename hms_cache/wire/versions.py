@@ -7,8 +7,8 @@ AddDynamicPartitions: 2.3 has the ids 2 dbname, 3 tablename, 4 partitionnames, 5
 InsertEventRequestData: 2.3 has 1 filesAdded, 2 filesAddedChecksum; later 1 replace, 2 filesAdded and 3
     filesAddedChecksum. A request without `replace` is read a second time; a list in field 1 means 2.3.
 GetOpenTxnsResponse, field 2: a set in 2.3, a list later. Written as both; a reader skips the type it does not know.
-get_partition_names, exceptions: 1 Meta in 2.3; 1 NoSuchObject, 2 Meta later. Always written under 1, since both are
-    one string.
+get_partition_names, exceptions: 1 Meta in 2.3; 1 NoSuchObject, 2 Meta later. Written under 1, which both read, unless
+    the request's database has a catalog in front: its client is of 3.0 or later, and would see NoSuchObject.
 create_ischema, exceptions: NoSuchObject is -1 in 3.1, 2 later. Written under both.
 Table, field 16: a string in 2.3 (which its own client never writes), a struct later. The decoder skips the string.
 Database names: plain in 2.3, `@catalog#database` from Java clients since 3.0. See parse_database_name.
@@ -150,3 +150,13 @@ RESULT_TABLES: Final[dict[str, list[Any]]] = {
 EXCEPTION_ATTRIBUTES: Final[dict[str, dict[type[Exception], str]]] = {
     "get_partition_names": {ttypes.MetaException: "o1"},
 }
+
+_OF_CLIENTS_WITH_CATALOGS: Final[dict[str, dict[str, str]]] = {"get_partition_names": {"o1": "o2"}}
+
+
+def exception_attribute(method: str, arguments: Any, error: Exception, attribute: str) -> str:
+    """The result attribute for an exception in answer to this request, given that of all requests of the method."""
+    moved = _OF_CLIENTS_WITH_CATALOGS.get(method)
+    if moved is None or not isinstance(error, ttypes.MetaException):
+        return attribute
+    return moved.get(attribute, attribute) if (arguments.db_name or "").startswith("@") else attribute

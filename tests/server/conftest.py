@@ -80,9 +80,9 @@ class Link:
         result = METHODS[method].result_class()
         result.read(protocol)
         protocol.readMessageEnd()
-        for exception_class, field in METHODS[method].exceptions.items():
-            raised = getattr(result, field)
-            if isinstance(raised, exception_class):
+        for entry in filter(None, result.thrift_spec):
+            raised = getattr(result, entry[2])
+            if isinstance(raised, Exception):
                 raise raised
         return getattr(result, "success", None)
 
