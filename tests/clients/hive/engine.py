@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import threading
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -48,6 +49,7 @@ _CHATTER = re.compile(
     r"SLF4J|Hive Session ID|Logging initialized|Query ID|Total jobs|Launching Job|Status: |Time taken|\s+at |RemoteE"
     r"|\d{4}-\d\d-\d\d.*(task attempt|Dag|WARN)|WARN|.*StatusLogger|\s*$"
 )
+_PROMPT = re.compile(r"\A(?:(?:hive|    )(?: \([^)]*\))?> ?)+")
 _CHANGING = (
     (re.compile(r"\b1\d{9}(\d{3})?\b"), "TIME"),
     (re.compile(r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} \d\d [\d:]{8} \w+ \d{4}"), "DATE"),
@@ -84,12 +86,21 @@ def _project() -> str:
     )
 
 
-def run(statements: str, uri: str, directory: Path) -> list[str]:
-    """What Hive prints for the statements, one after the other, without times and progress.
+def class_path(configuration: Path, library: Path) -> str:
+    """All jars, in an order of its own: `*` gives them in that of the directory.
 
-    `{directory}` in a statement stands for the directory, under which all files are. A statement that fails says so
-    and does not end the run. Raises RuntimeError when the process does not get to the last one.
+    hive-exec has the classes of ANTLR and Protocol Buffers that Hive and Tez need; with older ones in front no
+    statement with a task runs. hadoop-client-api has classes of Hadoop whose runtime is not there.
     """
+    first, last = ("hive-exec-",), ("hadoop-client-api-", "protobuf-java-", "antlr-runtime-")
+    jars = sorted(
+        library.glob("*.jar"), key=lambda jar: (not jar.name.startswith(first), jar.name.startswith(last), jar.name)
+    )
+    return ":".join(map(str, [configuration, *jars]))
+
+
+def _command(uri: str, directory: Path) -> list[str]:
+    """Hive's command line, with all its files below the directory."""
     library = fetch()
     configuration = directory / "conf"
     configuration.mkdir(parents=True)
@@ -117,21 +128,75 @@ def run(statements: str, uri: str, directory: Path) -> list[str]:
         for name, value in properties.items()
     )
     (configuration / "hive-site.xml").write_text(f"<configuration>{body}</configuration>")
-    script = directory / "statements.sql"
-    script.write_text(statements.replace("{directory}", str(directory)))
-    command = [
+    return [
         "java",
         "-Xmx1500m",
         *[option for package in _OPENS for option in ("--add-opens", f"{package}=ALL-UNNAMED")],
         "-cp",
-        f"{configuration}:{library}/*",
+        class_path(configuration, library),
         "org.apache.hadoop.hive.cli.CliDriver",
-        "-v",
         "--hiveconf",
         "hive.cli.errors.ignore=true",
-        "-f",
-        str(script),
     ]
+
+
+class Session:
+    """One process of Hive, which is given statements one by one."""
+
+    def __init__(self, uri: str, directory: Path, shared: Path) -> None:
+        """`directory`: its own files; `shared` is what `{directory}` stands for in statements."""
+        directory.mkdir(parents=True)
+        self._shared = shared
+        self._replaced = [str(directory), str(shared)]
+        self._number = 0
+        self._process = subprocess.Popen(
+            _command(uri, directory),
+            cwd=directory,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            bufsize=1,
+        )
+        self._watchdog = threading.Timer(LIMIT_S, self._process.kill)
+        self._watchdog.start()
+
+    def execute(self, statement: str) -> list[str]:
+        """What it prints for one statement. Raises RuntimeError when the process ends or hangs."""
+        self._number += 1
+        mark = f"END-OF-{self._number}"
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(f"{statement.replace('{directory}', str(self._shared))};\n!echo {mark};\n")
+        self._process.stdin.flush()
+        found: list[str] = []
+        for line in self._process.stdout:
+            text = _PROMPT.sub("", line.rstrip("\n"))
+            if text.strip() == mark:
+                return found
+            for path in self._replaced:
+                text = text.replace(path, "DIRECTORY")
+            if text and not _CHATTER.match(text) and mark not in text and text.strip().rstrip(";") != statement:
+                found.append(_steady(text))
+        raise RuntimeError(f"Hive ended at {statement!r}:\n" + "\n".join(found[-40:]))
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._watchdog.cancel()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.kill()
+        self._process.wait()
+
+
+def run(statements: str, uri: str, directory: Path) -> list[str]:
+    """What Hive prints for the statements, one after the other, without times and progress.
+
+    `{directory}` in a statement stands for the directory, under which all files are. A statement that fails says so
+    and does not end the run. Raises RuntimeError when the process does not get to the last one.
+    """
+    script = directory / "statements.sql"
+    script.write_text(statements.replace("{directory}", str(directory)))
+    command = [*_command(uri, directory), "-v", "-f", str(script)]
     done = subprocess.run(
         command, cwd=directory, capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, check=False
     )

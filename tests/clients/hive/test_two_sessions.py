@@ -1,0 +1,63 @@
+"""Two sessions of Hive 4.0.1 print the same through our server as through Hive 4.0.1's own metastore."""
+
+from __future__ import annotations
+
+import difflib
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from benchmarks.java_metastore import JavaMetastore
+from tests.clients.hive import engine
+from tests.clients.hive.test_hive_engine import comparable, java_metastore
+from tests.clients.hive.two_sessions import FIRST, statements
+from tests.conftest import ServerLookup, ServerStarter
+from tests.differential.metastores import own_database
+
+
+def printed(uri: str, directory: Path) -> list[str]:
+    """What the sessions print, each statement with its session in front."""
+    sessions: list[engine.Session] = []
+    lines: list[str] = []
+    try:
+        sessions += [engine.Session(uri, directory / f"session{number}", directory) for number in (1, 2)]
+        for session, statement in statements():
+            lines.append(f"{'first' if session == FIRST else 'second'}: {statement}")
+            lines += sessions[session].execute(statement)
+    finally:
+        for session_process in sessions:
+            session_process.close()
+    return lines
+
+
+@pytest.mark.soak
+@pytest.mark.long
+@pytest.mark.java
+@pytest.mark.mariadb
+@pytest.mark.timeout(3000)
+def test_two_sessions_print_what_they_print_through_hives_metastore(
+    start_server: ServerStarter, database_servers: ServerLookup, tmp_path: Path
+) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    server = start_server(
+        "mariadb",
+        **{
+            "warehouse.directory": f"file:{ours}/wh",
+            "warehouse.external_directory": f"file:{ours}/ext",
+            "catalog.users_in_admin_role": "root",
+        },
+    )
+    found = printed(server.uri, ours)
+    (tmp_path / "ours.txt").write_text("\n".join(found))
+    assert "ERROR" not in server.log
+    with ExitStack() as stack:
+        metastore: JavaMetastore = java_metastore(theirs, own_database(database_servers("mariadb"), stack))
+        address = metastore.start()
+        stack.callback(metastore.stop)
+        expected = printed(f"thrift://{address}", theirs)
+    (tmp_path / "theirs.txt").write_text("\n".join(expected))
+    assert not [line for line in expected if "TezTask" in line], "no statement with a task ran"
+    assert sum("FAILED" in line for line in expected) < 12, "Hive itself did not work"
+    differences = list(difflib.unified_diff(comparable(expected), comparable(found), "Hive", "ours", n=6, lineterm=""))
+    assert not differences, "\n".join(differences)
