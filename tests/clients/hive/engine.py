@@ -46,7 +46,7 @@ CAPABILITIES = (
 )
 
 _CHATTER = re.compile(
-    r"SLF4J|Hive Session ID|Logging initialized|Query ID|Total jobs|Launching Job|Status: |Time taken|\s+at |RemoteE"
+    r"SLF4J|Hive Session ID|Logging initialized|Query ID|Total jobs|Launching Job|Status: |\s*Time taken|\s+at |RemoteE"
     r"|\d{4}-\d\d-\d\d.*(task attempt|Dag|WARN)|WARN|.*StatusLogger|\s*$"
 )
 _PROMPT = re.compile(r"\A(?:(?:hive|    )(?: \([^)]*\))?> ?)+")
@@ -99,13 +99,16 @@ def class_path(configuration: Path, library: Path) -> str:
     return ":".join(map(str, [configuration, *jars]))
 
 
-def _command(uri: str, directory: Path) -> list[str]:
-    """Hive's command line, with all its files below the directory."""
+def _command(uri: str, directory: Path, shared: Path) -> list[str]:
+    """Hive's command line: its own files are in `directory`, and those of tables below `shared`."""
     library = fetch()
     configuration = directory / "conf"
     configuration.mkdir(parents=True)
     properties = {
         "hive.metastore.uris": uri,
+        # Where it puts external tables itself.
+        "hive.metastore.warehouse.dir": f"file:{shared}/wh",
+        "hive.metastore.warehouse.external.dir": f"file:{shared}/ext",
         "hive.metastore.client.capabilities": CAPABILITIES,
         "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
         "hive.support.concurrency": "true",
@@ -150,7 +153,7 @@ class Session:
         self._replaced = [str(directory), str(shared)]
         self._number = 0
         self._process = subprocess.Popen(
-            _command(uri, directory),
+            _command(uri, directory, shared),
             cwd=directory,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -196,7 +199,7 @@ def run(statements: str, uri: str, directory: Path) -> list[str]:
     """
     script = directory / "statements.sql"
     script.write_text(statements.replace("{directory}", str(directory)))
-    command = [*_command(uri, directory), "-v", "-f", str(script)]
+    command = [*_command(uri, directory, directory), "-v", "-f", str(script)]
     done = subprocess.run(
         command, cwd=directory, capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, check=False
     )

@@ -15,6 +15,23 @@ from tests.clients.hive.two_sessions import FIRST, statements
 from tests.conftest import ServerLookup, ServerStarter
 from tests.differential.metastores import own_database
 
+JAVA_IS_WRONG = {
+    "select min(k), max(k), min(n), max(n) from d3.acid2": ["5\t6\t50\t60"],
+    "select count(*), count(n) from d3.acid2": ["2\t2"],
+}
+"""Hive's metastore holds statistics of before a truncation valid under the table's new name; what is right instead."""
+
+
+def without_wrong_answers(lines: list[str]) -> list[str]:
+    """Without what follows those statements."""
+    kept, is_kept = [], True
+    for line in lines:
+        if line.startswith(("first: ", "second: ")):
+            is_kept = line.partition(": ")[2] not in JAVA_IS_WRONG
+        if is_kept:
+            kept.append(line)
+    return kept
+
 
 def printed(uri: str, directory: Path) -> list[str]:
     """What the sessions print, each statement with its session in front."""
@@ -59,5 +76,9 @@ def test_two_sessions_print_what_they_print_through_hives_metastore(
     (tmp_path / "theirs.txt").write_text("\n".join(expected))
     assert not [line for line in expected if "TezTask" in line], "no statement with a task ran"
     assert sum("FAILED" in line for line in expected) < 12, "Hive itself did not work"
-    differences = list(difflib.unified_diff(comparable(expected), comparable(found), "Hive", "ours", n=6, lineterm=""))
+    for statement, answer in JAVA_IS_WRONG.items():
+        place = next(number for number, line in enumerate(found) if line.endswith(f": {statement}"))
+        assert found[place + 1 : place + 1 + len(answer)] == answer
+    pair = [without_wrong_answers(comparable(lines)) for lines in (expected, found)]
+    differences = list(difflib.unified_diff(*pair, "Hive", "ours", n=6, lineterm=""))
     assert not differences, "\n".join(differences)
