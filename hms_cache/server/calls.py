@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hms_cache.cache.reads.reads_of_writes import for_write
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
+from hms_cache.store.contract.raw_store import RawStore
 
 
 class Kind(enum.Enum):
@@ -47,6 +49,19 @@ class Handler:
     function: HandlerFunction
     kind: Kind
     audit: AuditFunction
+
+
+def one_moment(function: HandlerFunction) -> HandlerFunction:
+    """For a read whose reply is made of several reads of the catalog: they show one moment (P1)."""
+
+    @functools.wraps(function)
+    def answer(call: Call, arguments: Any) -> Any:
+        def ask(store: RawStore) -> Any:
+            return function(replace(call, stores=replace(call.stores, raw=store)), arguments)
+
+        return call.stores.raw.at_one_moment(ask)
+
+    return answer
 
 
 class HandlerTable:

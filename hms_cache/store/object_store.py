@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from sqlalchemy import Connection, func, select
 
@@ -14,6 +15,7 @@ from hms_cache.store.contract.partitions import (
     PartitionProjection,
     PartitionSelection,
 )
+from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.store.databases.catalog_store import Catalogs
 from hms_cache.store.databases.database_store import Databases
@@ -56,6 +58,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from hms_cache.txn import ValidTxnList
 
+T = TypeVar("T")
+
 _NEXT_EVENT_ID = select(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID)
 
 
@@ -88,6 +92,10 @@ class ObjectStore(SnapshotStore):
     def snapshot(self) -> Iterator[Snapshot]:
         with self._context.database.snapshot() as connection:
             yield Snapshot(_last_event_id(connection))
+
+    def at_one_moment(self, ask: Callable[[RawStore], T]) -> T:
+        with self.snapshot():
+            return ask(self)
 
     def read_partition_pages(self, catalog: str, database: str, table: str) -> Iterator[PartitionRows]:
         return read_partition_pages(self._context, catalog, database, table)

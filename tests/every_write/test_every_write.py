@@ -120,6 +120,7 @@ def test_every_request(world: World) -> None:
 
 @pytest.mark.soak
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 def test_every_field_in_turn(world: World) -> None:
     """Each field of each request, at any depth, with each other value."""
     values = Values(world.facts)

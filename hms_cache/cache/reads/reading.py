@@ -12,6 +12,7 @@ from hms_cache.cache.answers import Answer, Provenance, Reply
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.policy import CachePolicy
+from hms_cache.cache.reads.moments import Moments
 from hms_cache.cache.reads.reads_of_writes import serves_a_write
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
@@ -99,6 +100,7 @@ class Reading:
         self.policy = policy
         self.modes = modes
         self.provenance = Provenance()
+        self.moments = Moments()
         self._observe = observe or (lambda kind, reason: None)
 
     def answer(
@@ -135,11 +137,13 @@ class Reading:
         for _ in range(ROUNDS):
             try:
                 with self.cache.lock:
+                    position = self.cache.position
                     found = look(self.cache)
                     if not isinstance(found, Need | Bypass):
                         self._note_source(kind, subject)
             except (NoSuchObjectException, MetaException):
                 self._observe(kind, reason)
+                self.moments.note(position)
                 raise
             except Exception:
                 self._drop_broken(subject)
@@ -148,6 +152,7 @@ class Reading:
                 return self._ask(kind, found.reason, ask)
             if not isinstance(found, Need):
                 self._observe(kind, reason)
+                self.moments.note(position)
                 return found
             reason = Reason.MISS
             if not self._load(found):
@@ -232,6 +237,7 @@ class Reading:
                 if isinstance(found, Need | Bypass):
                     return None
                 entry.reads += 1
+                self.moments.note(self.cache.position)
                 return found
         except Exception:
             return None
@@ -249,6 +255,7 @@ class Reading:
     def _ask(self, kind: str, reason: Reason, ask: Callable[[], T]) -> T:
         self._observe(kind, reason)
         self.provenance.from_elsewhere()
+        self.moments.note(None)
         try:
             answer = ask()
         except DatabaseUnavailableError:

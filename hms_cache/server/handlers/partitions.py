@@ -8,7 +8,7 @@ from typing import Any
 from thrift.Thrift import TApplicationException
 
 from hms_cache.metadata.partition_names import parse_partition_name, values_for_keys
-from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.server.calls import Call, HandlerTable, one_moment
 from hms_cache.server.handlers.names import TableName, requested_table, table_name, version
 from hms_cache.server.handlers.partition_specs import group_partitions, listed_or_grouped
 from hms_cache.store.contract.partitions import (
@@ -120,6 +120,7 @@ def get_partition_with_auth(call: Call, arguments: Any) -> Partition:
 
 
 @handlers.read("get_partition_by_name")
+@one_moment
 def get_partition_by_name(call: Call, arguments: Any) -> Partition:
     name = positional(arguments)
     return call.stores.raw.get_partition(*name, partition_values(call, name, arguments.part_name))
@@ -273,6 +274,7 @@ def _given_names(names: list[str] | None) -> ByNames:
 
 
 @handlers.read("get_partitions_by_names_req")
+@one_moment
 def get_partitions_by_names_req(call: Call, arguments: Any) -> GetPartitionsByNamesResult:
     request = arguments.req
     name = requested_table(request)
@@ -334,6 +336,7 @@ def get_partitions_by_expr(call: Call, arguments: Any) -> PartitionsByExprResult
 
 
 @handlers.read("get_partitions_spec_by_expr")
+@one_moment
 def get_partitions_spec_by_expr(call: Call, arguments: Any) -> PartitionsSpecByExprResult:
     request = arguments.req
     name = requested_table(request)
@@ -361,6 +364,7 @@ def _projection(request: Any) -> PartitionProjection | None:
 
 
 @handlers.read("get_partitions_pspec")
+@one_moment
 def get_partitions_pspec(call: Call, arguments: Any) -> list[PartitionSpec]:
     if arguments.tbl_name is None:
         # Java fails with a null pointer here, and Hive's client tests for the fault.
@@ -371,6 +375,7 @@ def get_partitions_pspec(call: Call, arguments: Any) -> list[PartitionSpec]:
 
 
 @handlers.read("get_part_specs_by_filter")
+@one_moment
 def get_part_specs_by_filter(call: Call, arguments: Any) -> list[PartitionSpec]:
     name = positional(arguments)
     found = _partitions(call, name, ByFilter(arguments.filter or ""), max_parts=limit(arguments.max_parts))
@@ -378,6 +383,7 @@ def get_part_specs_by_filter(call: Call, arguments: Any) -> list[PartitionSpec]:
 
 
 @handlers.read("get_partitions_with_specs")
+@one_moment
 def get_partitions_with_specs(call: Call, arguments: Any) -> GetPartitionsResponse:
     """Projected partitions by names, values or expressions (GetPartitionsFilterSpec; several filters are ANDed).
 

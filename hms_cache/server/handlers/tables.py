@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from hms_cache.cache.encoded_lists import EncodedTables
-from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.server.calls import Call, HandlerTable, one_moment
 from hms_cache.server.handlers.names import (
     database_name,
     optional_database_name,
@@ -86,6 +86,7 @@ def get_table_objects_by_name(call: Call, arguments: Any) -> list[Table]:
 
 
 @handlers.read("get_table_objects_by_name_req")
+@one_moment
 def get_table_objects_by_name_req(call: Call, arguments: Any) -> GetTablesResult:
     request = arguments.req
     if not request.dbName:
@@ -160,6 +161,7 @@ def get_table_names_by_filter(call: Call, arguments: Any) -> list[str]:
 
 
 @handlers.read("get_tables_ext")
+@one_moment
 def get_tables_ext(call: Call, arguments: Any) -> list[ExtendedTableInfo]:
     request = arguments.req
     name = database_name(request.database, request.catalog)
@@ -194,6 +196,7 @@ def get_materialized_views_for_rewriting(call: Call, arguments: Any) -> list[str
 
 
 @handlers.read("get_all_materialized_view_objects_for_rewriting")
+@one_moment
 def get_all_materialized_view_objects_for_rewriting(call: Call, arguments: Any) -> list[Table]:
     raw = call.stores.raw
     by_database: dict[str, list[str]] = {}
