@@ -261,9 +261,11 @@ def _check_warehouse(findings: Findings, settings: Settings) -> None:
         return
     warehouse = Warehouse(warehouse_settings(settings))
     for directory in dict.fromkeys((settings.warehouse.directory, settings.warehouse.external_or_managed_directory)):
-        probe = warehouse.location(f"{directory}/.hms-cache-check-{uuid.uuid4().hex}")
+        root = warehouse.allow(warehouse.location(directory))
+        assert root is not None
+        probe = root.child(f".hms-cache-check-{uuid.uuid4().hex}")
         try:
-            warehouse.make_directory(warehouse.location(directory))
+            warehouse.make_directory(root)
             warehouse.write_file(probe, b"")
             warehouse.delete_file(probe)
         except MetaException as error:

@@ -98,6 +98,13 @@ def warehouse_settings(settings: Settings) -> WarehouseSettings:
         default_file_system=warehouse.default_file_system,
         trash_interval_min=math.ceil(warehouse.trash_interval_min),
         trash_directory=warehouse.trash_directory,
+        allowed_locations=tuple(warehouse.allowed_locations),
+        allowed_schemes=tuple(warehouse.allowed_schemes),
+        file_timeout_s=warehouse.file_timeout_s,
+        file_move_timeout_s=warehouse.file_move_timeout_s,
+        file_threads=warehouse.file_threads,
+        listing_max_entries=warehouse.listing_max_entries,
+        listing_timeout_s=warehouse.listing_timeout_s,
         options=warehouse.options,
     )
 

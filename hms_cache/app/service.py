@@ -88,7 +88,7 @@ class Service:
             with refusals_explained():
                 require_schema(database, self._settings)
                 ensure_first_rows(database, self._settings)
-            stores = build_database_stores(self._settings, database)
+            stores = build_database_stores(self._settings, database, self.metrics.warehouse)
             stores.auxiliary.roles.ensure_admins(self._settings.catalog.users_in_admin_role)
             raw = self._cached(stores, database, starting)
             Housekeeping(self._settings, stores).start(starting)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hms_cache.app.options import message_format, store_settings, txn_options, warehouse_settings
 from hms_cache.config import Settings
+from hms_cache.metrics.registry import WarehouseMetrics
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
 from hms_cache.store.engine.context import StoreContext
@@ -27,7 +28,9 @@ class DatabaseStores:
     auxiliary: AuxiliaryStores
 
 
-def build_database_stores(settings: Settings, database: Database) -> DatabaseStores:
+def build_database_stores(
+    settings: Settings, database: Database, metrics: WarehouseMetrics | None = None
+) -> DatabaseStores:
     """All stores on this database; its schema must be there."""
     messages = MessageBuilder(
         message_format(settings),
@@ -38,7 +41,7 @@ def build_database_stores(settings: Settings, database: Database) -> DatabaseSto
     context = StoreContext(
         database=database,
         messages=messages,
-        warehouse=Warehouse(warehouse_settings(settings)),
+        warehouse=Warehouse(warehouse_settings(settings), metrics=metrics),
         settings=store_settings(settings, database.refused_filters.add),
         clock=database.clock,
     )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from hms_cache.metadata.partition_names import escape_path_name
 from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
@@ -47,12 +48,15 @@ def is_valid_name(name: str | None, *, special_characters: bool = True) -> bool:
 
 def table_directory_name(table: str) -> str:
     """The last part of a table's default location: special characters become `-<code point>-`, as Hive writes them."""
-    return "".join(c if c.isalnum() or c == "_" else f"-{ord(c)}-" for c in table.lower())
+    return escape_path_name("".join(c if c.isalnum() or c == "_" else f"-{ord(c)}-" for c in table.lower()))
 
 
 def database_directory_name(database: str) -> str:
-    """The last part of a database's default location."""
-    return database.lower() + DATABASE_DIRECTORY_SUFFIX
+    """The last part of a database's default location: what has a meaning in paths is escaped as in partition names.
+
+    Hive escapes nothing here, so that a database `../x` lies outside of its warehouse; all other names are its own.
+    """
+    return escape_path_name(database.lower()) + DATABASE_DIRECTORY_SUFFIX
 
 
 def qualified(*parts: str | None) -> str:

@@ -31,7 +31,14 @@ def rows() -> list[tuple[str, str, str, str]]:
     """(name, type, labels, meaning) of every metric of ours, by name."""
     metrics = Metrics()
     found: list[tuple[str, str, str, str]] = []
-    for subsystem in (metrics.server, metrics.database, metrics.cache, metrics.events, metrics.management):
+    for subsystem in (
+        metrics.server,
+        metrics.database,
+        metrics.warehouse,
+        metrics.cache,
+        metrics.events,
+        metrics.management,
+    ):
         for metric in vars(subsystem).values():
             if isinstance(metric, TallyFamily):
                 found.append((metric.name, "counter", ", ".join(metric.label_names), metric.documentation))

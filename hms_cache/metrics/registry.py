@@ -120,6 +120,25 @@ class DatabaseMetrics(_Subsystem):
         self.connections_in_use = self._gauge("database_connections_in_use", "Connections taken from the pools now.")
 
 
+class WarehouseMetrics(_Subsystem):
+    """Directories and files."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry)
+        self.operations = self._tally(
+            "file_operations_total",
+            "Operations on directories and files. outcome: ok, error (time limits included), too_long (a listing that"
+            " was given up).",
+            "operation",
+            "outcome",
+        )
+        self.threads_in_use = self._gauge(
+            "file_threads_in_use",
+            "Threads at work on remote file systems, those included that a silent host keeps; warehouse.file_threads"
+            " at most.",
+        )
+
+
 class CacheMetrics(_Subsystem):
     """Reads, loads and memory of the cache."""
 
@@ -201,6 +220,7 @@ class Metrics:
         )
         self.server = ServerMetrics(self.registry)
         self.database = DatabaseMetrics(self.registry)
+        self.warehouse = WarehouseMetrics(self.registry)
         self.cache = CacheMetrics(self.registry)
         self.events = EventMetrics(self.registry)
         self.management = ManagementMetrics(self.registry)

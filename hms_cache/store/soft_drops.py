@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from hms_cache.store.compactions.queue import submit_all_for_cleanup
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.file_access import FileAccess
 from hms_cache.store.rows.parameters import context_properties, is_context_true
 from hms_cache.store.rows.table_kinds import is_transactional, is_trash_skipped
-from hms_cache.store.warehouse import Location, WarehouseChanges
+from hms_cache.store.warehouse import AllowedLocation, WarehouseChanges
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionRequest,
     CompactionType,
@@ -91,7 +92,7 @@ def _queue(
     if not places:
         return
     is_purged = is_context_true(environment_context, "ifPurge") or is_trash_skipped(table)
-    owner = _owner(context, table)
+    owner = _owner(context, transaction, table)
     requests = [
         CompactionRequest(
             dbname=table.dbName,
@@ -106,12 +107,13 @@ def _queue(
     submit_all_for_cleanup(transaction.connection, requests, write_id, txn_id)
 
 
-def _owner(context: StoreContext, table: Table) -> str | None:
+def _owner(context: StoreContext, transaction: WriteTransaction, table: Table) -> str | None:
     """Whom a cleaner works as: the owner of the table's directory, else of the table."""
     warehouse = context.warehouse
-    if warehouse.manages_files and table.sd is not None and table.sd.location:
+    place = None if table.sd is None else FileAccess(context, transaction.connection).allow_text(table.sd.location)
+    if place is not None:
         try:
-            found = warehouse.owner(warehouse.location(table.sd.location))
+            found = warehouse.owner(place)
         except MetaException:
             # The file system is away: metadata can be dropped all the same.
             found = None
@@ -120,7 +122,7 @@ def _owner(context: StoreContext, table: Table) -> str | None:
     return str(table.owner) if table.owner else None
 
 
-def hide_older_files(changes: WarehouseChanges, directory: Location, write_id: int, data_format: str) -> None:
+def hide_older_files(changes: WarehouseChanges, directory: AllowedLocation, write_id: int, data_format: str) -> None:
     """Write an empty base of this write id: readers of the directory pass over all that was written before.
 
     `data_format`: `truncated` or `dropped` (Hive's `AcidMetaDataFile.DataFormat`).

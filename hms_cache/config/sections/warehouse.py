@@ -7,8 +7,31 @@ from typing import Any, Literal
 
 from pydantic import field_validator
 
-from hms_cache.config.quantities import Minutes
+from hms_cache.config.quantities import Minutes, Seconds, Words
 from hms_cache.config.setting import Section, setting
+
+KNOWN_SCHEMES = (
+    "file",
+    "hdfs",
+    "webhdfs",
+    "swebhdfs",
+    "viewfs",
+    "s3",
+    "s3a",
+    "s3n",
+    "gs",
+    "abfs",
+    "abfss",
+    "wasb",
+    "wasbs",
+    "adl",
+    "ofs",
+    "o3fs",
+    "oss",
+    "obs",
+    "cosn",
+)
+"""File systems that Hadoop itself has a driver for, those of cloud providers included."""
 
 
 def _location_uri(text: str) -> str:
@@ -56,6 +79,52 @@ class WarehouseSettings(Section):
     trash_directory: str = setting(
         "", "Where that trash is. Empty: .Trash in the user's home directory on that file system."
     )
+    allowed_locations: Words = setting(
+        (),
+        "Directories, beside the two above, below which this server may make, list, move and delete files, and"
+        " databases and catalogs may be made. Where databases of the metastore lie already is allowed, too, if one of"
+        " these directories has the same scheme. Elsewhere objects can be registered, but their files are left alone.",
+    )
+    allowed_schemes: Words = setting(
+        KNOWN_SCHEMES,
+        "Schemes that the locations of tables and partitions may have, beside those of the directories above."
+        " To allow a scheme opens no file system: only directories named above do.",
+        reason="The file systems that Hadoop has drivers for.",
+    )
+    file_timeout_s: Seconds = setting(
+        30.0,
+        "Longest wait for an operation on a remote file system; a call that needs it fails after that.",
+        unit="seconds",
+        reason="Object stores answer in well under a second; clients wait for minutes.",
+        gt=0,
+    )
+    file_move_timeout_s: Seconds = setting(
+        600.0,
+        "The same for moving or deleting a directory of a remote file system. A deletion goes on after that.",
+        unit="seconds",
+        reason="Object stores move and delete file by file, some thousand a minute.",
+        gt=0,
+    )
+    file_threads: int = setting(
+        32,
+        "Most operations on remote file systems at once. One whose host is silent keeps its thread.",
+        reason="Twice the calls that reach the database at once.",
+        ge=1,
+    )
+    listing_max_entries: int = setting(
+        100_000,
+        "Most files and directories that are looked at for the statistics of a directory (numFiles, totalSize). Above"
+        " that the object gets none.",
+        reason="About a second on a local disk, a hundred requests to an object store.",
+        ge=1,
+    )
+    listing_timeout_s: Seconds = setting(
+        10.0,
+        "Longest time for that.",
+        unit="seconds",
+        reason="On SQLite other writers wait meanwhile.",
+        gt=0,
+    )
     options: dict[str, dict[str, Any]] = setting(
         {}, "Arguments for fsspec's drivers, a table per scheme: [warehouse.options.s3a]. Values are never shown."
     )
@@ -64,6 +133,11 @@ class WarehouseSettings(Section):
     @classmethod
     def _as_uri(cls, directory: str) -> str:
         return _location_uri(directory)
+
+    @field_validator("allowed_locations")
+    @classmethod
+    def _as_uris(cls, directories: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_location_uri(directory) for directory in directories)
 
     @property
     def external_or_managed_directory(self) -> str:

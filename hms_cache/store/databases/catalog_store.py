@@ -15,8 +15,10 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.file_access import FileAccess
 from hms_cache.store.rows.database_rows import read_catalog, read_database
 from hms_cache.store.schema import CTLGS, DBS
+from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     Catalog,
@@ -53,6 +55,7 @@ class Catalogs(CatalogStore):
         if catalog.locationUri is None:
             raise InvalidObjectException("You must specify a path for the catalog")
         location = self._context.warehouse.location(catalog.locationUri)
+        self._context.warehouse.reach(catalog.locationUri)
         new = copy.deepcopy(catalog)
         new.name = normalize_identifier(catalog.name)
         new.createTime = self._context.now_s()
@@ -60,9 +63,12 @@ class Catalogs(CatalogStore):
         def create(transaction: WriteTransaction) -> None:
             if read_catalog(transaction.connection, new.name) is not None:
                 raise AlreadyExistsException(f"Catalog {new.name} already exists")
+            files = FileAccess(self._context, transaction.connection)
+            allowed = files.require_declarable(location, f"Catalog {new.name}")
             _insert_catalog(transaction, new)
             transaction.append_event(self._context.messages.build_create_catalog(new))
-            self._context.warehouse.changes(transaction).make_directory(location)
+            if allowed is not None:
+                self._context.warehouse.changes(transaction).make_directory(allowed)
             insert_database(
                 self._context,
                 transaction,
@@ -90,6 +96,10 @@ class Catalogs(CatalogStore):
             if (catalog.description or "").strip():
                 after.description = catalog.description
             if (catalog.locationUri or "").strip():
+                location = self._context.warehouse.location(catalog.locationUri)
+                if catalog.locationUri != before.locationUri and location != self._parsed(before.locationUri):
+                    files = FileAccess(self._context, transaction.connection)
+                    files.require_declarable(location, f"Catalog {name}")
                 after.locationUri = catalog.locationUri
             transaction.connection.execute(
                 update(CTLGS)
@@ -112,12 +122,17 @@ class Catalogs(CatalogStore):
                 if if_exists:
                     return
                 raise NoSuchObjectException(f"No catalog {name}")
+            default = read_database(connection, name, DEFAULT_DATABASE)
+            # Nothing is left that owns files below them: what is there belongs to others, only empty directories go.
+            # The default database stays where the catalog was made when the catalog is altered.
+            places = [found.locationUri] if default is None else [default.database.locationUri, found.locationUri]
+            files = FileAccess(self._context, connection)
+            directories = [files.allow_text(text) for text in dict.fromkeys(places)]
             databases = connection.execute(select(DBS.c.NAME).where(DBS.c.CTLG_NAME == name)).scalars().all()
             if set(databases) - {DEFAULT_DATABASE}:
                 raise InvalidOperationException(
                     f"There are non-default databases in the catalog {name} so it cannot be dropped."
                 )
-            default = read_database(connection, name, DEFAULT_DATABASE)
             if default is not None:
                 try:
                     delete_database(self._context, transaction, default, delete_data=False, cascade=False)
@@ -127,14 +142,17 @@ class Catalogs(CatalogStore):
                     ) from error
             connection.execute(CTLGS.delete().where(CTLGS.c.NAME == name))
             transaction.append_event(self._context.messages.build_drop_catalog(found))
-            # Nothing is left that owns files below them: what is there belongs to others, only empty directories go.
-            # The default database stays where the catalog was made when the catalog is altered.
-            places = [found.locationUri] if default is None else [default.database.locationUri, found.locationUri]
-            if self._context.warehouse.manages_files:
-                for location in map(self._context.warehouse.location, dict.fromkeys(filter(None, places))):
-                    transaction.after_commit(partial(self._context.warehouse.remove_empty_directory, location))
+            for directory in directories:
+                if directory is not None:
+                    transaction.after_commit(partial(self._context.warehouse.remove_empty_directory, directory))
 
         run_write(self._context.database, drop)
+
+    def _parsed(self, text: str | None) -> Location | None:
+        try:
+            return self._context.warehouse.location(text or "")
+        except MetaException:
+            return None
 
 
 def _insert_catalog(transaction: WriteTransaction, catalog: Catalog) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 
-from sqlalchemy import Connection, delete, exists, insert, or_, select, update
+from sqlalchemy import Connection, delete, exists, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import (
     DEFAULT_CATALOG,
     DEFAULT_DATABASE,
-    LIKE_ESCAPE,
     is_valid_name,
     matching_names,
     normalize_identifier,
@@ -21,6 +20,7 @@ from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.name_queries import may_match
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.file_access import OUTSIDE, SHARED, FileAccess, places_in_use, tell_files_stay
 from hms_cache.store.objects.functions import drop_functions, read_functions
 from hms_cache.store.rows.database_rows import (
     DatabaseRow,
@@ -31,9 +31,9 @@ from hms_cache.store.rows.database_rows import (
 )
 from hms_cache.store.rows.storage_descriptor_writes import write_parameters
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.schema import DATABASE_PARAMS, DB_PRIVS, DBS, FUNCS, I_SCHEMA, PACKAGES, SDS, STORED_PROCS, TBLS
-from hms_cache.store.tables.drops import drop_tables_of_database
-from hms_cache.store.warehouse import Location
+from hms_cache.store.schema import DATABASE_PARAMS, DB_PRIVS, DBS, FUNCS, I_SCHEMA, PACKAGES, STORED_PROCS, TBLS
+from hms_cache.store.tables.drops import drop_tables_of_database, locations_of_tables
+from hms_cache.store.warehouse import AllowedLocation
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     Database,
@@ -74,6 +74,7 @@ class Databases(DatabaseStore):
         return [found[each].database for each in matching_names(list(found), pattern)]
 
     def create_database(self, database: Database) -> None:
+        self._context.warehouse.reach(database.locationUri, database.managedLocationUri)
         run_write(
             self._context.database,
             lambda transaction: insert_database(self._context, transaction, copy.deepcopy(database)),
@@ -123,10 +124,13 @@ class Databases(DatabaseStore):
         # Blank texts leave what is stored, as in Hive.
         if (new.description or "").strip():
             after.description = new.description
+        files = FileAccess(self._context, transaction.connection)
         if (new.locationUri or "").strip():
-            after.locationUri = str(self._context.warehouse.location(new.locationUri))
+            after.locationUri = self._new_location(files, name, before.locationUri, new.locationUri)
         if (new.managedLocationUri or "").strip():
-            after.managedLocationUri = str(self._context.warehouse.location(new.managedLocationUri))
+            after.managedLocationUri = self._new_location(
+                files, name, before.managedLocationUri, new.managedLocationUri
+            )
         transaction.connection.execute(
             update(DBS)
             .where(DBS.c.DB_ID == found.database_id)
@@ -148,6 +152,13 @@ class Databases(DatabaseStore):
         )
         transaction.append_event(self._context.messages.build_alter_database(before, after))
 
+    def _new_location(self, files: FileAccess, name: str, before: str | None, sent: str) -> str:
+        """The location to store; one that is not what is stored already must be allowed."""
+        location = self._context.warehouse.location(sent)
+        if sent != before and str(location) != before:
+            files.require_declarable(location, f"Database {name}")
+        return str(location)
+
 
 def insert_database(context: StoreContext, transaction: WriteTransaction, database: Database) -> None:
     """Creates a database inside a transaction, directories included. Changes the struct to what is stored."""
@@ -165,6 +176,13 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
         raise AlreadyExistsException(f"Database {database.name} already exists")
     location = context.warehouse.database_location(database, catalog)
     managed = context.warehouse.location(database.managedLocationUri) if database.managedLocationUri else None
+    is_remote = database.type == DatabaseType.REMOTE
+    directories = []
+    if not is_remote:
+        files = FileAccess(context, connection)
+        for each in (managed, location):
+            if each is not None:
+                directories.append(files.require_declarable(each, f"Database {database.name}"))
     database.locationUri = str(location)
     database.managedLocationUri = None if managed is None else str(managed)
     database.ownerName = database.ownerName or context.settings.server_user
@@ -173,7 +191,6 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
     database.parameters = dict(sorted((database.parameters or {}).items()))
     database.type = database.type or DatabaseType.NATIVE
     database.privileges = None
-    is_remote = database.type == DatabaseType.REMOTE
     database_id = transaction.id("MDatabase")
     features = features_of(connection)
     try:
@@ -204,9 +221,9 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
     transaction.append_event(context.messages.build_create_database(database))
     if not is_remote:
         changes = context.warehouse.changes(transaction)
-        if managed is not None:
-            changes.make_directory(managed)
-        changes.make_directory(location)
+        for directory in directories:
+            if directory is not None:
+                changes.make_directory(directory)
 
 
 def delete_database(
@@ -228,10 +245,15 @@ def delete_database(
         raise InvalidOperationException(f"Database {database.name} is not empty. One or more schemas exist.")
     if not cascade:
         _require_empty(connection, database, database_id)
+    files = FileAccess(context, connection)
+    directories = []
+    if delete_data and database.type != DatabaseType.REMOTE and context.warehouse.manages_files:
+        # Judged while the database is there: where it lies may be allowed only because it lies there.
+        directories = _directories(context, files, database)
     functions = read_functions(connection, str(database.catalogName), str(database.name), None)
     drop_functions(context, transaction, functions)
     kept = drop_tables_of_database(
-        context, transaction, database, database_id, delete_data=delete_data, soft_txn_id=soft_txn_id
+        context, transaction, files, database, database_id, delete_data=delete_data, soft_txn_id=soft_txn_id
     )
     features = features_of(connection)
     for table in (DATABASE_PARAMS, DB_PRIVS, STORED_PROCS, PACKAGES):
@@ -242,8 +264,8 @@ def delete_database(
     except IntegrityError as error:
         raise RetryableConflict(f"something was created in database {database.name} while it was dropped") from error
     transaction.append_event(context.messages.build_drop_database(database))
-    if delete_data and database.type != DatabaseType.REMOTE and context.warehouse.manages_files:
-        _plan_deletions(context, transaction, database, kept)
+    if directories:
+        _plan_deletions(context, transaction, database, directories, kept)
 
 
 def _require_empty(connection: Connection, database: Database, database_id: int) -> None:
@@ -253,32 +275,42 @@ def _require_empty(connection: Connection, database: Database, database_id: int)
             raise InvalidOperationException(f"Database {database.name} is not empty. One or more {things} exist.")
 
 
+def _directories(context: StoreContext, files: FileAccess, database: Database) -> list[AllowedLocation]:
+    """The directories of a database that may be deleted."""
+    warehouse = context.warehouse
+    what = f"database {database.catalogName}.{database.name} is dropped"
+    try:
+        own = warehouse.location(database.locationUri)
+        locations = list(dict.fromkeys([warehouse.managed_database_location(database), own]))
+    except MetaException as error:
+        tell_files_stay(what, [str(database.locationUri)], str(error.message))
+        return []
+    allowed = {location: files.allow_deletion(location) for location in locations}
+    outside = [location for location, found in allowed.items() if found is None and not warehouse.is_own_root(location)]
+    tell_files_stay(what, outside, OUTSIDE)
+    return [found for found in allowed.values() if found is not None]
+
+
 def _plan_deletions(
-    context: StoreContext, transaction: WriteTransaction, database: Database, kept: list[TableRow]
+    context: StoreContext,
+    transaction: WriteTransaction,
+    database: Database,
+    directories: list[AllowedLocation],
+    kept: list[TableRow],
 ) -> None:
     """The database's directories go unless files that must stay lie in them: data of external tables, other objects."""
     changes = context.warehouse.changes(transaction)
-    stays = [
-        context.warehouse.location(row.table.sd.location) for row in kept if row.table.sd and row.table.sd.location
+    stays = locations_of_tables(context, kept)
+    wanted = [
+        each
+        for each in directories
+        if not any(other == each.location or other.is_inside(each.location) for other in stays)
     ]
-    own = context.warehouse.location(database.locationUri)
-    for location in dict.fromkeys([context.warehouse.managed_database_location(database), own]):
-        if any(other == location or other.is_inside(location) for other in stays):
-            continue
-        if location.is_root or _is_used_by_others(transaction.connection, location):
-            continue
-        changes.delete_directory_after_commit(location, skip_trash=False)
-
-
-def _is_used_by_others(connection: Connection, location: Location) -> bool:
-    """Whether a database or table that is still there lies at or below the location."""
-    texts = {str(location), location.url}
-    escaped = [text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "/%" for text in texts]
-    for column, source in ((DBS.c.DB_LOCATION_URI, DBS), (SDS.c.LOCATION, SDS.join(TBLS, TBLS.c.SD_ID == SDS.c.SD_ID))):
-        condition = or_(column.in_(texts), *(column.like(text, escape=LIKE_ESCAPE) for text in escaped))
-        if connection.execute(select(column).select_from(source).where(condition).limit(1)).first() is not None:
-            return True
-    return False
+    shared = places_in_use(transaction.connection, [each.location for each in wanted])
+    tell_files_stay(f"database {database.catalogName}.{database.name} is dropped", sorted(shared, key=str), SHARED)
+    for each in wanted:
+        if each.location not in shared:
+            changes.delete_directory_after_commit(each, skip_trash=False)
 
 
 def _owner_type(value: int | None) -> str | None:

@@ -20,6 +20,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.file_access import FileAccess
 from hms_cache.store.partitions.selection import PartitionedTable, partitions_by_name
 from hms_cache.store.rows.parameters import (
     DO_NOT_UPDATE_STATS,
@@ -220,6 +221,7 @@ def prepare_added(
     warehouse = context.warehouse
     changes = warehouse.changes(transaction)
     root = None if table.sd is None or not table.sd.location else warehouse.location(table.sd.location)
+    files = FileAccess(context, transaction.connection)
     gathers = warehouse.manages_files and gathers_statistics(context, table)
     now = context.now_s()
     for name, partition in partitions.items():
@@ -229,15 +231,18 @@ def prepare_added(
             if root is None:
                 raise MetaException("Cannot specify location for a view partition")
             location = warehouse.location(given)
+            warehouse.require_known_scheme(location)
         elif root is not None:
             location = root.child(*name.split("/"))
         if location is not None:
             if partition.sd is None:
                 raise MetaException("Invalid partition: it has no storage descriptor")
             partition.sd.location = str(location)
-            made = changes.make_directory(location)
-            if gathers and not made and not has_fast_statistics(partition.parameters):
-                found = warehouse.directory_statistics(location)
+            allowed = files.allow(location)
+            if allowed is not None and (
+                not changes.make_directory(allowed) and gathers and not has_fast_statistics(partition.parameters)
+            ):
+                found = warehouse.directory_statistics(allowed)
                 update_directory_statistics(partition.parameters, found, environment_context)
         partition.createTime = now
         set_ddl_time(partition.parameters, now)

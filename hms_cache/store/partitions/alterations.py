@@ -27,6 +27,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.file_access import FileAccess, partition_places_in_use
 from hms_cache.store.partitions.additions import (
     check_descriptor,
     check_values_allowed,
@@ -97,11 +98,12 @@ def alter_partitions(
             f"Alter partition operation failed: new parts size {len(names)} not matching with old parts size "
             f"{len(stored)}"
         )
+    files = FileAccess(context, transaction.connection)
     changes: list[tuple[_Stored, Partition]] = []
     for name, partition in zip(names, partitions, strict=True):
         old = stored[name]
         new = _new_image(context, table, old.partition, partition, write_id)
-        _update_basic_statistics(context, table, old.partition, new, environment_context)
+        _update_basic_statistics(context, files, table, old.partition, new, environment_context)
         changes.append((old, new))
     _drop_outdated_column_statistics(transaction, changes)
     aborted = _aborted(transaction, table, [old for old, _ in changes])
@@ -139,8 +141,9 @@ def rename_partition(
         )
     old = stored[old_name]
     new = _new_image(context, table, old.partition, partition, write_id)
-    _move(context, transaction, table, old.partition, new, new_name)
-    _update_basic_statistics(context, table, old.partition, new, None)
+    files = FileAccess(context, transaction.connection)
+    _move(context, transaction, files, row, old.partition, new, new_name)
+    _update_basic_statistics(context, files, table, old.partition, new, None)
     changes = [(old, new)]
     _drop_outdated_column_statistics(transaction, changes)
     _settle_write_id(table, old.partition, new, valid_write_ids, _aborted(transaction, table, [old]))
@@ -214,7 +217,7 @@ def _new_descriptor(
     if columns is not None and not columns and table.sd is not None:
         columns = table.sd.cols
     # A client that leaves the location out does not mean that the partition has none.
-    location = str(_location(context, table, sent.location)) if sent.location else old.location
+    location = _new_location(context, table, old, sent.location) if sent.location else old.location
     return StorageDescriptor(
         cols=columns,
         location=location,
@@ -231,16 +234,25 @@ def _new_descriptor(
     )
 
 
+def _new_location(context: StoreContext, table: Table, old: StorageDescriptor, sent: str) -> str:
+    """The location to store. Raises MetaException for a new one with a scheme that is not allowed."""
+    location = _location(context, table, sent)
+    if sent != old.location and str(location) != old.location:
+        context.warehouse.require_known_scheme(location)
+    return str(location)
+
+
 def _location(context: StoreContext, table: Table, text: str) -> Location:
     """Where a client says that the partition's files are. Hive takes relative paths here, too; they begin at the
     table's directory, so that each location that is stored is a whole one."""
     if is_relative(text) and table.sd is not None and table.sd.location:
-        return context.warehouse.location(table.sd.location).child(text)
+        return context.warehouse.location(table.sd.location).resolve(text)
     return context.warehouse.location(text)
 
 
 def _update_basic_statistics(
     context: StoreContext,
+    files: FileAccess,
     table: Table,
     old: Partition,
     new: Partition,
@@ -257,9 +269,11 @@ def _update_basic_statistics(
         return
     if is_same:
         set_basic_statistics_accurate(new.parameters, properties.get(STATS_GENERATED) == "TASK")
-    elif not is_transactional(table) and context.warehouse.manages_files and new.sd is not None and new.sd.location:
-        found = context.warehouse.directory_statistics(context.warehouse.location(new.sd.location))
-        update_directory_statistics(new.parameters, found, environment_context)
+    elif not is_transactional(table) and new.sd is not None:
+        place = files.allow_text(new.sd.location)
+        if place is not None:
+            found = context.warehouse.directory_statistics(place)
+            update_directory_statistics(new.parameters, found, environment_context)
     new.parameters = dict(sorted(new.parameters.items()))
 
 
@@ -382,12 +396,20 @@ def _store_name(transaction: WriteTransaction, part_id: int, name: str, partitio
 
 
 def _move(
-    context: StoreContext, transaction: WriteTransaction, table: Table, old: Partition, new: Partition, new_name: str
+    context: StoreContext,
+    transaction: WriteTransaction,
+    files: FileAccess,
+    row: TableRow,
+    old: Partition,
+    new: Partition,
+    new_name: str,
 ) -> None:
     """The location that goes with the new name; the directory is renamed if there is one.
 
-    A partition of an external table keeps its place.
+    A partition of an external table keeps its place, and so does one whose directory may not be moved: outside of what
+    is allowed, or in use by another object.
     """
+    table = row.table
     if new.sd is None or old.sd is None:
         return
     moves = not is_external(table) or is_parameter_true(table, "TRANSLATED_TO_EXTERNAL")
@@ -396,18 +418,36 @@ def _move(
         return
     warehouse = context.warehouse
     source = warehouse.location(old.sd.location)
-    goal = warehouse.location(table.sd.location).child(*new_name.split("/"))
+    root = warehouse.location(table.sd.location)
+    goal = root.child(*new_name.split("/"))
     if not source.is_same_file_system(goal):
         raise InvalidOperationException(
             f"New table location {goal} is on a different file system than the old location {source}. "
             "This operation is not supported."
         )
-    if warehouse.manages_files and source != goal and warehouse.is_directory(source):
-        if warehouse.exists(goal):
+    if not warehouse.manages_files:
+        new.sd.location = str(goal)
+        return
+    if source == goal:
+        new.sd.location = str(goal)
+        return
+    place, new_place = files.allow(source), files.allow(goal)
+    if (
+        place is None
+        or new_place is None
+        or not place.is_below_root
+        or source == root
+        or root.is_inside(source)
+        or partition_places_in_use(context, transaction.connection, row, [source])
+    ):
+        new.sd.location = old.sd.location
+        return
+    if warehouse.is_directory(place):
+        if warehouse.exists(new_place):
             raise InvalidOperationException(
                 f"New location for this table {table.dbName}.{table.tableName} already exists : {goal}"
             )
-        warehouse.changes(transaction).rename_directory(source, goal)
+        warehouse.changes(transaction).rename_directory(place, new_place)
     new.sd.location = str(goal)
 
 

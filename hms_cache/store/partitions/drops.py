@@ -5,9 +5,11 @@ Facts: `HMSHandler.drop_partitions_req`, `drop_partition_common` (Hive 4.0.1).
 
 from __future__ import annotations
 
+from hms_cache.metadata.names import qualified
 from hms_cache.store.contract.partitions import AllPartitions, ByExpression, ByNames, ByValues, PartitionSelection
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.file_access import OUTSIDE, SHARED, FileAccess, partition_places_in_use, tell_files_stay
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import SelectedPartitions, select_partitions
@@ -21,7 +23,7 @@ from hms_cache.store.soft_drops import (
     queue_dropped_partitions,
 )
 from hms_cache.store.transactions.name_changes import drop_partitions_from_transaction_tables
-from hms_cache.store.warehouse import Location
+from hms_cache.store.warehouse import AllowedLocation
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
     MetaException,
@@ -63,7 +65,7 @@ def drop_partitions(
         transaction.append_event(event)
     if delete_data and is_data_owned(table):
         skip_trash = is_purge_asked(environment_context) or is_trash_skipped(table)
-        plan_data_deletion(context, transaction, table, rows, skip_trash=skip_trash)
+        plan_data_deletion(context, transaction, row, rows, skip_trash=skip_trash)
     elif not delete_data and is_transactional(table):
         _drop_softly(context, transaction, table, rows, environment_context)
     return partitions
@@ -84,9 +86,10 @@ def _drop_softly(
     write_id = dropping_write_id(environment_context)
     if write_id > 0 and context.warehouse.manages_files:
         changes = context.warehouse.changes(transaction)
+        files = FileAccess(context, transaction.connection)
         for text in rows.locations:
-            if text:
-                hide_older_files(changes, context.warehouse.location(text), write_id, "dropped")
+            if (place := files.allow_text(text)) is not None:
+                hide_older_files(changes, place, write_id, "dropped")
 
 
 def _check_selected(selection: PartitionSelection, selected: SelectedPartitions, if_exists: bool) -> None:
@@ -103,40 +106,55 @@ def _check_selected(selection: PartitionSelection, selected: SelectedPartitions,
 
 
 def plan_data_deletion(
-    context: StoreContext, transaction: WriteTransaction, table: Table, rows: PartitionRows, *, skip_trash: bool
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, rows: PartitionRows, *, skip_trash: bool
 ) -> None:
     """Has the partitions' directories deleted after the commit, and directories above that this leaves empty.
 
-    Never the table's own directory or one that holds it, whatever a partition says its location is.
+    Never the table's own directory or one that holds it, whatever a partition says its location is; outside of it never
+    what another object uses; nowhere outside of what is allowed.
     """
-    warehouse = context.warehouse
+    warehouse, table = context.warehouse, row.table
     if not warehouse.manages_files:
         return
     changes = warehouse.changes(transaction)
+    files = FileAccess(context, transaction.connection)
     root = None if table.sd is None or not table.sd.location else warehouse.location(table.sd.location)
     depth = len(table.partitionKeys or ())
-    above: set[Location] = set()
+    above: set[AllowedLocation] = set()
+    outside: list[str] = []
+    wanted: list[AllowedLocation] = []
     for text, parameters in zip(rows.locations, rows.parameters, strict=True):
         # An archived partition lies in a file of its own; what is dropped is the directory that was archived.
         is_archived = parameters.get("is_archived", "").lower() == "true"
         place = parameters.get("original_location") if is_archived else text
         if not place:
             continue
-        location = warehouse.location(place)
-        if location.is_root or (root is not None and (location == root or root.is_inside(location))):
+        allowed = files.allow_text(place)
+        if allowed is None:
+            outside.append(place)
             continue
-        changes.delete_directory_after_commit(location, skip_trash=skip_trash)
-        parent = location.parent
+        location = allowed.location
+        if not allowed.is_below_root or (root is not None and (location == root or root.is_inside(location))):
+            continue
+        wanted.append(allowed)
+        parent = allowed.parent
         for _ in range(depth - 1):
-            if root is None or not parent.is_inside(root):
+            if root is None or parent is None or not parent.location.is_inside(root):
                 break
             above.add(parent)
             parent = parent.parent
-    deepest_first = sorted(above, key=lambda location: location.path.count("/"), reverse=True)
+    shared = partition_places_in_use(context, transaction.connection, row, [each.location for each in wanted])
+    for each in wanted:
+        if each.location not in shared:
+            changes.delete_directory_after_commit(each, skip_trash=skip_trash)
+    what = f"partitions of {qualified(table.catName, table.dbName, table.tableName)} are dropped"
+    tell_files_stay(what, outside, OUTSIDE)
+    tell_files_stay(what, sorted(shared, key=str), SHARED)
+    deepest_first = sorted(above, key=lambda each: each.location.path.count("/"), reverse=True)
 
     def remove_empty() -> None:
-        for location in deepest_first:
-            warehouse.remove_empty_directory(location)
+        for directory in deepest_first:
+            warehouse.remove_empty_directory(directory)
 
     if deepest_first:
         transaction.after_commit(remove_empty)

@@ -15,6 +15,7 @@ from hms_cache.metadata.partition_names import PartitionNaming, escape_path_name
 from hms_cache.store.contract.partitions import ByPartialValues
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.file_access import OUTSIDE, FileAccess, partition_places_in_use
 from hms_cache.store.partitions.additions import insert_partitions, partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import partitions_by_name, select_partitions
@@ -75,7 +76,7 @@ def exchange_partitions(
         partition.tableName = destination.table.tableName
         if partition.sd is not None:
             partition.sd.location = str(root.child(*name.split("/")))
-    _move_directory(context, transaction, source.table, destination.table, keys, values)
+    _move_directory(context, transaction, source, destination, keys, values)
     delete_partitions(connection, zip(rows.part_ids, rows.sd_ids, strict=True))
     insert_partitions(context, transaction, destination, by_name)
     for event in context.messages.build_add_partitions(destination.table, moved):
@@ -108,12 +109,15 @@ def _without_comments(columns: Sequence[FieldSchema] | None) -> list[FieldSchema
 def _move_directory(
     context: StoreContext,
     transaction: WriteTransaction,
-    source: Table,
-    destination: Table,
+    source: TableRow,
+    destination: TableRow,
     keys: Sequence[str],
     values: Sequence[str],
 ) -> None:
-    """The directory of the given values moves as a whole, with all partitions in it."""
+    """The directory of the given values moves as a whole, with all partitions in it.
+
+    Raises MetaException where directories may not be moved: the rows alone would leave the files behind.
+    """
     warehouse = context.warehouse
     parts = [
         f"{escape_path_name(key.lower())}={escape_path_name(value)}"
@@ -122,11 +126,19 @@ def _move_directory(
     ]
     if not warehouse.manages_files:
         return
-    old = warehouse.location(source.sd.location).child(*parts)
-    new = warehouse.location(destination.sd.location).child(*parts)
+    files = FileAccess(context, transaction.connection)
+    old_place = warehouse.location(source.table.sd.location).child(*parts)
+    new_place = warehouse.location(destination.table.sd.location).child(*parts)
+    old, new = files.allow(old_place), files.allow(new_place)
+    if old is None or new is None:
+        outside = old_place if old is None else new_place
+        raise MetaException(f"Unable to move data from {old_place} to {new_place}: {outside} is {OUTSIDE}")
+    if partition_places_in_use(context, transaction.connection, source, [old_place]):
+        raise MetaException(f"Unable to move data from {old_place} to {new_place}: other tables lie there, too")
     if not warehouse.is_directory(old):
         # A partition that lies elsewhere is not moved along, nor may its files be lost sight of.
         raise MetaException(f"Unable to move data from {old} to {new}: the source directory does not exist")
     changes = warehouse.changes(transaction)
-    changes.make_directory(new.parent)
+    if new.parent is not None:
+        changes.make_directory(new.parent)
     changes.rename_directory(old, new)

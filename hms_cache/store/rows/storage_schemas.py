@@ -67,7 +67,11 @@ class StorageSchemas:
                 f"{_UNDETERMINED}Neither {SCHEMA_LITERAL} nor {SCHEMA_URL} specified, can't determine table schema"
             )
         try:
-            data = self._warehouse.read_file(self._warehouse.location(url), self._settings.schema_file_limit_bytes)
+            place = self._warehouse.allow(self._warehouse.location(url))
+            if place is None:
+                # A client names the file: any other one of this machine could be read so.
+                raise MetaException("it lies outside of the warehouse and warehouse.allowed_locations")
+            data = self._warehouse.read_file(place, self._settings.schema_file_limit_bytes)
         except MetaException as error:
             raise MetaException(
                 f"{_UNDETERMINED}Unable to read schema from given path: {url}: {error.message}"

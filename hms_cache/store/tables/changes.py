@@ -18,6 +18,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.file_access import FileAccess
 from hms_cache.store.rows.database_rows import DatabaseRow, read_database
 from hms_cache.store.rows.parameters import (
     CASCADE,
@@ -126,6 +127,7 @@ class TableChanges:
         require_parts(new)
         self._normalize(new, change)
         check_new_table(new, self._context.settings)
+        self._context.warehouse.reach(new.sd.location if new.sd is not None else None)
         run_write(
             self._context.database,
             # Each attempt begins with what the client sent.
@@ -203,6 +205,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
         check_expected_parameter(connection, row, new, change.expected_parameter)
     old = row.table
     check_change(old, new, context.settings, change.environment_context)
+    _check_location(context, old, new)
     becomes_acid = check_altered_table(old, new)
     new.createTime = old.createTime
     new.id = old.id
@@ -212,7 +215,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
         _take_name(connection, row, new, databases[1].database_id)
     moved = move_directory(context, transaction, row, new, databases) if is_renamed else None
     if moved is None and not is_renamed:
-        _update_basic_statistics(context, new, change.environment_context)
+        _update_basic_statistics(context, connection, new, change.environment_context)
     _judge_statistics(connection, old, new, change)
     cd_id = replace_columns(transaction, row, new)
     _follow_up(context, connection, row, new, change, cd_id, moved)
@@ -225,6 +228,23 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
         begin_write_ids(connection, new)
     event_write_id = change.write_id if change.write_id is not None else -1
     transaction.append_event(context.messages.build_alter_table(old, new, write_id=event_write_id))
+
+
+def _check_location(context: StoreContext, old: Table, new: Table) -> None:
+    """Raises MetaException for a new location with a scheme that is not allowed; one that is there may stay."""
+    if is_view(new) or new.sd is None or not new.sd.location:
+        return
+    if old.sd is None or new.sd.location != old.sd.location:
+        location = context.warehouse.location(new.sd.location)
+        if old.sd is None or not old.sd.location or str(location) != _normal(context, old.sd.location):
+            context.warehouse.require_known_scheme(location)
+
+
+def _normal(context: StoreContext, text: str) -> str:
+    try:
+        return str(context.warehouse.location(text))
+    except MetaException:
+        return text
 
 
 def _take_name(connection: Connection, row: TableRow, new: Table, database_id: int) -> None:
@@ -294,7 +314,9 @@ def check_expected_parameter(connection: Connection, row: TableRow, new: Table, 
         )
 
 
-def _update_basic_statistics(context: StoreContext, new: Table, environment_context: EnvironmentContext | None) -> None:
+def _update_basic_statistics(
+    context: StoreContext, connection: Connection, new: Table, environment_context: EnvironmentContext | None
+) -> None:
     """Looks at the directory of an unpartitioned table again, as Hive does on every alter that does not forbid it."""
     transient = take_do_not_update(new.parameters)
     if transient or is_view(new) or new.partitionKeys or is_context_true(environment_context, DO_NOT_UPDATE_STATS):
@@ -303,9 +325,12 @@ def _update_basic_statistics(context: StoreContext, new: Table, environment_cont
         return
     if not new.sd.location:
         raise MetaException(f"The new table {new.dbName}.{new.tableName} has no location")
+    place = FileAccess(context, connection).allow_text(new.sd.location)
+    if place is None:
+        return
     found = None
     if not is_context_true(environment_context, DO_NOT_POPULATE_QUICK_STATS):
-        found = context.warehouse.directory_statistics(context.warehouse.location(new.sd.location))
+        found = context.warehouse.directory_statistics(place)
     update_directory_statistics(new.parameters, found, environment_context)
 
 

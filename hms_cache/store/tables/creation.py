@@ -14,6 +14,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.file_access import FileAccess
 from hms_cache.store.objects.constraints import add_constraints_of_new_table
 from hms_cache.store.rows.database_rows import DatabaseRow, read_database
 from hms_cache.store.rows.parameters import (
@@ -41,7 +42,7 @@ from hms_cache.store.schema import (
 from hms_cache.store.statistics.of_tables import write_table_statistics
 from hms_cache.store.statistics.writes import write_of_new_object
 from hms_cache.store.tables.transactional import check_created_table
-from hms_cache.store.warehouse import Location
+from hms_cache.store.warehouse import AllowedLocation
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     ColumnStatistics,
@@ -93,6 +94,7 @@ class TableCreation:
         ids = {"MTable": 1, "MStorageDescriptor": 1, "MSerDeInfo": 1, "MColumnDescriptor": 1}
         if statistics is not None:
             ids["MTableColumnStatistics"] = len(statistics.statsObj or ())
+        self._context.warehouse.reach(new.sd.location if new.sd is not None else None)
         run_write(self._context.database, create, ids=ids)
 
     def _write_statistics(self, transaction: WriteTransaction, table: Table, statistics: ColumnStatistics) -> None:
@@ -144,7 +146,7 @@ class TableCreation:
             raise MetaException(f"Create table in REMOTE database {table.dbName} is not allowed")
         if table_id_of(connection, database.database_id, table.tableName) is not None:
             raise AlreadyExistsException(f"Table {_full_name(table)} already exists")
-        location = self._place(table, database, environment_context)
+        location = self._place(FileAccess(self._context, connection), table, database, environment_context)
         table.createTime = self._context.now_s()
         set_ddl_time(table.parameters, table.createTime)
         table.parameters = dict(sorted(table.parameters.items()))
@@ -160,9 +162,12 @@ class TableCreation:
             add_constraints_of_new_table(self._context, transaction, table, constraints)
 
     def _place(
-        self, table: Table, database: DatabaseRow, environment_context: EnvironmentContext | None
-    ) -> Location | None:
-        """Gives the table its location and looks at a directory that is there already; None for views."""
+        self, files: FileAccess, table: Table, database: DatabaseRow, environment_context: EnvironmentContext | None
+    ) -> AllowedLocation | None:
+        """Gives the table its location and looks at a directory that is there already.
+
+        None for views, and where files are left alone. Raises MetaException for a scheme that is not allowed.
+        """
         transient = take_do_not_update(table.parameters)
         if is_view(table):
             return None
@@ -171,20 +176,22 @@ class TableCreation:
             location = warehouse.location(table.sd.location)
             if location.is_root:
                 raise InvalidObjectException(f"{table.tableName} location must not be root path")
+            warehouse.require_known_scheme(location)
         else:
             location = warehouse.default_table_location(database.database, table.tableName, external=is_external(table))
         table.sd.location = str(location)
-        self._claim_statistics_of_new_table(table, location)
+        allowed = files.allow(location)
+        self._claim_statistics_of_new_table(table, allowed)
         wanted = (
             self._context.settings.statistics_auto_gather
             and not transient
             and not is_context_true(environment_context, DO_NOT_UPDATE_STATS)
         )
-        if wanted and not table.partitionKeys and warehouse.manages_files and warehouse.is_directory(location):
-            self._add_statistics(table, location, environment_context)
-        return location
+        if wanted and not table.partitionKeys and allowed is not None and warehouse.is_directory(allowed):
+            self._add_statistics(table, allowed, environment_context)
+        return allowed
 
-    def _claim_statistics_of_new_table(self, table: Table, location: Location) -> None:
+    def _claim_statistics_of_new_table(self, table: Table, location: AllowedLocation | None) -> None:
         """All statistics of a table without files are known: none of anything. Hive 4 asks for that to be noted.
 
         Otherwise the first insert finds nothing to add its own to, and no `count(*)` is answered from statistics.
@@ -192,12 +199,17 @@ class TableCreation:
         request = take_request_for_new_table(table)
         if request is None or not self._context.warehouse.manages_files:
             return
-        is_empty = request.is_iceberg or not self._context.warehouse.directory_statistics(location).file_count
+        is_empty = request.is_iceberg
+        if not is_empty and location is not None:
+            found = self._context.warehouse.directory_statistics(location)
+            is_empty = found is not None and not found.file_count
         if is_empty:
             columns = request.columns or [column.name for column in table.sd.cols or []]
             claim_nothing_there(table.parameters, columns)
 
-    def _add_statistics(self, table: Table, location: Location, environment_context: EnvironmentContext | None) -> None:
+    def _add_statistics(
+        self, table: Table, location: AllowedLocation, environment_context: EnvironmentContext | None
+    ) -> None:
         if has_fast_statistics(table.parameters):
             return
         is_wanted = not is_context_true(environment_context, DO_NOT_POPULATE_QUICK_STATS)

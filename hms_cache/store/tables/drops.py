@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, not_, or_, select
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.names import normalize_identifier, qualified
 from hms_cache.store.engine.bulk_writes import delete_ids
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.file_access import OUTSIDE, SHARED, FileAccess, is_default_place, places_in_use, tell_files_stay
 from hms_cache.store.rows.database_rows import require_database
 from hms_cache.store.rows.partition_deletion import PARTITIONS_AT_ONCE, delete_partitions, is_purge_asked
 from hms_cache.store.rows.storage_descriptor_writes import delete_storage_descriptors
@@ -109,7 +111,8 @@ class TableDrops:
             transaction.append_event(self._context.messages.build_drop_table(found.table))
             if delete_data:
                 places = elsewhere.get(found.table_id, ())
-                _plan_deletion(self._context, transaction, found.table, places, skip_trash=skip_trash)
+                files = FileAccess(self._context, transaction.connection)
+                _plan_deletion(self._context, transaction, files, found.table, places, skip_trash=skip_trash)
 
         run_write(self._context.database, drop)
 
@@ -117,6 +120,7 @@ class TableDrops:
 def drop_tables_of_database(
     context: StoreContext,
     transaction: WriteTransaction,
+    files: FileAccess,
     database: Database,
     database_id: int,
     *,
@@ -158,11 +162,9 @@ def drop_tables_of_database(
                     owned.append((row.table, elsewhere.get(row.table_id, ())))
                 else:
                     kept.append(row)
-    stays = [
-        context.warehouse.location(row.table.sd.location) for row in kept if row.table.sd and row.table.sd.location
-    ]
+    stays = locations_of_tables(context, kept)
     for table, places in owned:
-        _plan_deletion(context, transaction, table, places, skip_trash=False, stays=stays)
+        _plan_deletion(context, transaction, files, table, places, skip_trash=False, stays=stays)
     return kept
 
 
@@ -255,13 +257,25 @@ def _partitions_elsewhere(
         ]
         for table_id, location in connection.execute(statement.where(or_(*of_some))):
             if location:
-                found.setdefault(table_id, []).append(context.warehouse.location(location))
+                with suppress(MetaException):  # one that cannot be understood cannot be deleted either
+                    found.setdefault(table_id, []).append(context.warehouse.location(location))
+    return found
+
+
+def locations_of_tables(context: StoreContext, tables: Iterable[TableRow]) -> list[Location]:
+    """Where the tables lie, those left out whose location cannot be understood."""
+    found = []
+    for row in tables:
+        if row.table.sd and row.table.sd.location:
+            with suppress(MetaException):
+                found.append(context.warehouse.location(row.table.sd.location))
     return found
 
 
 def _plan_deletion(
     context: StoreContext,
     transaction: WriteTransaction,
+    files: FileAccess,
     table: Table,
     partitions: Sequence[Location],
     *,
@@ -270,14 +284,36 @@ def _plan_deletion(
 ) -> None:
     """The directories of a table and of its partitions elsewhere go after the commit, when it owns its data.
 
-    One that data lies in that `stays` is left, and so is a partition's that the table's own lies in.
+    One that data lies in that `stays` is left, and so are a partition's that the table's own lies in, what lies outside
+    of what is allowed, and what another object uses.
     """
-    if not is_data_owned(table) or table.sd is None or not table.sd.location:
+    if not is_data_owned(table) or table.sd is None or not table.sd.location or not context.warehouse.manages_files:
         return
-    own = context.warehouse.location(table.sd.location)
-    changes = context.warehouse.changes(transaction)
-    for location in (*partitions, own):
-        if location is not own and (location.is_root or own.is_inside(location)):
+    what = f"table {qualified(table.catName, table.dbName, table.tableName)} is dropped"
+    try:
+        own = context.warehouse.location(table.sd.location)
+    except MetaException as error:
+        tell_files_stay(what, [table.sd.location], str(error.message))
+        return
+    wanted = []
+    outside = []
+    for location in dict.fromkeys((*partitions, own)):
+        if location != own and (location.is_root or own.is_inside(location) or own == location):
             continue
-        if not any(other == location or other.is_inside(location) for other in stays):
-            changes.delete_directory_after_commit(location, skip_trash=skip_trash or is_trash_skipped(table))
+        if any(other == location or other.is_inside(location) for other in stays):
+            continue
+        allowed = files.allow_deletion(location)
+        if allowed is None:
+            outside.append(location)
+        elif location != own and location.is_inside(own) and files.allow_deletion(own) is not None:
+            continue  # it goes with the table's directory
+        else:
+            wanted.append(allowed)
+    tell_files_stay(what, outside, OUTSIDE)
+    elsewhere = [each.location for each in wanted if not is_default_place(context, table, each.location)]
+    shared = places_in_use(transaction.connection, elsewhere) if elsewhere else set()
+    tell_files_stay(what, sorted(shared, key=str), SHARED)
+    changes = context.warehouse.changes(transaction)
+    for each in wanted:
+        if each.location not in shared:
+            changes.delete_directory_after_commit(each, skip_trash=skip_trash or is_trash_skipped(table))

@@ -13,6 +13,7 @@ from hms_cache.metadata.names import table_directory_name
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.file_access import FileAccess, is_default_place, places_in_use
 from hms_cache.store.rows.database_rows import DatabaseRow
 from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view
 from hms_cache.store.rows.table_rows import TableRow
@@ -66,13 +67,28 @@ def move_directory(
     path = _root(context, databases[1], is_external=is_translated).child(table_directory_name(new.tableName)).path
     # The new place is on the file system of the old one, whatever the database's location says.
     destination = Location(source.scheme, source.authority, path)
-    if warehouse.exists(destination):
+    files = FileAccess(context, transaction.connection)
+    allowed, goal = files.allow(source), files.allow(destination)
+    if (
+        allowed is None
+        or goal is None
+        or not allowed.is_below_root
+        or not goal.is_below_root
+        or (
+            not is_default_place(context, old, source)
+            and places_in_use(transaction.connection, [source], except_table=row.table_id)
+        )
+    ):
+        # As a table at a place of its own: the files stay where they are, and the table says so.
+        new.sd.location = old.sd.location
+        return None
+    if warehouse.exists(goal):
         name = f"{new.catName}.{new.dbName}.{new.tableName}"
         raise InvalidOperationException(f"New location for this table {name} already exists : {destination}")
     new.sd.location = str(destination)
-    if warehouse.exists(source):
+    if warehouse.exists(allowed):
         try:
-            warehouse.changes(transaction).rename_directory(source, destination)
+            warehouse.changes(transaction).rename_directory(allowed, goal)
         except MetaException as error:
             raise InvalidOperationException(
                 f"Alter Table operation for {old.dbName}.{old.tableName} failed to move data due to: "

@@ -13,6 +13,7 @@ from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameter
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.file_access import OUTSIDE, FileAccess, partition_places_in_use
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import select_partitions
@@ -30,7 +31,7 @@ from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import PARTITION_PARAMS, PARTITIONS, TABLE_PARAMS, TBLS
 from hms_cache.store.soft_drops import hide_older_files
 from hms_cache.store.statistics.writes import aborted_writers
-from hms_cache.store.warehouse import DirectoryStatistics
+from hms_cache.store.warehouse import AllowedLocation, DirectoryStatistics, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
     MetaException,
@@ -87,7 +88,7 @@ class TableTruncation:
             after.writeId = write_id
             if features_of(connection).has_write_ids_of_tables:
                 connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(WRITE_ID=write_id))
-        self._empty(transaction, row, before.sd.location, write_id)
+        self._empty(transaction, row, [before.sd.location], write_id)
         transaction.append_event(
             self._context.messages.build_alter_table(
                 before, after, is_truncate=True, write_id=-1 if write_id is None else write_id
@@ -126,7 +127,7 @@ class TableTruncation:
                 after.writeId = write_id
             changes.append((before, after))
             parameter_changes.append(ParameterChange(part_id, before.parameters, after.parameters))
-            self._empty(transaction, row, before.sd.location if before.sd is not None else None, write_id)
+        self._empty(transaction, row, [each.sd.location for each in befores if each.sd is not None], write_id)
         change_parameters(connection, PARTITION_PARAMS, "PART_ID", parameter_changes)
         if is_written and features_of(connection).has_write_ids_of_tables:
             ids = rows.part_ids
@@ -145,17 +146,44 @@ class TableTruncation:
         for event in events:
             transaction.append_event(event)
 
-    def _empty(self, transaction: WriteTransaction, row: TableRow, location: str | None, write_id: int | None) -> None:
-        """Plans to delete the files, or hides them from the readers of a transactional table."""
+    def _empty(
+        self, transaction: WriteTransaction, row: TableRow, locations: Sequence[str | None], write_id: int | None
+    ) -> None:
+        """Plans to delete the files, or hides them from the readers of a transactional table.
+
+        Raises MetaException where this server may not delete, and where another object uses a directory: emptying that
+        is no part of this table, and to say that it is done would be wrong.
+        """
         warehouse = self._context.warehouse
-        if not location or not warehouse.manages_files:
+        if not warehouse.manages_files:
             return
-        directory = warehouse.location(location)
+        files = FileAccess(self._context, transaction.connection)
+        directories = [self._allowed(files, row, text) for text in locations if text]
+        self._require_unshared(transaction, row, [directory.location for directory in directories])
         changes = warehouse.changes(transaction)
-        if write_id is not None and is_transactional(row.table):
-            hide_older_files(changes, directory, write_id, "truncated")
-        else:
-            changes.delete_contents_after_commit(directory, skip_trash=is_trash_skipped(row.table))
+        for directory in directories:
+            if write_id is not None and is_transactional(row.table):
+                hide_older_files(changes, directory, write_id, "truncated")
+            else:
+                changes.delete_contents_after_commit(directory, skip_trash=is_trash_skipped(row.table))
+
+    def _allowed(self, files: FileAccess, row: TableRow, text: str) -> AllowedLocation:
+        found = files.allow_deletion(self._context.warehouse.location(text))
+        if found is None:
+            raise MetaException(
+                f"Cannot truncate {qualified(row.table.catName, row.table.dbName, row.table.tableName)}: {text} is "
+                f"{OUTSIDE}"
+            )
+        return found
+
+    def _require_unshared(self, transaction: WriteTransaction, row: TableRow, places: Sequence[Location]) -> None:
+        table = row.table
+        shared = partition_places_in_use(self._context, transaction.connection, row, places)
+        if shared:
+            raise MetaException(
+                f"Cannot truncate {qualified(table.catName, table.dbName, table.tableName)}: other objects of the "
+                f"metastore lie at {min(map(str, shared))}, too"
+            )
 
 
 def _judge(

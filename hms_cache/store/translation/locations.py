@@ -63,7 +63,7 @@ class TranslatedLocations:
         if self._mode == "force":
             return wanted
         location, attempt = wanted, 0
-        while self._warehouse.is_directory(location):
+        while (place := self._warehouse.allow(location)) is not None and self._warehouse.is_directory(place):
             attempt += 1
             if self._mode == "prohibit":
                 raise MetaException(f"Default location is not available for table: {wanted}")

@@ -1,11 +1,13 @@
 """The warehouse: where data lies by default, and the directories that the store makes, moves and deletes."""
 
+from hms_cache.store.warehouse.allowed import AllowedLocation
 from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.settings import WarehouseSettings
 from hms_cache.store.warehouse.warehouse import DirectoryStatistics, Warehouse
 
 __all__ = [
+    "AllowedLocation",
     "DirectoryStatistics",
     "Location",
     "TransactionOutcome",

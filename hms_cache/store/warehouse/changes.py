@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from hms_cache.store.warehouse.locations import Location
+from hms_cache.store.warehouse.allowed import AllowedLocation
 
 if TYPE_CHECKING:
     from hms_cache.store.warehouse.warehouse import Warehouse
@@ -33,7 +33,7 @@ class WarehouseChanges:
         self._warehouse = warehouse
         self._transaction = transaction
 
-    def make_directory(self, location: Location) -> bool:
+    def make_directory(self, location: AllowedLocation) -> bool:
         """Makes a directory now; False when it was there. Undone by removing it if it is still empty.
 
         Raises MetaException.
@@ -43,25 +43,22 @@ class WarehouseChanges:
             self._transaction.on_rollback(lambda: self._warehouse.remove_empty_directory(location))
         return made
 
-    def rename_directory(self, source: Location, destination: Location) -> None:
+    def rename_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
         """Moves a directory now; undone by moving it back. Raises MetaException."""
-        if not self._warehouse.manages_files:
-            return
         self._warehouse.rename_directory(source, destination)
         self._transaction.on_rollback(lambda: self._warehouse.rename_directory(destination, source))
 
-    def write_file(self, location: Location, content: bytes) -> None:
+    def write_file(self, location: AllowedLocation, content: bytes) -> None:
         """Writes a small file now, its directories included; undone by deleting it. Raises MetaException."""
-        if not self._warehouse.manages_files:
-            return
-        self.make_directory(location.parent)
+        if location.parent is not None:
+            self.make_directory(location.parent)
         self._transaction.on_rollback(lambda: self._warehouse.delete_file(location))
         self._warehouse.write_file(location, content)
 
-    def delete_directory_after_commit(self, location: Location, *, skip_trash: bool) -> None:
+    def delete_directory_after_commit(self, location: AllowedLocation, *, skip_trash: bool) -> None:
         """Plans the deletion of a directory with all in it."""
         self._transaction.after_commit(lambda: self._warehouse.delete_directory(location, skip_trash=skip_trash))
 
-    def delete_contents_after_commit(self, location: Location, *, skip_trash: bool) -> None:
+    def delete_contents_after_commit(self, location: AllowedLocation, *, skip_trash: bool) -> None:
         """Plans the deletion of a directory's visible entries."""
         self._transaction.after_commit(lambda: self._warehouse.delete_contents(location, skip_trash=skip_trash))

@@ -1,4 +1,9 @@
-"""File systems by scheme, through fsspec. A scheme whose driver is not installed is a clear MetaException."""
+"""File systems by scheme, through fsspec. A scheme whose driver is not installed is a clear MetaException.
+
+A location is never handed to fsspec as a URL to be opened: `fsspec.open` and `url_to_fs` chain file systems at `::`,
+and several drivers cut a path at `?` or `#`. The file system is made from scheme and authority alone, and the path
+that its driver will use is compared with the location's before anything is done.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import fsspec
-from fsspec.core import url_to_fs
 
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -23,14 +27,16 @@ class FileSystems:
         self._options = dict(options or {})
 
     def open(self, location: Location) -> tuple[Any, str]:
-        """The file system of the location, and the location's path in it.
+        """The file system of the location, and the location's path in it. May connect, and so take long.
 
-        Raises MetaException `No FileSystem for scheme "…"` for an unknown scheme or a driver that is not installed.
+        Raises MetaException `No FileSystem for scheme "…"` for an unknown scheme or a driver that is not installed, and
+        for a path that the driver would not read as it stands.
         """
         protocol = _FSSPEC_PROTOCOLS.get(location.scheme, location.scheme)
-        url = Location(protocol, location.authority, location.path).url
         try:
-            file_system, path = url_to_fs(url, **self._options.get(location.scheme, {}))
+            driver = fsspec.get_filesystem_class(protocol)
+            host = driver._get_kwargs_from_urls(f"{protocol}://{location.authority}/")
+            file_system = driver(**{**host, **self._options.get(location.scheme, {})})
         except (ImportError, ValueError) as error:
             hint = ""
             if protocol in fsspec.available_protocols():
@@ -38,4 +44,18 @@ class FileSystems:
             raise MetaException(f'No FileSystem for scheme "{location.scheme}"{hint}') from error
         except OSError as error:
             raise MetaException(f"Cannot reach the file system of {location}: {error}") from error
-        return file_system, path
+        return file_system, _path_in(file_system, protocol, location)
+
+
+def _path_in(file_system: Any, protocol: str, location: Location) -> str:
+    """The driver's own path, proven to be the location's.
+
+    Drivers strip what they are given again in each call: a path must come out of that as it went in.
+    """
+    path = str(file_system._strip_protocol(f"{protocol}://{location.authority}{location.path}"))
+    container = location.authority.split("@")[0]  # abfss://container@account/…
+    plain = location.path.strip("/")
+    expected = {plain, *(f"{first}/{plain}".strip("/") for first in (location.authority, container))}
+    if path.strip("/") not in expected or str(file_system._strip_protocol(path)) != path:
+        raise MetaException(f"The driver of {location.scheme} cannot open {location} as it is written")
+    return path

@@ -1,13 +1,18 @@
-"""`Location`: where an object's files are, written as Hadoop's `Path` writes it.
+"""`Location`: where an object's files are, in the one form that everything here judges, compares, stores and opens.
 
-`file:///x`, `file:/x` and (with a local default file system) `/x` are one location, written `file:/x`; doubled and
-trailing slashes go; nothing is percent-encoded or decoded. Source: `org.apache.hadoop.fs.Path`, `Warehouse.getDnsPath`.
+The form is that of Hadoop's `Path` (`Path.initialize`, `Path.normalizePath`, then `URI.normalize`): scheme, authority
+and path are parted at the first colon before the first slash; doubled and trailing slashes go; `.` and `..` are
+resolved; nothing is percent-encoded or decoded, so `%2e%2e` is an ordinary name; blanks, colons, `#` and `?` are
+ordinary characters. `file:///x`, `file:/x` and (with a local default file system) `/x` are one location, written
+`file:/x`. A `..` at the root stays at the root, as RFC 3986 has it (`URI.normalize` leaves it, and Hadoop's file
+systems then refuse the path). Relative paths are refused, as by `Warehouse.getDnsPath`.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -22,20 +27,31 @@ def is_relative(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A directory or file: scheme, authority (may be empty) and an absolute path without a trailing slash."""
+    """A directory or file: scheme, authority (may be empty) and an absolute, normal path.
+
+    The path has single slashes, none at its end, and neither `.` nor `..` among its names: whoever makes a `Location`
+    by hand gets the same normal form as `parse`.
+    """
 
     scheme: str
     authority: str
     path: str
 
+    def __post_init__(self) -> None:
+        normal = _normal_path(self.path)
+        if normal != self.path:
+            object.__setattr__(self, "path", normal)
+
     @classmethod
     def parse(cls, text: str, default: Location | None = None) -> Location:
         """The location that `text` names; what it leaves out (scheme, authority) comes from `default`.
 
-        Raises MetaException for an empty text, a relative path, or no scheme and no default.
+        Raises MetaException for an empty text, one with a NUL character, a relative path, or no scheme and no default.
         """
         if not text:
             raise MetaException("Can not create a Path from an empty string")
+        if "\0" in text:
+            raise MetaException("A location cannot have a NUL character")
         found = _SCHEME.match(text)
         scheme = found.group(1) if found else ""
         rest = text[found.end() :] if found else text
@@ -45,14 +61,13 @@ class Location:
             authority, rest = (rest[2:], "") if end < 0 else (rest[2:end], rest[end:])
         if rest and not rest.startswith("/"):
             raise MetaException(f"java.net.URISyntaxException: Relative path in absolute URI: {text}")
-        path = _normal_path(rest)
         if not scheme:
             if default is None:
                 raise MetaException(f"No file system in {text}")
             scheme, authority = default.scheme, authority or default.authority
         elif default is not None and not authority and scheme == default.scheme:
             authority = default.authority
-        return cls(scheme, authority, path)
+        return cls(scheme, authority, rest)
 
     def __str__(self) -> str:
         authority = f"//{self.authority}" if self.authority else ""
@@ -61,7 +76,7 @@ class Location:
 
     @property
     def url(self) -> str:
-        """The location as fsspec reads it."""
+        """The location with `//` before an absent authority, too: another spelling that databases hold."""
         return f"{self.scheme}://{self.authority}{self.path}"
 
     @property
@@ -79,9 +94,32 @@ class Location:
         """The directory it lies in; the root is its own parent."""
         return Location(self.scheme, self.authority, posixpath.dirname(self.path) or "/")
 
+    @property
+    def ancestors(self) -> Iterator[Location]:
+        """The directories that it lies in, the nearest first; none for the root."""
+        location = self
+        while not location.is_root:
+            location = location.parent
+            yield location
+
     def child(self, *names: str) -> Location:
-        """A location below this one."""
-        return Location(self.scheme, self.authority, _normal_path(posixpath.join(self.path, *names)))
+        """The location below this one that these directory names lead to, one after the other.
+
+        Raises MetaException for what is not a name of one directory: it would lead elsewhere.
+        """
+        for name in names:
+            if name in ("", ".", "..") or "/" in name or "\0" in name:
+                raise MetaException(f"{name!r} cannot be the name of a directory")
+        return Location(self.scheme, self.authority, "/".join([self.path, *names]))
+
+    def resolve(self, relative: str) -> Location:
+        """Where a relative path leads from here, as Hadoop's `Path(parent, child)`: anywhere, so it has to be judged.
+
+        Raises MetaException for a NUL character in it.
+        """
+        if "\0" in relative:
+            raise MetaException("A location cannot have a NUL character")
+        return Location(self.scheme, self.authority, f"{self.path}/{relative}")
 
     def is_same_file_system(self, other: Location) -> bool:
         """Whether a rename between the two is possible."""
@@ -89,15 +127,21 @@ class Location:
 
     def is_inside(self, other: Location) -> bool:
         """Whether it lies strictly below `other`, on the same file system."""
-        if not self.is_same_file_system(other) or ".." in self.path.split("/"):
+        if not self.is_same_file_system(other):
             return False
         prefix = other.path if other.path.endswith("/") else other.path + "/"
         return self.path.startswith(prefix) and self.path != other.path
 
 
 def _normal_path(path: str) -> str:
-    """An absolute path with single slashes and without a trailing one."""
-    path = re.sub(r"/{2,}", "/", path)
-    if len(path) > 1:
-        path = path.rstrip("/")
-    return path or "/"
+    """An absolute path with single slashes, without a trailing one, and without `.` and `..`."""
+    if "//" not in path and "/." not in path and path[-1:] not in ("/", "") and path[0] == "/":
+        return path  # nearly all are normal
+    names: list[str] = []
+    for name in path.split("/"):
+        if name == "..":
+            if names:
+                names.pop()
+        elif name not in ("", "."):
+            names.append(name)
+    return "/" + "/".join(names)

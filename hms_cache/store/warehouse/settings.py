@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from hms_cache.config.sections.warehouse import KNOWN_SCHEMES
+
 
 @dataclass(frozen=True, slots=True)
 class WarehouseSettings:
@@ -28,6 +30,27 @@ class WarehouseSettings:
 
     trash_directory: str = ""
     """Where the trash is; empty: `<home>/.Trash`, with the home directory that the scheme's file system has."""
+
+    allowed_locations: tuple[str, ...] = ()
+    """Directories beside the two above below which files may be made, listed, moved and deleted."""
+
+    allowed_schemes: tuple[str, ...] = KNOWN_SCHEMES
+    """Schemes of locations that clients may register; those of the directories above always are."""
+
+    file_timeout_s: float = 30.0
+    """Longest wait for an operation on a remote file system."""
+
+    file_move_timeout_s: float = 600.0
+    """The same for moving and deleting a directory, which object stores do file by file."""
+
+    file_threads: int = 32
+    """Operations on remote file systems at once; one whose host is silent keeps its thread."""
+
+    listing_max_entries: int = 100_000
+    """Most files and directories that are looked at for the statistics of a directory."""
+
+    listing_timeout_s: float = 10.0
+    """Longest time spent on that."""
 
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Keyword arguments for fsspec drivers, by scheme."""

@@ -1,39 +1,36 @@
-"""`Warehouse`: default locations, and the file operations behind the store.
+"""`Warehouse`: default locations, which locations may be touched, and the file operations behind the store.
 
 Facts: `Warehouse` and `MetaStoreServerUtils.populateQuickStats` of Hive 3.1 and 4.0.
 """
 
 from __future__ import annotations
 
-import errno
 import getpass
 import logging
-import os
-import posixpath
 import pwd
-import shutil
 import time
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from fsspec.implementations.local import LocalFileSystem
+from typing import Any, TypeVar
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, DEFAULT_DATABASE, database_directory_name, table_directory_name
+from hms_cache.metrics import TallyFamily
+from hms_cache.metrics.registry import WarehouseMetrics
+from hms_cache.store.warehouse import local_files, remote_files
+from hms_cache.store.warehouse.allowed import AllowedLocation, allow
 from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
+from hms_cache.store.warehouse.deadlines import FileThreads
 from hms_cache.store.warehouse.file_systems import FileSystems
+from hms_cache.store.warehouse.local_files import ListingTooLong, is_hidden
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.settings import WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
 
+T = TypeVar("T")
+
 _LOG = logging.getLogger(__name__)
-
-
-#: Each is cut short by another deletion inside or around it; partitions of a table are dropped at once by this many.
-_DELETION_ATTEMPTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,74 +46,46 @@ def _translated(text: str) -> Iterator[None]:
     """Turns errors of the file system into MetaException with this text in front."""
     try:
         yield
-    except MetaException:
+    except (MetaException, ListingTooLong):
         raise
     except Exception as error:
         # Drivers raise classes of their own besides OSError (botocore, pyarrow, …).
         raise MetaException(f"{text}: {error}") from error
 
 
-def _rename_local(source: str, destination: str) -> None:
-    """Renames a directory, or moves it between mounts. Raises FileExistsError for a destination that came meanwhile.
-
-    The destination is made first: `mkdir` fails for all but one, where a plain move into a directory that another call
-    made after the last look would put this one *inside* of it.
-    """
-    os.mkdir(destination)
-    try:
-        os.rename(source, destination)
-    except OSError as error:
-        os.rmdir(destination)
-        if error.errno != errno.EXDEV:
-            raise
-        shutil.move(source, destination)
-
-
-def _delete_local(path: str) -> None:
-    """Deletes a file or a directory with all in it, but nothing that is made at its path from now on.
-
-    A table of the same name may be created as soon as the drop is committed: were the directory emptied where it is,
-    the new table's partitions would go with it. So it is taken out of the way first, by one atomic step.
-    """
-    aside = os.path.join(os.path.dirname(path), f".deleted-{uuid.uuid4().hex}")
-    try:
-        os.rename(path, aside)
-    except FileNotFoundError:
-        return
-    except OSError:
-        aside = path  # a mount point, or a parent that may not be written
-    for attempt in range(_DELETION_ATTEMPTS):
-        if not os.path.lexists(aside):
-            return  # it went with a directory around it
-        try:
-            if os.path.isdir(aside) and not os.path.islink(aside):
-                shutil.rmtree(aside)
-            else:
-                os.remove(aside)
-        except OSError as error:
-            # Another call deletes a directory inside or around this one: what it left is still to go.
-            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _DELETION_ATTEMPTS - 1:
-                raise
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith(("_", "."))
-
-
 class Warehouse:
     """The directories of databases, tables and partitions. Safe for use by many threads; holds no lock.
 
-    Every file operation raises MetaException when the file system does; with `files = leave` every one does nothing.
+    Every file operation takes a location that `allow` has judged, and raises MetaException when the file system does or
+    does not answer in time; with `files = leave` none is allowed.
     """
 
-    def __init__(self, settings: WarehouseSettings | None = None) -> None:
+    def __init__(self, settings: WarehouseSettings | None = None, *, metrics: WarehouseMetrics | None = None) -> None:
         self.settings = settings or WarehouseSettings()
         self._file_systems = FileSystems(self.settings.options)
+        self._threads = FileThreads(self.settings.file_threads)
+        self._operations: TallyFamily = (
+            metrics.operations
+            if metrics
+            else TallyFamily("hms_cache_file_operations_total", "", ("operation", "outcome"))
+        )
+        if metrics is not None:
+            metrics.threads_in_use.set_function(self._threads.in_use)
         self._default = Location.parse(self.settings.default_file_system)
         self._managed_root = self.location(self.settings.directory)
         self._external_root = (
             self.location(self.settings.external_directory) if self.settings.external_directory else None
         )
+        self._roots = tuple(
+            dict.fromkeys(
+                [
+                    self._managed_root,
+                    self._external_root or self._managed_root,
+                    *map(self.location, self.settings.allowed_locations),
+                ]
+            )
+        )
+        self._own_schemes = frozenset(root.scheme for root in self._roots)
 
     @property
     def manages_files(self) -> bool:
@@ -139,6 +108,49 @@ class Warehouse:
         """The location a client wrote, completed by the default file system. Raises MetaException."""
         return Location.parse(text, self._default)
 
+    # What may be touched, and what may be stored
+
+    def allow(self, location: Location, declared: Iterable[Location] = ()) -> AllowedLocation | None:
+        """The location for file operations, None if this server may not touch files there.
+
+        It may below the two directories of the warehouse and `warehouse.allowed_locations`, and below what databases
+        and catalogs of the metastore declare (`declared`) if the operator names another place on such a file system.
+        """
+        if not self.manages_files:
+            return None
+        more = (
+            root
+            for root in declared
+            if self.may_be_declared(root)
+            # Below the operator's own directories a link is judged by them: a declaration adds nothing there.
+            and not any(root == own or root.is_inside(own) for own in self._roots)
+        )
+        return allow(location, (*self._roots, *more))
+
+    def may_be_declared(self, location: Location) -> bool:
+        """Whether files there may be touched if a database of the metastore says that it lies there."""
+        return self.manages_files and location.scheme in self._own_schemes and not location.is_root
+
+    def is_own_root(self, location: Location) -> bool:
+        """Whether it is the managed or the external directory."""
+        return location in (self._managed_root, self._external_root)
+
+    def require_known_scheme(self, location: Location) -> None:
+        """Raises MetaException unless objects may be registered on such a file system: `warehouse.allowed_schemes`.
+
+        Nothing is opened. With `files = leave` all are: this server never opens one.
+        """
+        if not self.manages_files:
+            return
+        if location.scheme == "file" and location.authority:
+            raise MetaException(f"Wrong FS: {location}, expected: file:///")
+        if location.scheme not in self._own_schemes and location.scheme not in self.settings.allowed_schemes:
+            raise MetaException(
+                f'No FileSystem for scheme "{location.scheme}": warehouse.allowed_schemes does not name it'
+            )
+
+    # Default locations
+
     def database_location(self, database: Database, catalog: Catalog | None = None) -> Location:
         """Where a database goes: what it says itself, else the default of its catalog."""
         if database.locationUri:
@@ -157,6 +169,12 @@ class Warehouse:
         """
         root = self.external_database_location(database) if external else self.managed_database_location(database)
         return root.child(table_directory_name(table))
+
+    def default_places(self, database: str, table: str) -> tuple[Location, ...]:
+        """Where a table of the default catalog goes whose database lies where its own name puts it."""
+        name = table_directory_name(table)
+        roots = dict.fromkeys((self._managed_root, self._external_root or self._managed_root))
+        return tuple(self._default_child(root, database).child(name) for root in roots)
 
     def managed_database_location(self, database: Database) -> Location:
         """The directory of the database's managed tables."""
@@ -199,143 +217,265 @@ class Warehouse:
         """File changes that share the fate of this attempt of a transaction."""
         return WarehouseChanges(self, transaction)
 
-    def is_directory(self, location: Location) -> bool:
+    def reach(self, *texts: str | None) -> None:
+        """Looks at the remote file systems of these locations and of the warehouse, so that a silent one fails here.
+
+        To be called before a write transaction begins that will make, list or move files: it then waits for no dead
+        host while it holds locks of the database (P10). Nothing is done for file systems of this machine.
+        """
+        if not self.manages_files or self._own_schemes == {"file"}:
+            return
+        locations = [self._managed_root]
+        for text in texts:
+            with suppress(MetaException):
+                locations.append(self.location(text or ""))
+        for location in {(each.scheme, each.authority): each for each in locations}.values():
+            allowed = None if location.scheme == "file" else self.allow(location)
+            if allowed is not None:
+                self.exists(allowed)
+
+    def is_directory(self, location: AllowedLocation) -> bool:
         """Whether there is a directory."""
-        file_system, path = self._open(location)
-        with _translated(f"Cannot look at {location}"):
-            return bool(file_system.isdir(path))
+        return self._do(
+            "look",
+            f"Cannot look at {location}",
+            location,
+            lambda: local_files.is_directory(location.location.path, location.root_paths),
+            lambda file_system, path: bool(file_system.isdir(path)),
+        )
 
-    def exists(self, location: Location) -> bool:
+    def exists(self, location: AllowedLocation) -> bool:
         """Whether there is a file or directory."""
-        file_system, path = self._open(location)
-        with _translated(f"Cannot look at {location}"):
-            return bool(file_system.exists(path))
+        return self._do(
+            "look",
+            f"Cannot look at {location}",
+            location,
+            lambda: local_files.exists(location.location.path, location.root_paths),
+            lambda file_system, path: bool(file_system.exists(path)),
+        )
 
-    def owner(self, location: Location) -> str | None:
+    def owner(self, location: AllowedLocation) -> str | None:
         """Who owns the directory; None when it is not there or its file system has no owners."""
-        file_system, path = self._open(location)
-        with _translated(f"Cannot look at {location}"):
+
+        def owner_of(file_system: Any, path: str) -> str | int | None:
             try:
                 information = file_system.info(path)
             except FileNotFoundError:
                 return None
-        if information.get("owner"):
-            return str(information["owner"])
-        if information.get("uid") is None:
-            return None
+            found: str | int | None = information.get("owner") or information.get("uid")
+            return found
+
+        found = self._do(
+            "look",
+            f"Cannot look at {location}",
+            location,
+            lambda: local_files.owner_id(location.location.path, location.root_paths),
+            owner_of,
+        )
+        if found is None or isinstance(found, str):
+            return found
         try:
-            return pwd.getpwuid(int(information["uid"])).pw_name
+            return pwd.getpwuid(found).pw_name
         except KeyError:
             return None
 
-    def make_directory(self, location: Location) -> bool:
+    def make_directory(self, location: AllowedLocation) -> bool:
         """Makes the directory and its parents; False when it was there already."""
         if not self.manages_files:
             return False
-        file_system, path = self._open(location)
-        with _translated(f"{location} is not a directory or unable to create one"):
-            if file_system.isdir(path):
-                return False
-            try:
-                file_system.makedirs(path, exist_ok=False)
-            except FileExistsError:
-                if not file_system.isdir(path):
-                    raise
-                return False  # another call made it in between: it is that call's to undo
-        return True
+        return self._do(
+            "make",
+            f"{location} is not a directory or unable to create one",
+            location,
+            lambda: local_files.make_directory(location.location.path, location.root_paths),
+            remote_files.make_directory,
+            if_late=lambda made: self.remove_empty_directory(location) if made else None,
+        )
 
-    def remove_empty_directory(self, location: Location) -> None:
+    def remove_empty_directory(self, location: AllowedLocation) -> None:
         """Removes a directory without anything in it; one that has files or is gone stays as it is."""
-        file_system, path = self._open(location)
-        try:
-            if file_system.isdir(path) and not file_system.ls(path, detail=False):
-                file_system.rmdir(path)
-        except OSError as error:
-            _LOG.warning("cannot remove the empty directory %s: %s", location, error)
-
-    def rename_directory(self, source: Location, destination: Location) -> None:
-        """Moves a directory. Raises MetaException when the destination is there, or lies on another file system."""
-        if not source.is_same_file_system(destination):
-            raise MetaException(f"Cannot move {source} to another file system: {destination}")
-        file_system, source_path = self._open(source)
-        _, destination_path = self._open(destination)
-        with _translated(f"Unable to rename: {source} to: {destination}"):
-            if file_system.exists(destination_path):
-                raise MetaException(f"Destination already exists: {destination}")
-            file_system.makedirs(posixpath.dirname(destination_path), exist_ok=True)
-            if isinstance(file_system, LocalFileSystem):
-                _rename_local(source_path, destination_path)
-            else:
-                file_system.mv(source_path, destination_path, recursive=True)
-
-    def delete_directory(self, location: Location, *, skip_trash: bool) -> None:
-        """Deletes a directory with all in it, or moves it to the trash. Nothing there is fine; the root never goes."""
         if not self.manages_files:
             return
-        if location.is_root:
-            raise MetaException(f"Refusing to delete the root of a file system: {location}")
-        file_system, path = self._open(location)
-        with _translated(f"Failed to delete directory: {location}"):
-            if not file_system.exists(path):
-                return
-            if self.settings.trash_interval_min > 0 and not skip_trash:
-                self._move_to_trash(file_system, path, location)
-            elif isinstance(file_system, LocalFileSystem):
-                _delete_local(path)
-            else:
-                file_system.rm(path, recursive=True)
+        try:
+            self._do(
+                "remove",
+                f"Cannot remove {location}",
+                location,
+                lambda: local_files.remove_empty_directory(location.location.path, location.root_paths),
+                remote_files.remove_empty_directory,
+            )
+        except MetaException as error:
+            _LOG.warning("cannot remove the empty directory %s: %s", location, error.message)
 
-    def delete_contents(self, location: Location, *, skip_trash: bool) -> None:
+    def rename_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
+        """Moves a directory. Raises MetaException when the destination is there, or lies on another file system."""
+        if not source.location.is_same_file_system(destination.location):
+            raise MetaException(f"Cannot move {source} to another file system: {destination}")
+        if not source.is_below_root or not destination.is_below_root:
+            raise MetaException(f"Refusing to move a directory of the warehouse itself: {source} to {destination}")
+        if self.exists(destination):
+            raise MetaException(f"Destination already exists: {destination}")
+        self._move(source, destination)
+
+    def delete_directory(self, location: AllowedLocation, *, skip_trash: bool) -> None:
+        """Deletes a directory with all in it, or moves it to the trash. Nothing there is fine.
+
+        Raises MetaException for the root of a file system and for a directory that is itself an allowed location.
+        """
+        if not self.manages_files:
+            return
+        if location.location.is_root:
+            raise MetaException(f"Refusing to delete the root of a file system: {location}")
+        if not location.is_below_root:
+            raise MetaException(f"Refusing to delete a directory of the warehouse itself: {location}")
+        if self.settings.trash_interval_min > 0 and not skip_trash:
+            if not self.exists(location):
+                return
+            goal = self._place_in_trash(location)
+            if goal is not None:
+                self._move(location, goal)
+                return
+        self._do(
+            "delete",
+            f"Failed to delete directory: {location}",
+            location,
+            lambda: local_files.delete(location.location.path, location.root_paths),
+            remote_files.delete,
+            timeout_s=self.settings.file_move_timeout_s,
+        )
+
+    def delete_contents(self, location: AllowedLocation, *, skip_trash: bool) -> None:
         """Deletes all visible entries of a directory (not those that begin with `_` or `.`), as TRUNCATE does."""
         if not self.manages_files:
             return
-        file_system, path = self._open(location)
-        with _translated(f"Failed to delete the files of {location}"):
-            if not file_system.isdir(path):
-                return
-            names = [posixpath.basename(entry.rstrip("/")) for entry in file_system.ls(path, detail=False)]
-        for name in names:
-            if name and not _is_hidden(name):
+        for name in self.names(location):
+            if not is_hidden(name):
                 self.delete_directory(location.child(name), skip_trash=skip_trash)
 
-    def write_file(self, location: Location, content: bytes) -> None:
-        """Writes a file, replacing one that is there."""
-        file_system, path = self._open(location)
-        with _translated(f"Cannot write {location}"):
-            file_system.pipe_file(path, content)
+    def names(self, location: AllowedLocation) -> list[str]:
+        """The names of all that a directory holds; nothing when it is absent."""
+        return self._do(
+            "list",
+            f"Cannot list {location}",
+            location,
+            lambda: local_files.names(location.location.path, location.root_paths),
+            remote_files.names,
+        )
 
-    def read_file(self, location: Location, limit_bytes: int) -> bytes:
+    def read_file(self, location: AllowedLocation, limit_bytes: int) -> bytes:
         """The content of one file. Raises MetaException, also for a file larger than the limit."""
-        file_system, path = self._open(location)
-        with _translated(f"Cannot read {location}"), file_system.open(path, "rb") as opened:
-            content: bytes = opened.read(limit_bytes + 1)
+
+        def read(file_system: Any, path: str) -> bytes:
+            with file_system.open(path, "rb") as opened:
+                found: bytes = opened.read(limit_bytes + 1)
+            return found
+
+        content = self._do(
+            "read",
+            f"Cannot read {location}",
+            location,
+            lambda: local_files.read_file(location.location.path, location.root_paths, limit_bytes + 1),
+            read,
+        )
         if len(content) > limit_bytes:
             raise MetaException(f"Cannot read {location}: it is larger than {limit_bytes} bytes")
         return content
 
-    def delete_file(self, location: Location) -> None:
+    def write_file(self, location: AllowedLocation, content: bytes) -> None:
+        """Writes a file, replacing one that is there; its directory must be there."""
+        self._do(
+            "write",
+            f"Cannot write {location}",
+            location,
+            lambda: local_files.write_file(location.location.path, content, location.root_paths),
+            lambda file_system, path: file_system.pipe_file(path, content),
+            if_late=lambda _: self.delete_file(location),
+        )
+
+    def delete_file(self, location: AllowedLocation) -> None:
         """Deletes one file; nothing there is fine."""
-        file_system, path = self._open(location)
-        with _translated(f"Cannot delete {location}"):
-            if file_system.isfile(path):
-                file_system.rm_file(path)
+        self._do(
+            "delete",
+            f"Cannot delete {location}",
+            location,
+            lambda: local_files.delete_file(location.location.path, location.root_paths),
+            remote_files.delete_file,
+        )
 
-    def directory_statistics(self, location: Location) -> DirectoryStatistics:
-        """Number and size of the visible files below a directory; none when it is absent."""
-        file_system, path = self._open(location)
-        count = size = 0
-        with _translated(f"Cannot list {location}"):
-            if not file_system.exists(path):
-                return DirectoryStatistics(0, 0)
-            for found in file_system.find(path, detail=True).values():
-                relative = posixpath.relpath(str(found["name"]), path)
-                if not any(_is_hidden(part) for part in relative.split("/")):
-                    count += 1
-                    size += int(found.get("size") or 0)
-        return DirectoryStatistics(count, size)
+    def directory_statistics(self, location: AllowedLocation) -> DirectoryStatistics | None:
+        """Number and size of the visible files below a directory; zeros when it is absent.
 
-    def _open(self, location: Location) -> tuple[Any, str]:
-        return self._file_systems.open(location)
+        None if it holds more than `listing_max_entries` or listing takes longer than `listing_timeout_s`: whoever asks
+        for statistics goes on without them.
+        """
+        limits: dict[str, Any] = {
+            "max_entries": self.settings.listing_max_entries,
+            "deadline_s": time.monotonic() + self.settings.listing_timeout_s,
+        }
+        try:
+            found = self._do(
+                "count",
+                f"Cannot list {location}",
+                location,
+                lambda: local_files.count(location.location.path, location.root_paths, **limits),
+                lambda file_system, path: remote_files.count(file_system, path, **limits),
+            )
+        except ListingTooLong as error:
+            _LOG.warning(
+                "the files of %s are not counted: %s (warehouse.listing_max_entries, warehouse.listing_timeout_s)",
+                location,
+                error,
+            )
+            return None
+        return DirectoryStatistics(*found)
+
+    def _move(self, source: AllowedLocation, destination: AllowedLocation) -> None:
+        def move_remote(file_system: Any, path: str) -> None:
+            remote_files.move(file_system, path, self._file_systems.open(destination.location)[1])
+
+        self._do(
+            "move",
+            f"Unable to rename: {source} to: {destination}",
+            source,
+            lambda: local_files.rename(
+                source.location.path, destination.location.path, source.root_paths, destination.root_paths
+            ),
+            move_remote,
+            timeout_s=self.settings.file_move_timeout_s,
+            if_late=lambda _: self._move(destination, source),
+        )
+
+    def _do(
+        self,
+        operation: str,
+        failure: str,
+        location: AllowedLocation,
+        local: Callable[[], T],
+        remote: Callable[[Any, str], T],
+        *,
+        timeout_s: float | None = None,
+        if_late: Callable[[T], object] | None = None,
+    ) -> T:
+        """One file operation: of this machine in this thread, on another file system in one with a time limit."""
+        outcome = "error"
+        try:
+            with _translated(failure):
+                if location.is_local:
+                    found = local()
+                else:
+                    found = self._threads.run(
+                        failure,
+                        lambda: remote(*self._file_systems.open(location.location)),
+                        timeout_s or self.settings.file_timeout_s,
+                        if_late=if_late,
+                    )
+            outcome = "ok"
+        except ListingTooLong:
+            outcome = "too_long"
+            raise
+        finally:
+            self._operations.add((operation, outcome))
+        return found
 
     def _trash_directory(self, location: Location) -> Location:
         if self.settings.trash_directory:
@@ -343,17 +483,16 @@ class Warehouse:
         home = str(Path.home()) if location.scheme == "file" else f"/user/{getpass.getuser()}"
         return Location(location.scheme, location.authority, home).child(".Trash")
 
-    def _move_to_trash(self, file_system: Any, path: str, location: Location) -> None:
-        trash = self._trash_directory(location)
-        if location.is_inside(trash):
-            file_system.rm(path, recursive=True)
-            return
-        if trash.is_inside(location):
+    def _place_in_trash(self, location: AllowedLocation) -> AllowedLocation | None:
+        """Where in the trash it goes; None if it lies there already."""
+        trash = self._trash_directory(location.location)
+        if location.location.is_inside(trash):
+            return None
+        if trash.is_inside(location.location):
             raise MetaException(f"Cannot move {location} to the trash, as it contains the trash")
-        goal = trash.child("Current", location.path.lstrip("/"))
-        _, goal_path = self._open(goal)
-        file_system.makedirs(posixpath.dirname(goal_path), exist_ok=True)
-        if file_system.exists(goal_path):
+        place = AllowedLocation(trash.child("Current").resolve(location.location.path.lstrip("/")), (trash,))
+        if self.exists(place):
             # Hadoop's TrashPolicyDefault tells repeated drops of one path apart by the time in milliseconds.
-            goal_path += str(time.time_ns() // 1_000_000)
-        file_system.mv(path, goal_path, recursive=True)
+            name = place.location.name + str(time.time_ns() // 1_000_000)
+            place = AllowedLocation(place.location.parent.child(name), (trash,))
+        return place

@@ -46,6 +46,7 @@ def running_service(directory: Path, stack: ExitStack) -> str:
                 "catalog.statistics_autogather": False,
                 "database.url": f"sqlite:///{directory / 'hms.db'}",
                 "warehouse.directory": str(directory.parent / "warehouse"),
+                "warehouse.allowed_locations": str(directory.parent),
             },
             environment={},
         )

@@ -104,7 +104,7 @@ def store_settings() -> StoreSettings:
 @pytest.fixture
 def warehouse_settings(tmp_path: Path) -> WarehouseSettings:
     """Overridden by tests that need others."""
-    return WarehouseSettings(directory=f"file:{tmp_path}/warehouse")
+    return WarehouseSettings(directory=f"file:{tmp_path}/warehouse", allowed_locations=("file:/other",))
 
 
 @pytest.fixture

@@ -7,11 +7,13 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from hms_cache.store.warehouse import DirectoryStatistics, Location, Warehouse, WarehouseSettings
+from hms_cache.store.warehouse import AllowedLocation, DirectoryStatistics, Location, Warehouse, WarehouseSettings
+from hms_cache.store.warehouse.allowed import allow
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
 
 
@@ -37,8 +39,36 @@ class Outcome:
             action()
 
 
-def warehouse_of(directory: str, **settings: object) -> Warehouse:
-    return Warehouse(WarehouseSettings(directory=directory, **settings))  # type: ignore[arg-type]
+class Everywhere:
+    """A warehouse whose operations take plain locations: each is judged first, and must be allowed."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self.warehouse = warehouse
+
+    def __getattr__(self, name: str) -> Any:
+        operation = getattr(self.warehouse, name)
+
+        def judged(*arguments: Any, **options: Any) -> Any:
+            return operation(*(self.judge(argument) for argument in arguments), **options)
+
+        return judged if callable(operation) else operation
+
+    def judge(self, argument: Any) -> Any:
+        if not isinstance(argument, Location):
+            return argument
+        found = self.warehouse.allow(argument)
+        assert found is not None, f"{argument} is not allowed"
+        return found
+
+    def changes(self, outcome: Outcome) -> Any:
+        everywhere = Everywhere(self.warehouse)
+        everywhere.warehouse = self.warehouse.changes(outcome)  # type: ignore[assignment]
+        everywhere.judge = self.judge  # type: ignore[method-assign]
+        return everywhere
+
+
+def warehouse_of(directory: str, **settings: object) -> Everywhere:
+    return Everywhere(Warehouse(WarehouseSettings(directory=directory, **settings)))  # type: ignore[arg-type]
 
 
 class TestDefaultLocations:
@@ -93,19 +123,19 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Location]:
 
 
 @pytest.fixture
-def warehouse(root: Location) -> Warehouse:
-    return Warehouse(WarehouseSettings(directory=str(root)))
+def warehouse(root: Location) -> Everywhere:
+    return warehouse_of(str(root))
 
 
-def fill(warehouse: Warehouse, location: Location) -> None:
+def fill(warehouse: Everywhere, location: Location) -> None:
     """Two visible files, 8 bytes, and two hidden ones."""
     for name, content in (("a", b"12345"), ("sub/b", b"123"), ("_c/d", b"1"), ("sub/.e", b"1")):
-        warehouse.make_directory(location.child(name).parent)
-        warehouse.write_file(location.child(name), content)
+        warehouse.make_directory(location.resolve(name).parent)
+        warehouse.write_file(location.resolve(name), content)
 
 
 class TestFileOperations:
-    def test_make_directory(self, warehouse: Warehouse, root: Location) -> None:
+    def test_make_directory(self, warehouse: Everywhere, root: Location) -> None:
         place = root.child("a", "b")
         assert not warehouse.is_directory(place)
         assert warehouse.make_directory(place) is True
@@ -119,12 +149,12 @@ class TestFileOperations:
         with pytest.raises(MetaException, match="is not a directory or unable to create one"):
             warehouse.make_directory(warehouse.location(f"{tmp_path}/f"))
 
-    def test_statistics(self, warehouse: Warehouse, root: Location) -> None:
+    def test_statistics(self, warehouse: Everywhere, root: Location) -> None:
         assert warehouse.directory_statistics(root.child("none")) == DirectoryStatistics(0, 0)
         fill(warehouse, root.child("t"))
         assert warehouse.directory_statistics(root.child("t")) == DirectoryStatistics(2, 8)
 
-    def test_rename(self, warehouse: Warehouse, root: Location) -> None:
+    def test_rename(self, warehouse: Everywhere, root: Location) -> None:
         fill(warehouse, root.child("a"))
         warehouse.rename_directory(root.child("a"), root.child("deep", "b"))
         assert not warehouse.exists(root.child("a"))
@@ -132,8 +162,9 @@ class TestFileOperations:
         fill(warehouse, root.child("a"))
         with pytest.raises(MetaException, match="Destination already exists"):
             warehouse.rename_directory(root.child("a"), root.child("deep", "b"))
+        elsewhere = allow(Location("hdfs", "nn", "/w/x"), [Location("hdfs", "nn", "/w")])
         with pytest.raises(MetaException, match=r"Cannot move .* to another file system"):
-            warehouse.rename_directory(root.child("a"), Location("hdfs", "nn", "/x"))
+            warehouse.rename_directory(root.child("a"), elsewhere)
 
     def test_of_many_directories_renamed_to_one_exactly_one_gets_there(self, tmp_path: Path) -> None:
         warehouse = warehouse_of(f"file:{tmp_path}")
@@ -159,15 +190,18 @@ class TestFileOperations:
             place = "goal" if name in winners else name
             assert warehouse.exists(root.child(place, name))
 
-    def test_delete(self, warehouse: Warehouse, root: Location) -> None:
+    def test_delete(self, warehouse: Everywhere, root: Location) -> None:
         fill(warehouse, root.child("a"))
         warehouse.delete_directory(root.child("a"), skip_trash=False)
         warehouse.delete_directory(root.child("a"), skip_trash=False)
         assert not warehouse.exists(root.child("a"))
+        everything = Location(root.scheme, "", "/")
         with pytest.raises(MetaException, match="Refusing to delete the root"):
-            warehouse.delete_directory(Location(root.scheme, "", "/"), skip_trash=False)
+            warehouse.delete_directory(allow(everything, [everything]), skip_trash=False)
+        with pytest.raises(MetaException, match="Refusing to delete a directory of the warehouse itself"):
+            warehouse.delete_directory(root, skip_trash=False)
 
-    def test_delete_contents_keeps_hidden_entries(self, warehouse: Warehouse, root: Location) -> None:
+    def test_delete_contents_keeps_hidden_entries(self, warehouse: Everywhere, root: Location) -> None:
         fill(warehouse, root.child("a"))
         warehouse.delete_contents(root.child("a"), skip_trash=False)
         warehouse.delete_contents(root.child("none"), skip_trash=False)
@@ -175,7 +209,7 @@ class TestFileOperations:
         assert not warehouse.exists(root.child("a", "sub"))
         assert warehouse.is_directory(root.child("a"))
 
-    def test_remove_empty_directory(self, warehouse: Warehouse, root: Location) -> None:
+    def test_remove_empty_directory(self, warehouse: Everywhere, root: Location) -> None:
         fill(warehouse, root.child("full"))
         warehouse.make_directory(root.child("empty"))
         for name in ("full", "empty", "none"):
@@ -186,38 +220,35 @@ class TestFileOperations:
 
 class TestTrash:
     @pytest.fixture
-    def warehouse(self, root: Location) -> Warehouse:
-        settings = WarehouseSettings(
-            directory=str(root), trash_interval_min=10, trash_directory=str(root.child("trash"))
-        )
-        return Warehouse(settings)
+    def warehouse(self, root: Location) -> Everywhere:
+        return warehouse_of(str(root), trash_interval_min=10, trash_directory=str(root.child("trash")))
 
     def trashed(self, root: Location, name: str) -> Location:
-        return root.child("trash", "Current", root.path.lstrip("/"), name)
+        return root.child("trash", "Current").resolve(f"{root.path}/{name}")
 
-    def test_moves(self, warehouse: Warehouse, root: Location) -> None:
+    def test_moves(self, warehouse: Everywhere, root: Location) -> None:
         fill(warehouse, root.child("a"))
         warehouse.delete_directory(root.child("a"), skip_trash=False)
         assert warehouse.directory_statistics(self.trashed(root, "a")) == DirectoryStatistics(2, 8)
         assert not warehouse.exists(root.child("a"))
 
-    def test_what_is_in_the_trash_is_deleted(self, warehouse: Warehouse, root: Location) -> None:
+    def test_what_is_in_the_trash_is_deleted(self, warehouse: Everywhere, root: Location) -> None:
         fill(warehouse, root.child("trash", "a"))
         warehouse.delete_directory(root.child("trash", "a"), skip_trash=False)
         assert not warehouse.exists(root.child("trash", "a"))
         fill(warehouse, root.child("trash", "b"))
         with pytest.raises(MetaException, match="contains the trash"):
-            warehouse.delete_directory(root, skip_trash=False)
+            warehouse.delete_directory(AllowedLocation(root, (root.parent,)), skip_trash=False)
 
     def test_home(self) -> None:
-        warehouse = warehouse_of("/x", trash_interval_min=1)
+        warehouse = warehouse_of("/x", trash_interval_min=1).warehouse
         trash = warehouse._trash_directory(Location("file", "", "/x"))
         assert trash.path == f"{Path.home()}/.Trash"
         assert str(warehouse._trash_directory(Location("hdfs", "nn", "/x"))).startswith("hdfs://nn/user/")
 
 
 class TestChanges:
-    def test_rolled_back(self, warehouse: Warehouse, root: Location) -> None:
+    def test_rolled_back(self, warehouse: Everywhere, root: Location) -> None:
         fill(warehouse, root.child("old"))
         outcome = Outcome()
         changes = warehouse.changes(outcome)
@@ -230,7 +261,7 @@ class TestChanges:
         for name in ("made", "written"):
             assert not warehouse.exists(root.child(name))
 
-    def test_committed(self, warehouse: Warehouse, root: Location) -> None:
+    def test_committed(self, warehouse: Everywhere, root: Location) -> None:
         fill(warehouse, root.child("gone"))
         fill(warehouse, root.child("emptied"))
         outcome = Outcome()
@@ -245,7 +276,7 @@ class TestChanges:
         assert warehouse.directory_statistics(root.child("emptied")) == DirectoryStatistics(0, 0)
         assert warehouse.is_directory(root.child("made"))
 
-    def test_a_directory_that_others_filled_is_not_undone(self, warehouse: Warehouse, root: Location) -> None:
+    def test_a_directory_that_others_filled_is_not_undone(self, warehouse: Everywhere, root: Location) -> None:
         outcome = Outcome()
         warehouse.changes(outcome).make_directory(root.child("made"))
         warehouse.write_file(root.child("made", "f"), b"1")
@@ -261,10 +292,10 @@ def test_what_is_made_during_a_deletion_stays(tmp_path: Path, monkeypatch: pytes
     warehouse.write_file(place.child("p=1", "old"), b"1")
     delete_tree = shutil.rmtree
 
-    def while_another_creates(path: str) -> None:
+    def while_another_creates(path: str, **options: Any) -> None:
         warehouse.make_directory(place.child("p=1"))
         warehouse.write_file(place.child("p=1", "new"), b"1")
-        delete_tree(path)
+        delete_tree(path, **options)
 
     monkeypatch.setattr(shutil, "rmtree", while_another_creates)
     warehouse.delete_directory(place, skip_trash=False)
@@ -297,9 +328,9 @@ def test_deletions_inside_of_each_other(tmp_path: Path) -> None:
 
 
 def test_unknown_schemes_are_a_clear_fault() -> None:
-    warehouse = warehouse_of("/x")
+    warehouse = warehouse_of("nosuch://h/x")
     with pytest.raises(MetaException, match='No FileSystem for scheme "nosuch"'):
-        warehouse.make_directory(Location("nosuch", "", "/x"))
+        warehouse.make_directory(Location("nosuch", "h", "/x"))
 
 
 def test_a_missing_driver_is_a_clear_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,8 +339,8 @@ def test_a_missing_driver_is_a_clear_fault(monkeypatch: pytest.MonkeyPatch) -> N
     def no_driver(_: str) -> None:
         raise ImportError("Install s3fs to access S3")
 
-    monkeypatch.setattr(fsspec.core, "get_filesystem_class", no_driver)
-    warehouse = warehouse_of("/x")
+    monkeypatch.setattr(fsspec, "get_filesystem_class", no_driver)
+    warehouse = warehouse_of("s3a://bucket/x")
     with pytest.raises(MetaException) as raised:
         warehouse.is_directory(Location("s3a", "bucket", "/x"))
     assert raised.value.message.startswith('No FileSystem for scheme "s3a"')
@@ -317,16 +348,6 @@ def test_a_missing_driver_is_a_clear_fault(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_files_left_alone(tmp_path: Path) -> None:
-    warehouse = warehouse_of(f"file:{tmp_path}", files="leave")
-    (tmp_path / "a").mkdir()
-    place = warehouse.location(f"{tmp_path}/a")
-    outcome = Outcome()
-    changes = warehouse.changes(outcome)
-    assert changes.make_directory(place.child("b")) is False
-    changes.rename_directory(place, place.parent.child("c"))
-    changes.write_file(place.child("f"), b"1")
-    changes.delete_directory_after_commit(place, skip_trash=False)
-    changes.delete_contents_after_commit(place, skip_trash=False)
-    outcome.commit()
-    assert list(tmp_path.iterdir()) == [tmp_path / "a"]
-    assert list((tmp_path / "a").iterdir()) == []
+    warehouse = warehouse_of(f"file:{tmp_path}", files="leave").warehouse
+    assert warehouse.allow(warehouse.location(f"{tmp_path}/a")) is None
+    warehouse.require_known_scheme(Location("nosuch", "h", "/x"))

@@ -1,0 +1,181 @@
+"""Which directories one transaction may touch, and which of them others use.
+
+Allowed are the warehouse, `warehouse.allowed_locations`, and what databases and catalogs declare. A client cannot widen
+that: databases and catalogs are made and altered only inside of it (`require_declarable`), so that what the metastore
+declares elsewhere was there before, or is another metastore's doing.
+
+An object's metadata may name any location of an allowed scheme. Where that is not allowed, files are left alone:
+nothing is made, listed, moved or deleted there, and what must not be done by halves (TRUNCATE, an exchange of
+partitions) is refused. `docs/security.md` has the table.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import ColumnElement, Connection, and_, or_, select, union_all
+
+from hms_cache.metadata.names import DEFAULT_CATALOG, LIKE_ESCAPE
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.schema import CTLGS, DBS, SDS, TBLS
+from hms_cache.store.warehouse import AllowedLocation, Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
+
+_LOG = logging.getLogger(__name__)
+
+_PLACES_IN_CONDITION = 50
+"""Directories looked for in one statement: each is a few terms of a condition, and SQLite nests no more than 1,000."""
+
+
+class FileAccess:
+    """Judges the locations of one transaction; asks the database once at most. Belongs to the transaction's thread."""
+
+    def __init__(self, context: StoreContext, connection: Connection) -> None:
+        self._warehouse = context.warehouse
+        self._connection = connection
+        self._declared: tuple[Location, ...] | None = None
+
+    def allow(self, location: Location) -> AllowedLocation | None:
+        """The location for file operations; None where files are left alone."""
+        found = self._warehouse.allow(location)
+        if found is None and self._warehouse.may_be_declared(location):
+            found = self._warehouse.allow(location, self.declared())
+        return found
+
+    def allow_text(self, text: str | None) -> AllowedLocation | None:
+        """As `allow`, of a location as it is stored; None for one that cannot be understood, too."""
+        if not text:
+            return None
+        try:
+            return self.allow(self._warehouse.location(text))
+        except MetaException:
+            return None
+
+    def allow_deletion(self, location: Location) -> AllowedLocation | None:
+        """As `allow`, and None for a directory that the operator names itself: it holds what others own."""
+        found = self.allow(location)
+        if found is None or found.is_below_root:
+            return found
+        if location.is_root or self._warehouse.allow(location) is not None:
+            return None
+        # The directory of a database that lies elsewhere is a root only because of that database.
+        return AllowedLocation(location, (location.parent,))
+
+    def require_declarable(self, location: Location, what: str) -> AllowedLocation | None:
+        """Where a database or catalog may lie; None if this server touches no files at all.
+
+        Raises MetaException outside of what is allowed: its own declaration would make it allowed.
+        """
+        if not self._warehouse.manages_files:
+            return None
+        self._warehouse.require_known_scheme(location)
+        found = self.allow(location)
+        if found is None:
+            raise MetaException(
+                f"{what} cannot lie at {location}: that is outside of the warehouse, or a symbolic link leads there. "
+                "The operator of this metastore can allow it with warehouse.allowed_locations"
+            )
+        return found
+
+    def declared(self) -> tuple[Location, ...]:
+        """The locations of all databases and catalogs, as of this transaction's first question."""
+        if self._declared is None:
+            managed = features_of(self._connection).column(DBS.c.DB_MANAGED_LOCATION_URI)
+            texts = self._connection.execute(
+                union_all(select(DBS.c.DB_LOCATION_URI), select(managed), select(CTLGS.c.LOCATION_URI))
+            ).scalars()
+            locations = []
+            for text in set(texts) - {None, ""}:
+                try:
+                    locations.append(self._warehouse.location(text))
+                except MetaException:
+                    continue  # a catalog's TBD, or another writer's nonsense
+            self._declared = tuple(sorted(locations, key=str))
+        return self._declared
+
+
+def places_in_use(
+    connection: Connection, places: Iterable[Location], *, except_table: int | None = None
+) -> set[Location]:
+    """Those of the directories in, at or around which another object of the metastore lies.
+
+    A database, catalog or table that lies at the directory or below it, or a table that it lies in. Objects that the
+    transaction has deleted do not count, nor does the table with the TBL_ID `except_table`. A fixed number of
+    statements per some directories, which read the locations of all tables: for directories of which it is not known
+    from their names whose they are.
+    """
+    wanted = list(dict.fromkeys(places))
+    found: set[Location] = set()
+    features = features_of(connection)
+    sources = (
+        (DBS.c.DB_LOCATION_URI, DBS, False),
+        (DBS.c.DB_MANAGED_LOCATION_URI, DBS, False),
+        (CTLGS.c.LOCATION_URI, CTLGS, False),
+        (SDS.c.LOCATION, SDS.join(TBLS, TBLS.c.SD_ID == SDS.c.SD_ID), True),
+    )
+    for start in range(0, len(wanted), _PLACES_IN_CONDITION):
+        some = wanted[start : start + _PLACES_IN_CONDITION]
+        for column, source, is_table in sources:
+            if not features.has(column):
+                continue
+            condition = or_(*(_touches(column, place, with_ancestors=is_table) for place in some))
+            if is_table and except_table is not None:
+                condition = and_(condition, TBLS.c.TBL_ID != except_table)
+            for text in connection.execute(select(column).select_from(source).where(condition)).scalars():
+                try:
+                    other = Location.parse(text)
+                except MetaException:
+                    continue
+                found.update(
+                    place
+                    for place in some
+                    if other == place or other.is_inside(place) or (is_table and place.is_inside(other))
+                )
+    return found
+
+
+def _touches(column: ColumnElement[str], place: Location, *, with_ancestors: bool) -> ColumnElement[bool]:
+    spellings = {str(place), place.url}
+    exact = set(spellings)
+    if with_ancestors:
+        exact.update(text for above in place.ancestors for text in (str(above), above.url))
+    below = [text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "/%" for text in sorted(spellings)]
+    return or_(column.in_(sorted(exact)), *(column.like(text, escape=LIKE_ESCAPE) for text in below))
+
+
+def tell_files_stay(what: str, locations: Sequence[Location | str], reason: str) -> None:
+    """Says in the log that something was dropped whose files were not deleted."""
+    if locations:
+        others = f" and {len(locations) - 1} more" if len(locations) > 1 else ""
+        _LOG.warning("%s: the files at %s%s stay: %s", what, locations[0], others, reason)
+
+
+OUTSIDE = "outside of the warehouse and warehouse.allowed_locations"
+SHARED = "other objects lie there, too"
+
+
+def is_default_place(context: StoreContext, table: Table, location: Location) -> bool:
+    """Whether it is the directory that only this table gets from its names."""
+    catalog = table.catName or DEFAULT_CATALOG
+    return catalog == DEFAULT_CATALOG and location in context.warehouse.default_places(table.dbName, table.tableName)
+
+
+def partition_places_in_use(
+    context: StoreContext, connection: Connection, row: TableRow, places: Sequence[Location]
+) -> set[Location]:
+    """Those of the directories of a table's partitions that other objects use.
+
+    Nothing is asked of the database where the names tell whose they are: inside of the table's default directory.
+    """
+    root = context.warehouse.location(row.table.sd.location) if row.table.sd and row.table.sd.location else None
+    if (
+        root is not None
+        and not is_default_place(context, row.table, root)
+        and places_in_use(connection, [root], except_table=row.table_id)
+    ):
+        return set(places)
+    elsewhere = [place for place in places if root is None or not (place == root or place.is_inside(root))]
+    return places_in_use(connection, elsewhere, except_table=row.table_id) if elsewhere else set()

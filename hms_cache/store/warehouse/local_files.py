@@ -1,0 +1,298 @@
+"""Directories and files of this machine, touched only inside of given roots.
+
+A symbolic link may be put into a warehouse by whoever writes data there. So a path is resolved first, the result must
+lie in the resolved root, and it is then opened name by name without following links: what is changed is what was
+judged, even if a directory is replaced by a link in between. Deleting a link deletes the link.
+
+`roots` are paths; an operation outside of them raises `LeadsOutside`, which is an OSError like all others here.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import shutil
+import stat
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+
+#: Each is cut short by another deletion inside or around it; partitions of a table are dropped at once by this many.
+_DELETION_ATTEMPTS = 1000
+
+#: Directories inside of each other that a listing enters: each holds a file descriptor meanwhile. Partitions have a
+#: level per key; deeper trees are none of a table's.
+_LISTING_DEPTH = 64
+
+_SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+DELETED_PREFIX = ".deleted-"
+"""Names of directories that are being deleted; one that is left was cut short by the end of the process."""
+
+
+class LeadsOutside(OSError):
+    """A symbolic link leads out of the directories that are allowed."""
+
+
+class ListingTooLong(Exception):
+    """A directory holds more than may be listed, or listing it takes too long."""
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Hive takes the file or directory for none of the data."""
+    return name.startswith(("_", "."))
+
+
+def is_within(path: str, roots: Sequence[str]) -> bool:
+    """Whether the path, symbolic links resolved, is or lies in one of the roots, links resolved."""
+    return _is_inside(os.path.realpath(path), roots)
+
+
+def is_directory(path: str, roots: Sequence[str]) -> bool:
+    """Whether there is a directory, or a link to one inside of the roots."""
+    return os.path.isdir(_real(path, roots))
+
+
+def exists(path: str, roots: Sequence[str]) -> bool:
+    """Whether there is anything of that name, a link that leads nowhere included."""
+    try:
+        with _parent(path, roots) as (parent, name):
+            os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def make_directory(path: str, roots: Sequence[str]) -> bool:
+    """Makes the directory and its parents; False when it was there already, or another call made it meanwhile."""
+    real = _real(path, roots)
+    if os.path.isdir(real):
+        return False
+    made = False
+    directory = os.open("/", _SEARCH)
+    try:
+        for name in filter(None, real.split("/")):
+            made = False
+            try:
+                below = os.open(name, _SEARCH, dir_fd=directory)
+            except FileNotFoundError:
+                with suppress(FileExistsError):  # another call made it in between: it is that call's to undo
+                    os.mkdir(name, dir_fd=directory)
+                    made = True
+                below = os.open(name, _SEARCH, dir_fd=directory)
+            os.close(directory)
+            directory = below
+    finally:
+        os.close(directory)
+    return made
+
+
+def remove_empty_directory(path: str, roots: Sequence[str]) -> None:
+    """Removes a directory without anything in it; one that has something, or is none, stays as it is."""
+    try:
+        with _parent(path, roots) as (parent, name):
+            os.rmdir(name, dir_fd=parent)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR):
+            raise
+
+
+def rename(source: str, destination: str, roots: Sequence[str], destination_roots: Sequence[str] | None = None) -> None:
+    """Renames a directory, or moves it between mounts. Raises FileExistsError for a destination that is there.
+
+    The destination is made first: `mkdir` fails for all but one, where a plain move into a directory that another call
+    made after the last look would put this one *inside* of it.
+    """
+    goal_roots = roots if destination_roots is None else destination_roots
+    make_directory(posixpath.dirname(destination), goal_roots)
+    with _parent(source, roots) as (old, old_name), _parent(destination, goal_roots) as (new, new_name):
+        is_directory_moved = stat.S_ISDIR(os.stat(old_name, dir_fd=old, follow_symlinks=False).st_mode)
+        if is_directory_moved:
+            os.mkdir(new_name, dir_fd=new)
+        elif exists(destination, goal_roots):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), destination)
+        try:
+            os.rename(old_name, new_name, src_dir_fd=old, dst_dir_fd=new)
+        except OSError as error:
+            if is_directory_moved:
+                os.rmdir(new_name, dir_fd=new)
+            if error.errno != errno.EXDEV:
+                raise
+            shutil.move(_real(source, roots), _real(destination, goal_roots))
+
+
+def delete(path: str, roots: Sequence[str]) -> None:
+    """Deletes a file or a directory with all in it, but nothing that is made at its path from now on.
+
+    A table of the same name may be created as soon as the drop is committed: were the directory emptied where it is,
+    the new table's partitions would go with it. So it is taken out of the way first, by one atomic step.
+    """
+    with ExitStack() as stack:
+        try:
+            parent, name = stack.enter_context(_parent(path, roots))
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        aside = DELETED_PREFIX + uuid.uuid4().hex
+        try:
+            os.rename(name, aside, src_dir_fd=parent, dst_dir_fd=parent)
+        except FileNotFoundError:
+            return
+        except OSError:
+            aside = name  # a mount point, or a parent that may not be written
+        for attempt in range(_DELETION_ATTEMPTS):
+            try:
+                mode = os.stat(aside, dir_fd=parent, follow_symlinks=False).st_mode
+            except FileNotFoundError:
+                return  # it went with a directory around it
+            try:
+                if stat.S_ISDIR(mode):
+                    shutil.rmtree(aside, dir_fd=parent)
+                else:
+                    os.unlink(aside, dir_fd=parent)
+            except OSError as error:
+                # Another call deletes a directory inside or around this one: what it left is still to go.
+                if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _DELETION_ATTEMPTS - 1:
+                    raise
+
+
+def names(path: str, roots: Sequence[str]) -> list[str]:
+    """What a directory holds; nothing when it is absent."""
+    try:
+        with _opened(_real(path, roots), _LIST) as directory:
+            return os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def count(path: str, roots: Sequence[str], *, max_entries: int, deadline_s: float) -> tuple[int, int]:
+    """Number and size of the visible files below a directory; links to directories are not followed.
+
+    Raises ListingTooLong above so many entries, or after `deadline_s` of `time.monotonic`.
+    """
+    files = size = entries = 0
+    real = _real(path, roots)
+    if os.path.isfile(real):
+        return 1, os.stat(real).st_size
+    with ExitStack() as stack:
+        levels: list[tuple[ExitStack, int, Iterator[os.DirEntry[str]]]] = []
+
+        def enter(directory: int, level: ExitStack) -> None:
+            stack.push(level)
+            levels.append((level, directory, level.enter_context(os.scandir(directory))))
+
+        try:
+            first = ExitStack()
+            enter(first.enter_context(_opened(real, _LIST)), first)
+        except (FileNotFoundError, NotADirectoryError):
+            return 0, 0
+        while levels:
+            level, directory, listed = levels[-1]
+            entry = next(listed, None)
+            if entry is None:
+                levels.pop()
+                level.close()
+                continue
+            entries += 1
+            if entries > max_entries or (entries % 256 == 0 and time.monotonic() > deadline_s):
+                raise ListingTooLong(f"{entries} entries looked at")
+            if is_hidden(entry.name):
+                continue
+            try:
+                found = os.stat(entry.name, dir_fd=directory, follow_symlinks=False)
+                if not stat.S_ISDIR(found.st_mode):
+                    files += 1
+                    size += found.st_size
+                    continue
+                if len(levels) >= _LISTING_DEPTH:
+                    raise ListingTooLong(f"directories are nested more than {_LISTING_DEPTH} deep")
+                below = os.open(entry.name, _LIST, dir_fd=directory)
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # deleted meanwhile
+            deeper = ExitStack()
+            deeper.callback(os.close, below)
+            enter(below, deeper)
+    return files, size
+
+
+def write_file(path: str, content: bytes, roots: Sequence[str]) -> None:
+    """Writes a file, replacing one that is there; its directory must be there."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with _parent(path, roots) as (parent, name), open(os.open(name, flags, 0o666, dir_fd=parent), "wb") as file:
+        file.write(content)
+
+
+def read_file(path: str, roots: Sequence[str], limit_bytes: int) -> bytes:
+    """At most so many bytes of a file from its begin. Raises OSError for what is no file: a pipe may never end."""
+    real = _real(path, roots)
+    with _opened(posixpath.dirname(real), _SEARCH) as parent:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with open(os.open(posixpath.basename(real), flags, dir_fd=parent), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "Not a regular file", path)
+            return file.read(limit_bytes)
+
+
+def owner_id(path: str, roots: Sequence[str]) -> int | None:
+    """The id of the user who owns it; None when nothing is there."""
+    try:
+        return os.stat(_real(path, roots)).st_uid
+    except FileNotFoundError:
+        return None
+
+
+def delete_file(path: str, roots: Sequence[str]) -> None:
+    """Deletes one file; nothing there, or a directory, is fine."""
+    try:
+        with _parent(path, roots) as (parent, name):
+            os.unlink(name, dir_fd=parent)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EPERM):
+            raise
+
+
+def _real(path: str, roots: Sequence[str]) -> str:
+    """The path without links. Raises LeadsOutside."""
+    real = os.path.realpath(path)
+    _require_inside(real, path, roots)
+    return real
+
+
+def _require_inside(real: str, path: str, roots: Sequence[str]) -> None:
+    if not _is_inside(real, roots):
+        raise LeadsOutside(errno.EPERM, "A symbolic link leads out of warehouse.allowed_locations", path)
+
+
+def _is_inside(real: str, roots: Sequence[str]) -> bool:
+    real_roots = map(os.path.realpath, roots)
+    return any(real == root or real.startswith(root.rstrip("/") + "/") for root in real_roots)
+
+
+@contextmanager
+def _parent(path: str, roots: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The directory that the path's last name lies in, opened, and that name, which may be that of a link."""
+    directory, name = posixpath.split(path)
+    if not name:
+        raise PermissionError(errno.EPERM, "The root of the file system is never changed", path)
+    real = os.path.realpath(directory)
+    if path not in roots:
+        _require_inside(f"{real.rstrip('/')}/{name}", path, roots)
+    with _opened(real, _SEARCH) as opened:
+        yield opened, name
+
+
+@contextmanager
+def _opened(real: str, flags: int) -> Iterator[int]:
+    """A directory opened name by name, so that none of them is a link by now."""
+    steps = [name for name in real.split("/") if name]
+    directory = os.open("/", _SEARCH if steps else flags)
+    try:
+        for index, name in enumerate(steps, start=1):
+            below = os.open(name, flags if index == len(steps) else _SEARCH, dir_fd=directory)
+            os.close(directory)
+            directory = below
+        yield directory
+    finally:
+        os.close(directory)

@@ -1,0 +1,382 @@
+"""The table of docs/security.md, *Locations*: what each operation does at each class of location, a test per cell.
+
+Classes: *allowed* (in the warehouse), *declared* (a database has been there before the rules were), *outside*, *link*
+(in the warehouse, but a symbolic link leads out), *remote* (outside, on a file system that is never opened), and
+*unknown* (a scheme that is not allowed). Files are looked at on the disk.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.engine.work_units import run_write
+from hms_cache.store.schema import DBS
+from hms_cache.store.warehouse import file_systems
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest, table
+
+CLASSES = ("allowed", "declared", "outside", "link", "remote", "unknown")
+TOUCHED = ("allowed", "declared")
+"""Where this server works on files."""
+
+REGISTERED = ("allowed", "declared", "outside", "link", "remote")
+"""Where objects may be registered."""
+
+EXTERNAL = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}}
+PURGED = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE", "external.table.purge": "TRUE"}}
+
+
+class Places:
+    """A directory of each class with a file in it, and what has become of it."""
+
+    def __init__(self, under_test: StoreUnderTest, scratch: Path) -> None:
+        self.under_test = under_test
+        self._scratch = scratch
+        (scratch / "declared").mkdir()
+        (scratch / "outside").mkdir()
+        (under_test.directory / "link").symlink_to(scratch / "outside", target_is_directory=True)
+        under_test.create_database(DATABASE)
+        under_test.create_database("declaring")
+        location = f"file:{scratch}/declared"
+
+        def move(transaction: object) -> None:
+            connection = transaction.connection  # type: ignore[attr-defined]
+            connection.execute(update(DBS).where(DBS.c.NAME == "declaring").values(DB_LOCATION_URI=location))
+
+        run_write(under_test.database, move)
+
+    def location(self, kind: str, name: str = "x") -> str:
+        return {
+            "allowed": f"file:{self.under_test.directory}/{name}",
+            "declared": f"file:{self._scratch}/declared/{name}",
+            "outside": f"file:{self._scratch}/outside/{name}",
+            "link": f"file:{self.under_test.directory}/link/{name}",
+            "remote": f"hdfs://namenode:8020/{name}",
+            "unknown": f"ftp://127.0.0.1:1/{name}",
+        }[kind]
+
+    def path(self, kind: str, name: str = "x") -> Path | None:
+        location = self.location(kind, name)
+        return Path(location.removeprefix("file:")) if location.startswith("file:") else None
+
+    def fill(self, kind: str, name: str = "x") -> None:
+        path = self.path(kind, name)
+        if path is not None:
+            path.mkdir(parents=True)
+            (path / "data").write_bytes(b"12345")
+
+    def has_data(self, kind: str, name: str = "x") -> bool | None:
+        """Whether the file is there; None where there are no files."""
+        path = self.path(kind, name)
+        return None if path is None else (path / "data").exists()
+
+
+@pytest.fixture(params=["object"])
+def store_kind(request: pytest.FixtureRequest) -> str:
+    """Files are no business of the cache's."""
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture
+def places(under_test: StoreUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    def opened(self: object, location: object) -> None:
+        pytest.fail(f"{location} is opened")
+
+    monkeypatch.setattr(file_systems.FileSystems, "open", opened)
+    return Places(under_test, tmp_path)
+
+
+def refused_unless(condition: bool, work: Callable[[], object], message: str) -> bool:
+    """Does the work; whether it was done. It must be, or be refused with this message, as the condition says."""
+    if condition:
+        work()
+        return True
+    with pytest.raises(ttypes.MetaException, match=message):
+        work()
+    return False
+
+
+SCHEME = 'No FileSystem for scheme "ftp": warehouse.allowed_schemes'
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+class TestTables:
+    def test_create(self, places: Places, kind: str) -> None:
+        t = places.under_test
+        for name, fields in (("managed", {}), ("external", EXTERNAL)):
+            done = refused_unless(
+                kind in REGISTERED,
+                partial(t.create_table, name, location=places.location(kind, name), **fields),
+                SCHEME,
+            )
+            path = places.path(kind, name)
+            if done and path is not None:
+                assert path.is_dir() == (kind in TOUCHED)
+                assert t.get(name).sd.location == places.location(kind, name)
+
+    def test_statistics_of_create(self, places: Places, kind: str) -> None:
+        if kind not in REGISTERED:
+            return
+        places.fill(kind)
+        made = places.under_test.create_table("t", location=places.location(kind), **EXTERNAL)
+        assert made.parameters.get("numFiles") == ("1" if kind in TOUCHED else None)
+
+    def test_alter(self, places: Places, kind: str) -> None:
+        t = places.under_test
+        places.fill(kind)
+        new = t.create_table("t", **EXTERNAL)
+        new.sd.location = places.location(kind)
+        new.parameters = {"EXTERNAL": "TRUE"}
+        if refused_unless(kind in REGISTERED, lambda: t.alter("t", new), SCHEME):
+            assert t.get("t").sd.location == places.location(kind)
+            assert t.get("t").parameters.get("numFiles") == ("1" if kind in TOUCHED else None)
+
+    @pytest.mark.parametrize("fields", [{}, PURGED], ids=["managed", "purged"])
+    def test_drop(self, places: Places, kind: str, fields: dict[str, object], caplog: pytest.LogCaptureFixture) -> None:
+        if kind not in REGISTERED:
+            return
+        t = places.under_test
+        places.fill(kind)
+        t.create_table("t", location=places.location(kind), **fields)
+        with caplog.at_level(logging.WARNING):
+            t.drop("t")
+        assert t.store.get_table_names(CATALOG, DATABASE) == []
+        assert t.events()[-1] == ("DROP_TABLE", DATABASE, "t")
+        assert places.has_data(kind) in (None, kind not in TOUCHED)
+        says_so = f"table hive.{DATABASE}.t is dropped: the files at {places.location(kind)} stay" in caplog.text
+        assert says_so == (kind not in TOUCHED)
+
+    def test_truncate(self, places: Places, kind: str) -> None:
+        if kind not in REGISTERED:
+            return
+        t = places.under_test
+        places.fill(kind)
+        t.create_table("t", location=places.location(kind))
+        before = t.events()
+        done = refused_unless(
+            kind in TOUCHED, lambda: t.store.truncate_table(CATALOG, DATABASE, "t"), "Cannot truncate hive.d.t"
+        )
+        assert places.has_data(kind) in (None, not done)
+        assert (t.events() == before) == (not done)
+
+    def test_rename(self, places: Places, kind: str) -> None:
+        """A table at its default place in a database that has been there before the rules were."""
+        if kind not in REGISTERED:
+            return
+        t = places.under_test
+        root = str(Path(places.location(kind, "t")).parent) if kind != "remote" else "hdfs://namenode:8020"
+        places.fill(kind, "t")
+        t.create_table("t", location=places.location(kind, "t"))
+        self._move_database(places, root)
+        new = t.get("t")
+        new.tableName = "u"
+        t.alter("t", new)
+        moved = kind in (*TOUCHED, "outside")  # that the database lies there makes the directory outside a declared one
+        assert t.get("u").sd.location == places.location(kind, "u" if moved else "t")
+        assert places.has_data(kind, "u" if moved else "t") in (None, True)
+
+    def _move_database(self, places: Places, location: str) -> None:
+        def move(transaction: object) -> None:
+            connection = transaction.connection  # type: ignore[attr-defined]
+            connection.execute(update(DBS).where(DBS.c.NAME == DATABASE).values(DB_LOCATION_URI=location))
+
+        run_write(places.under_test.database, move)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+class TestPartitions:
+    def test_add_and_drop(self, places: Places, kind: str) -> None:
+        t = places.under_test
+        t.create_table("p", keys=[("k", "string")])
+        places.fill(kind)
+        if not refused_unless(
+            kind in REGISTERED, lambda: t.add_partitions("p", ("1",), location=places.location(kind)), SCHEME
+        ):
+            return
+        [added] = t.partitions("p")
+        assert added.sd.location == places.location(kind)
+        assert added.parameters.get("numFiles") == ("1" if kind in TOUCHED else None)
+        t.store.drop_partitions(CATALOG, DATABASE, "p", AllPartitions(), delete_data=True)
+        assert t.partitions("p") == []
+        assert places.has_data(kind) in (None, kind not in TOUCHED)
+
+    def test_default_place(self, places: Places, kind: str) -> None:
+        if kind not in REGISTERED:
+            return
+        t = places.under_test
+        t.create_table("p", keys=[("k", "string")], location=places.location(kind), **EXTERNAL)
+        t.add_partitions("p", ("1",))
+        assert t.partitions("p")[0].sd.location == f"{places.location(kind)}/k=1"
+        path = places.path(kind)
+        assert path is None or (path / "k=1").is_dir() == (kind in TOUCHED)
+
+    def test_alter(self, places: Places, kind: str) -> None:
+        t = places.under_test
+        t.create_table("p", keys=[("k", "string")], **EXTERNAL)
+        t.add_partitions("p", ("1",))
+        places.fill(kind)
+        [new] = t.partitions("p")
+        new.sd.location = places.location(kind)
+        if refused_unless(kind in REGISTERED, lambda: t.store.alter_partitions(CATALOG, DATABASE, "p", [new]), SCHEME):
+            assert t.partitions("p")[0].sd.location == places.location(kind)
+
+    def test_rename(self, places: Places, kind: str) -> None:
+        if kind not in REGISTERED or kind == "remote":  # on two file systems, which Hive refuses, too
+            return
+        t = places.under_test
+        t.create_table("p", keys=[("k", "string")])
+        places.fill(kind)
+        t.add_partitions("p", ("1",), location=places.location(kind))
+        [new] = t.partitions("p")
+        new.values = ["2"]
+        t.store.rename_partition(CATALOG, DATABASE, "p", ["1"], new)
+        [found] = t.partitions("p")
+        if kind in TOUCHED:
+            assert (t.directory / "d.db" / "p" / "k=2" / "data").exists()
+        else:
+            assert found.sd.location == places.location(kind)
+            assert places.has_data(kind)
+
+    def test_truncate(self, places: Places, kind: str) -> None:
+        if kind not in REGISTERED:
+            return
+        t = places.under_test
+        t.create_table("p", keys=[("k", "string")])
+        places.fill(kind)
+        t.add_partitions("p", ("1",), location=places.location(kind))
+        done = refused_unless(
+            kind in TOUCHED, lambda: t.store.truncate_table(CATALOG, DATABASE, "p"), "Cannot truncate hive.d.p"
+        )
+        assert places.has_data(kind) in (None, not done)
+
+    def test_exchange(self, places: Places, kind: str) -> None:
+        if kind not in REGISTERED:
+            return
+        t = places.under_test
+        for name, location in (("s", places.location(kind)), ("p", None)):
+            t.create_table(name, keys=[("k", "string")], location=location)
+        path = places.path(kind)
+        if path is not None:
+            (path / "k=1").mkdir(parents=True, exist_ok=True)
+            (path / "k=1" / "data").write_bytes(b"1")
+        t.add_partitions("s", ("1",))
+        done = refused_unless(
+            kind in TOUCHED,
+            lambda: t.store.exchange_partitions({"k": "1"}, (CATALOG, DATABASE, "s"), (CATALOG, DATABASE, "p")),
+            "Unable to move data",
+        )
+        assert path is None or (path / "k=1" / "data").exists() == (not done)
+        assert len(t.partitions("s")) == (0 if done else 1)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+class TestDatabasesAndCatalogs:
+    def test_create_database(self, places: Places, kind: str) -> None:
+        t = places.under_test
+        message = SCHEME if kind == "unknown" else "Database x cannot lie at"
+        for field in ("locationUri", "managedLocationUri"):
+            done = refused_unless(
+                kind in TOUCHED,
+                partial(t.create_database, "x", **{field: places.location(kind)}),
+                message,
+            )
+            path = places.path(kind)
+            assert path is None or path.is_dir() == done
+            if done:
+                t.store.drop_database(CATALOG, "x", delete_data=True, cascade=False)
+                assert path is not None
+                assert not path.exists()
+
+    def test_alter_database(self, places: Places, kind: str) -> None:
+        t = places.under_test
+        message = SCHEME if kind == "unknown" else "Database d cannot lie at"
+        new = ttypes.Database(name=DATABASE, locationUri=places.location(kind), parameters={})
+        refused_unless(kind in TOUCHED, lambda: t.store.alter_database(CATALOG, DATABASE, new), message)
+        stored = t.store.get_database(CATALOG, DATABASE).locationUri
+        assert (stored == places.location(kind)) == (kind in TOUCHED)
+
+    def test_catalogs(self, places: Places, kind: str) -> None:
+        t = places.under_test
+        message = SCHEME if kind == "unknown" else "Catalog c cannot lie at"
+        new = ttypes.Catalog(name="c", locationUri=places.location(kind))
+        if refused_unless(kind in TOUCHED, lambda: t.store.create_catalog(new), message):
+            assert places.path(kind).is_dir()  # type: ignore[union-attr]
+        else:
+            t.store.create_catalog(ttypes.Catalog(name="c", locationUri=places.location("allowed", "c")))
+            refused_unless(False, lambda: t.store.alter_catalog("c", new), message)
+
+
+def test_a_database_that_is_elsewhere_already_stays_as_it_is(places: Places) -> None:
+    """Its own location sent again is no new one; dropped, its directory goes, as in Hive."""
+    t = places.under_test
+    found = t.store.get_database(CATALOG, "declaring")
+    t.store.alter_database(CATALOG, "declaring", found)
+    places.fill("declared")
+    t.store.drop_database(CATALOG, "declaring", delete_data=True, cascade=True)
+    assert not places.has_data("declared")
+
+
+@pytest.mark.parametrize("owner", ["table", "partition", "database", "truncate", "rename", "exchange", "steal"])
+def test_what_another_object_uses_stays(places: Places, owner: str) -> None:
+    """A location in the warehouse that is another object's: registered, and then dropped, emptied or renamed."""
+    t = places.under_test
+    t.create_table("victim")
+    data = t.directory / "d.db" / "victim" / "data"
+    data.write_bytes(b"1")
+    place = f"file:{data.parent}"
+    t.create_database("e")
+    if owner == "table":
+        for location in (place, f"{place}/..", f"{place}/x/../../victim", f"{place}/deep"):
+            (data.parent / "deep").mkdir(exist_ok=True)
+            (data.parent / "deep" / "data").write_bytes(b"1")
+            t.store.create_table(table("x", dbName="e", location=location))
+            t.store.drop_table(CATALOG, "e", "x", delete_data=True)
+            assert (data.parent / "deep" / "data").exists()
+    elif owner == "partition":
+        t.store.create_table(table("x", dbName="e", keys=[("k", "string")]))
+        own = table("x").sd
+        own.location = place
+        t.store.add_partitions(
+            CATALOG, "e", "x", [ttypes.Partition(values=["1"], dbName="e", tableName="x", sd=own, parameters={})]
+        )
+        t.store.drop_partitions(CATALOG, "e", "x", AllPartitions(), delete_data=True)
+    elif owner == "database":
+        for number, location in enumerate((f"file:{t.directory}", f"file:{t.directory}/d.db", place, f"{place}/..")):
+            t.create_database(f"x{number}", locationUri=location)
+            t.store.drop_database(CATALOG, f"x{number}", delete_data=True, cascade=True)
+    elif owner == "truncate":
+        t.store.create_table(table("x", dbName="e", location=f"file:{t.directory}/d.db"))
+        with pytest.raises(ttypes.MetaException, match="other objects of the metastore lie at"):
+            t.store.truncate_table(CATALOG, "e", "x")
+    elif owner == "rename":
+        t.store.create_table(table("x", dbName="e", keys=[("k", "string")]))
+        own = table("x").sd
+        own.location = place
+        partition = ttypes.Partition(values=["1"], dbName="e", tableName="x", sd=own, parameters={})
+        t.store.add_partitions(CATALOG, "e", "x", [partition])
+        renamed = ttypes.Partition(values=["2"], dbName="e", tableName="x", sd=own, parameters={})
+        t.store.rename_partition(CATALOG, "e", "x", ["1"], renamed)
+    elif owner == "exchange":
+        (data.parent / "k=1").mkdir()
+        t.store.create_table(table("x", dbName="e", keys=[("k", "string")], location=place))
+        t.store.create_table(table("y", dbName="e", keys=[("k", "string")]))
+        partition = ttypes.Partition(values=["1"], dbName="e", tableName="x", sd=table("x").sd, parameters={})
+        t.store.add_partitions(CATALOG, "e", "x", [partition])
+        with pytest.raises(ttypes.MetaException, match="other tables lie there"):
+            t.store.exchange_partitions({"k": "1"}, (CATALOG, "e", "x"), (CATALOG, "e", "y"))
+        assert (data.parent / "k=1").is_dir()
+    else:
+        t.create_database("thief", locationUri=f"file:{t.directory}/d.db")
+        t.store.create_table(table("victim", dbName="thief"))
+        new = t.get("victim", "thief")
+        new.tableName = "mine"
+        t.store.alter_table(CATALOG, "thief", "victim", new)
+    assert data.exists()
