@@ -126,7 +126,7 @@ class History:
         component.tablename = self._table()
         if level == t.LockLevel.PARTITION:
             component.partitionname = choose(("p=1", "p=2"))
-        is_reader = txn_id is None or self.open.get(txn_id) == t.TxnType.READ_ONLY
+        is_reader = txn_id is None or self.open.get(txn_id) in (t.TxnType.READ_ONLY, t.TxnType.SOFT_DELETE)
         if not is_reader and self.generator.random() < 0.7:
             component.operationType = choose(WRITES)
             component.isDynamicPartitionWrite = level == t.LockLevel.TABLE and self.generator.random() < 0.2
@@ -162,7 +162,7 @@ class History:
 
     def _partitions(self) -> Request | None:
         txn_id = self._alive()
-        if self.open.get(txn_id or 0) == t.TxnType.READ_ONLY:
+        if self.open.get(txn_id or 0) in (t.TxnType.READ_ONLY, t.TxnType.SOFT_DELETE):
             return None
         names = self.generator.sample(["p=1", "p=2", "p=3"], 2)
         request = t.AddDynamicPartitions(txn_id, self.generator.randint(1, 9), "d", self._table(), names)
@@ -191,9 +191,10 @@ class History:
         return entry
 
     def _note(self) -> Request | None:
-        if not self.working or not self.open:
+        compacting = [txn_id for txn_id, kind in self.open.items() if kind == t.TxnType.COMPACTION]
+        if not self.working or not compacting:
             return None
-        txn_id = self.generator.choice(list(self.open)[-6:])
+        txn_id = self.generator.choice(compacting[-6:])
         return "update_compactor_state", (self._entry(self.generator.choice(self.working)), txn_id)
 
     def _finish(self) -> Request | None:
@@ -373,7 +374,7 @@ def _compared(value: Any, ignored: set[str]) -> Any:
 
 _ROWS = {
     "TXNS": "SELECT TXN_ID, TXN_STATE, TXN_TYPE FROM TXNS WHERE TXN_ID > 0",
-    "TXN_COMPONENTS": "SELECT TC_TXNID, TC_DATABASE, TC_TABLE, TC_PARTITION, TC_OPERATION_TYPE, TC_WRITEID"
+    "TXN_COMPONENTS": "SELECT TC_TXNID, TC_DATABASE, TC_TABLE, TC_PARTITION, TC_OPERATION_TYPE, COALESCE(TC_WRITEID, 0)"
     " FROM TXN_COMPONENTS",
     "COMPLETED_TXN_COMPONENTS": "SELECT CTC_TXNID, CTC_DATABASE, CTC_TABLE, CTC_PARTITION, CTC_WRITEID,"
     " CTC_UPDATE_DELETE FROM COMPLETED_TXN_COMPONENTS",
@@ -385,7 +386,7 @@ _ROWS = {
     "MIN_HISTORY_LEVEL": "SELECT MHL_TXNID, MHL_MIN_OPEN_TXNID FROM MIN_HISTORY_LEVEL",
     "REPL_TXN_MAP": "SELECT RTM_SRC_TXN_ID, RTM_TARGET_TXN_ID FROM REPL_TXN_MAP",
     "COMPACTION_QUEUE": "SELECT CQ_ID, CQ_DATABASE, CQ_TABLE, CQ_PARTITION, CQ_STATE, CQ_TYPE, CQ_WORKER_ID, CQ_RUN_AS,"
-    " CQ_HIGHEST_WRITE_ID, CQ_TXN_ID, CQ_POOL_NAME, CQ_TBLPROPERTIES, CQ_NEXT_TXN_ID IS NULL FROM COMPACTION_QUEUE",
+    " COALESCE(CQ_HIGHEST_WRITE_ID, 0), CQ_TXN_ID, CQ_POOL_NAME, CQ_TBLPROPERTIES FROM COMPACTION_QUEUE",
     # Java writes 0 for what is not known where a compaction failed; ours leaves it empty.
     "COMPLETED_COMPACTIONS": "SELECT CC_ID, CC_DATABASE, CC_TABLE, CC_PARTITION, CC_STATE, CC_TYPE, CC_WORKER_ID,"
     " CC_RUN_AS, COALESCE(CC_HIGHEST_WRITE_ID, 0), COALESCE(CC_TXN_ID, 0), CC_ERROR_MESSAGE FROM COMPLETED_COMPACTIONS",

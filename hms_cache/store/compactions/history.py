@@ -66,7 +66,7 @@ def mark_cleaned(connection: Connection, entry: CompactionInfoStruct) -> None:
     database, table, partition = plain_database(entry.dbname), plain_table(entry.tablename), entry.partitionname
     is_abort_cleanup = entry.type == CompactionType.ABORT_TXN_CLEANUP
     if not is_abort_cleanup:
-        _move(connection, entry.id, SUCCEEDED, entry.errorMessage)
+        _move(connection, entry.id, SUCCEEDED, None)
         _delete_completed_components(connection, database, table, partition, entry.highestWriteId)
     _delete_aborted_components(connection, database, table, partition, entry.highestWriteId)
     condition: ColumnElement[bool] = Q.CQ_ID == entry.id
