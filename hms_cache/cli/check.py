@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from hms_cache.cli.options import configuration_options, load_configuration
-from hms_cache.config.secrets import redacted
 
 
 @click.command()
@@ -23,6 +22,7 @@ def check(*, peers: tuple[str, ...], **options: Any) -> None:
     Exit status 1 when one of them is an error.
     """
     from hms_cache.app.checks import check_honoured, run_checks
+    from hms_cache.config.secrets import redacted
 
     logging.getLogger("thrift").addHandler(logging.NullHandler())  # it would repeat what the findings say
     configuration = load_configuration(**options)

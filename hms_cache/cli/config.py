@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from hms_cache.cli.options import configuration_options, load_configuration
-from hms_cache.config.secrets import redacted
 
 
 @click.group()
@@ -39,6 +38,8 @@ def check_configuration(**options: Any) -> None:
 
     Of site files every key of a metastore's is accounted for: what is not honoured is listed with the reason.
     """
+    from hms_cache.config.secrets import redacted
+
     configuration = load_configuration(**options)
     changed = sum(1 for _, _, origin in configuration.rows() if origin != "default")
     review = configuration.site_review

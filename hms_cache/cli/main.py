@@ -13,7 +13,6 @@ from typing import NoReturn
 
 import click
 
-from hms_cache.cli.arguments import hide_secret_arguments
 from hms_cache.cli.check import check
 from hms_cache.cli.commands import COMMANDS
 from hms_cache.cli.config import config
@@ -25,7 +24,6 @@ from hms_cache.cli.serve import serve
 from hms_cache.cli.shadow import shadow
 from hms_cache.cli.top import top
 from hms_cache.cli.version import program_version, version
-from hms_cache.config.secrets import redacted
 from hms_cache.errors import ConfigurationError, HmsCacheError, StartupError
 
 
@@ -39,28 +37,34 @@ for _command in (serve, schema, check, config, status, top, events, *COMMANDS, j
     commands.add_command(_command)
 
 
+def _redacted(text: str) -> str:
+    """Without secrets. Imported when it is needed: help and version load no settings."""
+    from hms_cache.config.secrets import redacted
+
+    return redacted(text)
+
+
 def main() -> NoReturn:
     """Entry point. What the program raises on purpose is told in a few lines; a defect shows its trace."""
-    hide_secret_arguments()
     sys.excepthook = _show_defect
     threading.excepthook = lambda failed: _show_defect(failed.exc_type, failed.exc_value, failed.exc_traceback)
     try:
         commands(standalone_mode=True)
     except ConfigurationError as error:
         for problem in error.problems:
-            click.echo(redacted(f"hms-cache: {problem}"), err=True)
+            click.echo(_redacted(f"hms-cache: {problem}"), err=True)
         sys.exit(2)
     except StartupError as error:
-        click.echo(redacted(f"hms-cache: {error.problem}"), err=True)
+        click.echo(_redacted(f"hms-cache: {error.problem}"), err=True)
         if error.remedy:
-            click.echo(redacted(error.remedy), err=True)
+            click.echo(_redacted(error.remedy), err=True)
         sys.exit(1)
     except HmsCacheError as error:
-        click.echo(redacted(f"hms-cache: {error}"), err=True)
+        click.echo(_redacted(f"hms-cache: {error}"), err=True)
         sys.exit(1)
     sys.exit(0)
 
 
 def _show_defect(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
     """The trace without secrets, which texts of libraries may carry."""
-    sys.stderr.write(redacted("".join(traceback.format_exception(kind, error, trace))))
+    sys.stderr.write(_redacted("".join(traceback.format_exception(kind, error, trace))))
