@@ -34,7 +34,13 @@ LEAST_PROGRESS_BYTES = 64 * 1024
 REFUSAL_TIMEOUT_S = 2.0
 """How long a connection that is refused may take to send the request that the reason is told to."""
 
+CALLS_IN_A_TURN = 16
+"""Calls of one connection that are answered in one turn of the loop: the next ones of a client that sends thousands
+ahead come after those of others."""
+
 _HOT = object()
+
+_NEXT_TURN = object()
 
 
 class Connection(asyncio.Protocol):
@@ -47,7 +53,8 @@ class Connection(asyncio.Protocol):
         self._address = ""
         self._session: Session | None = None
         self._running: object | None = None
-        """The message whose call is running, or `_HOT` while a request waits for a position check."""
+        """The message whose call is running, `_HOT` while a request waits for a position check, `_NEXT_TURN` while the
+        next requests wait for their turn."""
         self._held = b""
         """The bytes of the request that waits for a position check; the reader has them when it is to be decoded."""
         self._behind = False
@@ -218,6 +225,10 @@ class Connection(asyncio.Protocol):
         if self._behind or self._listener.draining:
             self._after_hot()
 
+    def _take_turn(self) -> None:
+        self._running = None
+        self._after_hot()
+
     def _after_hot(self) -> None:
         if self._listener.draining:
             self.close()
@@ -232,6 +243,7 @@ class Connection(asyncio.Protocol):
         self._continue()
 
     def _start_next(self) -> None:
+        calls = 0
         while self._running is None and self._writable and not self._closing:
             message = self._reader.next_message()
             if message is None:
@@ -243,6 +255,10 @@ class Connection(asyncio.Protocol):
                 self.close()
                 return
             self._begin(message)
+            calls += 1
+            if calls == CALLS_IN_A_TURN and self._running is None:
+                self._running = _NEXT_TURN
+                self._listener.loop.call_soon(self._take_turn)
         if self.charged_bytes:
             self._charge()
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,8 @@ import hms_cache.app.service as service_module
 from hms_cache.app import event_loop
 from hms_cache.app.service import Service
 from hms_cache.config import load
+from hms_cache.server.calls import Call
+from hms_cache.server.connection import CALLS_IN_A_TURN
 from hms_cache.server.listener import Listener
 from tests.server import client_moments as moments
 from tests.server.client_moments import ENCODINGS, Bench, Client, running, wait_for
@@ -229,3 +233,37 @@ def test_another_client_is_answered_meanwhile(bench: Bench) -> None:
         for client in clients:
             client.reset()
     wait_for(lambda: bench.resources() == before, bench.resources)
+
+
+def test_thousands_of_calls_sent_ahead_take_turns_with_others(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    handlers = bench.listener.dispatcher._handlers
+    assert isinstance(handlers, dict)
+    handlers_before = dict(handlers)
+    answered: list[str] = []
+    for name in ("getStatus", "getName"):
+
+        def noted(call: Call, arguments: object, name: str = name) -> object:
+            answered.append(name)
+            return handlers_before[name].function(call, arguments)
+
+        monkeypatch.setitem(handlers, name, replace(handlers[name], function=noted))
+    greedy, modest = Client(bench.port, "binary"), Client(bench.port, "binary")
+    for client in (greedy, modest):
+        client.send("getVersion")
+        client.read_reply()
+    blocked, proceed = threading.Event(), threading.Event()
+
+    def block() -> None:
+        blocked.set()
+        assert proceed.wait(moments.PATIENCE_S)
+
+    bench.listener.loop.call_soon_threadsafe(block)
+    assert blocked.wait(moments.PATIENCE_S)
+    greedy.sock.sendall(b"".join(greedy.request("getStatus") for _ in range(3000)))
+    modest.send("getName")
+    proceed.set()
+    modest.read_expected()
+    greedy.read_expected()
+    assert answered.index("getName") <= 2 * CALLS_IN_A_TURN
+    greedy.close()
+    modest.close()
