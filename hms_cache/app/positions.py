@@ -9,51 +9,69 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.position_check import PositionCheck
 from hms_cache.errors import DatabaseUnavailableError
+from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.server.hot_path import PositionSource
 from hms_cache.server.position_sources import InlineSource, PacketSource, ThreadSource
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.log_sessions import head_statement
 from hms_cache.store.engine.position_wire import PositionConnection
 
 _log = logging.getLogger(__name__)
 
 
-def position_source(database: Database, check: PositionCheck) -> Callable[[asyncio.AbstractEventLoop], PositionSource]:
+def position_source(
+    database: Database, check: PositionCheck, freshness: Freshness
+) -> Callable[[asyncio.AbstractEventLoop], PositionSource]:
     """What makes the source on the server's loop.
 
     Inline on SQLite, bare packets on MariaDB and MySQL, elsewhere through a thread.
     """
 
-    def read_on_thread() -> int:
-        return check.check().position
+    def read_on_thread() -> LogHead:
+        result = check.check()
+        freshness.prove(result.history)
+        return LogHead(result.position, result.history)
+
+    def connect() -> PositionConnection | None:
+        """Proves the history of a new connection, which a thread can wait for and the loop cannot."""
+        connection = _packet_connection(database)
+        if connection is not None and not freshness.prove(connection.history):
+            connection.close()
+            return None
+        return connection
 
     def make(loop: asyncio.AbstractEventLoop) -> PositionSource:
         if database.is_sqlite:
             return InlineSource(_sqlite_reader(database), loop)
         if database.dialect == "mysql":
-            return PacketSource(lambda: _packet_connection(database), read_on_thread, loop)
+            options = database.options
+            source = PacketSource(
+                connect, read_on_thread, loop, answer_timeout_s=options.check_timeout_s, recycle_s=options.recycle_s
+            )
+            database.renewal_listeners.append(source.renew)
+            return source
         return ThreadSource(read_on_thread, loop)
 
     return make
 
 
-def _sqlite_reader(database: Database) -> Callable[[], int]:
+def _sqlite_reader(database: Database) -> Callable[[], LogHead]:
     """Reads on a connection of the loop's own; a statement in autocommit sees the latest commit."""
     path = database.url.database or ""
-    opened: list[sqlite3.Connection] = []
-    generation = database.generation
+    opened: list[tuple[sqlite3.Connection, History]] = []
 
-    def read() -> int:
-        nonlocal generation
-        if generation != database.generation:
-            generation = database.generation
+    def read() -> LogHead:
+        history = database.file_history()
+        if not opened or opened[0][1] is not history:
             while opened:
-                opened.pop().close()
-        if not opened:
-            opened.append(sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0))
-        found = opened[0].execute("SELECT MAX(NEXT_EVENT_ID) FROM NOTIFICATION_SEQUENCE").fetchone()
-        return (found[0] or 1) - 1
+                opened.pop()[0].close()
+            connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0)
+            opened.append((connection, history))
+        found = opened[0][0].execute("SELECT MAX(NEXT_EVENT_ID) FROM NOTIFICATION_SEQUENCE").fetchone()
+        return LogHead((found[0] or 1) - 1, history)
 
     return read
 
@@ -62,11 +80,14 @@ def _packet_connection(database: Database) -> PositionConnection | None:
     """A connection of its own for bare packets; None where the driver's is none that packets can be sent on."""
     driver: Any = None
     try:
-        connection: Any = database.check_engine.raw_connection()
-        driver = connection.driver_connection
-        connection.detach()
+        with database.checking() as connection:
+            expression = database.history_text.expression(connection)
+            question = str(head_statement(expression).compile(connection.engine))
+        pooled: Any = database.check_engine.raw_connection()
+        driver = pooled.driver_connection
+        pooled.detach()
         if PositionConnection.can_take(driver):
-            return PositionConnection(driver)
+            return PositionConnection(driver, question)
     except DatabaseUnavailableError as error:
         _log.info("no connection for the position check yet: %s", error)
     if driver is not None:

@@ -157,7 +157,7 @@ class Service:
             clock=database.clock,
             configuration_in_force=lambda: self._configuration,
             metrics=self.metrics,
-            read_log_end=stores.objects.current_event_id,
+            read_log_end=stores.log.current_event_id,
             store=stores.objects,
             cache=caching.cache if caching is not None else None,
             poller=caching.poller if caching is not None else None,
@@ -183,7 +183,7 @@ class Service:
             options,
             self.metrics.server.observe_call,
             cache=cache.reading if cache is not None else None,
-            position_source=position_source(database, cache.check) if cache is not None else None,
+            position_source=position_source(database, cache.check, cache.freshness) if cache is not None else None,
             operations=self.metrics.operations,
         )
         self._dispatcher = server.dispatcher

@@ -17,11 +17,13 @@ from the one it followed (P7): an equal id proves nothing then, and only readers
 from __future__ import annotations
 
 import threading
+from collections.abc import Container
 from typing import Protocol
 
 from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.clock import Clock
+from hms_cache.notifications.event_log import History
 from hms_cache.notifications.poller_status import PollerStatus
 
 
@@ -38,6 +40,24 @@ class Follower(Protocol):
     @property
     def current_at_s(self) -> float:
         """When it asked last for the end of the log and then reached it (monotonic); minus infinity: it has not yet."""
+
+    @property
+    def proven(self) -> Container[History]:
+        """Histories that the applied position is known to be of."""
+
+    @property
+    def needs_proof(self) -> bool:
+        """Whether nothing has been proven since a pause."""
+
+    @property
+    def server_identity(self) -> str:
+        """The server whose log is followed."""
+
+    def prove(self, history: History, timeout_s: float) -> bool:
+        """Finds out whether a history is that of the applied position; False when it cannot in time."""
+
+    def renew(self) -> None:
+        """Lets go of the connections to the database: some lead to another server."""
 
     def fail(self, reason: str) -> None:
         """Following the log cannot repair what was found: status `ERROR`, until an operator looks at it."""
@@ -143,11 +163,31 @@ class Freshness:
             # The database knew less than we had applied before we asked: another history (P7). A step finds out.
             self._follower.ensure_applied(applied + 1, self.apply_timeout_s)
             return False
+        if not self.prove(result.history):
+            return False  # an equal id of another history proves nothing
+        if self._cache.generation != generation:
+            return False
         needed = max(result.position, self.floor)
         if self._cache.position < needed and not self._follower.ensure_applied(needed, self.apply_timeout_s):
             return False
         self.found_current(result.sent_s, generation)
         return self.may_serve()
+
+    def is_proven(self, history: History) -> bool:
+        """Whether a check in this history speaks of the events that memory is made of (P7)."""
+        return history in self._follower.proven
+
+    def prove(self, history: History) -> bool:
+        """The same, after a step of the poller if need be."""
+        return self.is_proven(history) or self._follower.prove(history, self.apply_timeout_s)
+
+    def doubt_connections(self) -> None:
+        """A connection showed another server, or an older moment, than the one that is followed."""
+        self._follower.renew()
+
+    def is_same_server(self, server_identity: str) -> bool:
+        """Whether what was read there can be put beside what is held; an empty name tells nothing."""
+        return not server_identity or server_identity == self._follower.server_identity
 
     def now_s(self) -> float:
         """The clock that ages count by."""
@@ -163,6 +203,8 @@ class Freshness:
             self._follow_reset()
             position = cache.position
             if result.position != position or position < self._floor or not self.may_serve():
+                return False
+            if not self.is_proven(result.history):
                 return False
             if cache.generation != self._generation:
                 return False
@@ -184,6 +226,8 @@ class Freshness:
 
     def _is_required(self) -> bool:
         """Whether something asked for a check that has not been sent since, by a read or by the poller."""
+        if self._follower.needs_proof and self._follower.status is PollerStatus.ACTIVE:
+            return True
         if self._required_after_s == float("-inf") or self._current_at_s > self._required_after_s:
             return False
         return self._follower.current_at_s <= self._required_after_s

@@ -12,14 +12,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from hms_cache.clock import Clock
+from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.store.engine.errors import DatabaseUnavailable
 
 
 class CheckResult(NamedTuple):
-    """The position that the database named, and when the question was sent (monotonic seconds)."""
+    """The position that the database named, when the question was sent (monotonic seconds), in which history."""
 
     position: int
     sent_s: float
+    history: History
 
 
 class _Waiter:
@@ -32,10 +34,14 @@ class _Waiter:
         self.leads = False
 
 
+_STALE_CONNECTION_S = 1.0
+"""A connection that has gone stale says so at once. One that was lost later may be lost again: its readers are told."""
+
+
 class PositionCheck:
     """Shares `read_position` between threads. `_lock` guards `_waiters` and `_busy`."""
 
-    def __init__(self, read_position: Callable[[], int], clock: Clock, timeout_s: float = 30.0) -> None:
+    def __init__(self, read_position: Callable[[], LogHead], clock: Clock, timeout_s: float = 30.0) -> None:
         self._read_position = read_position
         self._clock = clock
         self._timeout_s = timeout_s
@@ -85,7 +91,8 @@ class PositionCheck:
         result: CheckResult | None = None
         error: Exception | None = None
         try:
-            result = CheckResult(self._read(), sent_s)
+            head = self._read()
+            result = CheckResult(head.last_event_id, sent_s, head.history)
         except Exception as problem:
             error = problem
         with self._lock:
@@ -99,11 +106,12 @@ class PositionCheck:
             else:
                 self._busy = False
 
-    def _read(self) -> int:
+    def _read(self) -> LogHead:
         """Reads the position, once more where the connection turned out to have gone stale."""
+        began_s = self._clock.monotonic_s()
         try:
             return self._read_position()
         except DatabaseUnavailable as error:
-            if not error.connection_lost:
+            if not error.connection_lost or self._clock.monotonic_s() - began_s > _STALE_CONNECTION_S:
                 raise
             return self._read_position()

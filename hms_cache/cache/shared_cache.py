@@ -56,6 +56,8 @@ class Load:
 
     key: Key
     facets: frozenset[Facet]
+    began_at: int = -1
+    """The position of the cache then: events up to it are not noted, a snapshot must show them all."""
     effects: dict[tuple[Facet, Action], int] = field(default_factory=dict)
     """What events did to these facets, and the last event that did it: whether one came after a fence is all that is
     asked. Bounded: one for each pair."""
@@ -346,8 +348,8 @@ class SharedCache:
 
     def begin_load(self, key: Key, facets: Iterable[Facet]) -> Load:
         """Takes the slot. Must come before the snapshot is opened, or an event in between would be missed."""
-        load = Load(key, frozenset(facets))
         with self.lock:
+            load = Load(key, frozenset(facets), self.position)
             self.loads.add(load)
         return load
 

@@ -15,22 +15,46 @@ from typing import NamedTuple, Protocol
 from hms_cache.notifications.events import NotificationRow
 
 
-class LogHead(NamedTuple):
-    """The end of the log. ``last_event_id`` is NEXT_EVENT_ID - 1: 0 for a log that never had an event.
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """One session on one database server, compared as an object: a new connection, and a connection that a proxy moved
+    to another server, bring a new one.
 
-    ``server_identity`` names the database server and the database; another one means that nothing read before is known
-    to hold (a failover may have lost commits).
+    Ids that two reads found in one history count the same events: a server loses commits only in a crash, a restart or
+    a promotion, which end its sessions.
     """
 
-    last_event_id: int
     server_identity: str
+    """Names the server, its timeline and the database; another one means that nothing read before is known to hold (a
+    failover may have lost commits)."""
+
+    session: str = ""
+    """What the server calls the session."""
+
+    stale_reason: str | None = None
+    """Why what is read there may miss a commit that was acknowledged elsewhere; None: it cannot."""
+
+
+UNKNOWN_HISTORY = History("")
+"""Of a log that does not tell."""
+
+
+class LogHead(NamedTuple):
+    """The end of the log. ``last_event_id`` is NEXT_EVENT_ID - 1: 0 for a log that never had an event."""
+
+    last_event_id: int
+    history: History
 
 
 class LogPage(NamedTuple):
-    """Rows by ascending event id. ``exhausted``: the log held no further row when this one was read."""
+    """Rows by ascending event id. ``exhausted``: the log held no further row when this one was read.
+
+    ``history``: where it was read, if that is known to be another session than that of the head read before.
+    """
 
     rows: Sequence[NotificationRow]
     exhausted: bool
+    history: History | None = None
 
 
 class EventLog(Protocol):
@@ -42,6 +66,14 @@ class EventLog(Protocol):
 
     def fetch(self, after_event_id: int, limit: int) -> LogPage:
         """At most ``limit`` rows with larger ids; fewer if they are large, but at least two if the log holds two."""
+        ...
+
+
+class FollowedLog(EventLog, Protocol):
+    """A log whose connections can be opened anew."""
+
+    def renew(self) -> None:
+        """Let go of the connections: they lead to another server than others do, or to one that is no primary."""
         ...
 
 
@@ -79,9 +111,12 @@ def rows_after(place: LogPosition, head: LogHead, page: LogPage) -> list[Notific
     ``page`` begins with the row that the place stands on and was read after ``head``, so it must hold, or be followed
     by, all that the head counts. Raises ``LogDiscontinuity`` unless both continue the same log.
     """
-    if place.server_identity and head.server_identity != place.server_identity:
+    identity = head.history.server_identity
+    if place.server_identity and identity != place.server_identity:
+        raise LogDiscontinuity(f"the database server is another one: {identity}, not {place.server_identity}")
+    if page.history is not None and page.history.server_identity != identity:
         raise LogDiscontinuity(
-            f"the database server is another one: {head.server_identity}, not {place.server_identity}"
+            f"two database servers answer: {identity} where the log ends, {page.history.server_identity} what is in it"
         )
     if head.last_event_id < place.event_id:
         raise LogDiscontinuity(

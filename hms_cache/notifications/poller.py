@@ -18,7 +18,7 @@ import logging
 import math
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -27,7 +27,8 @@ from hms_cache.clock import Clock, SystemClock
 from hms_cache.metrics.registry import EventMetrics
 from hms_cache.notifications.event_applier import EventApplier, EventSink
 from hms_cache.notifications.event_log import (
-    EventLog,
+    FollowedLog,
+    History,
     LogDiscontinuity,
     LogHead,
     LogPage,
@@ -43,6 +44,12 @@ _LOGGER = logging.getLogger(__name__)
 
 _LOG_STARTED = "starting: nothing is known yet"
 
+_MOST_HISTORIES = 64
+"""Histories kept as proven: more than a server has connections for checks; those of closed ones are forgotten."""
+
+_RENEWAL_INTERVAL_S = 1.0
+"""Between two times that all connections are opened anew: a proxy in front of two servers shall not make it a storm."""
+
 
 class StepOutcome(StrEnum):
     CAUGHT_UP = "caught_up"
@@ -51,6 +58,8 @@ class StepOutcome(StrEnum):
     RESYNCED = "resynced"
     """Everything was dropped, and the position set anew."""
     DATABASE_AWAY = "database_away"
+    NOT_PRIMARY = "not_primary"
+    """What answers may miss commits (a replica); the status stays ``NEEDS_RESYNC`` until it does not."""
     SINK_FAILED = "sink_failed"
     """The sink could not be reset; the status stays ``NEEDS_RESYNC``."""
     BUSY = "busy"
@@ -91,7 +100,7 @@ class Poller:
 
     def __init__(
         self,
-        log: EventLog,
+        log: FollowedLog,
         sink: EventSink,
         clock: Clock | None = None,
         options: PollerOptions | None = None,
@@ -111,6 +120,13 @@ class Poller:
         self._position = 0
         self._row_digest: str | None = None
         self._server_identity = ""
+        self.proven: Mapping[History, None] = {}
+        """Histories that are known to be that of the applied position: the row it stands on was found unchanged on
+        their server after they had begun. Replaced as a whole, under the lock; read without it."""
+        self._suspended: Mapping[History, None] = {}
+        """Histories that were proven and are to be proven anew, since the poller was paused."""
+        self.needs_proof = False
+        """Nothing has been proven since a pause."""
         self._head_event_id = 0
         self._current_at_s: float | None = None
         # Set while the status is NEEDS_RESYNC: where to begin anew (None: at the end), a stored place to be proven.
@@ -119,6 +135,7 @@ class Poller:
         self._requests = 0  # commands so far; a step that ends under another number does not touch the status
         self._stepping = False
         self._steps = 0  # steps begun
+        self._next_renewal_s = -math.inf
         self._last_finished = (0, StepOutcome.IDLE)
         self._counters = PollerCounters(self._clock)
         self._applier = EventApplier(
@@ -142,6 +159,11 @@ class Poller:
         """When the end of the log was asked for that has been reached since (monotonic); minus infinity: never yet."""
         with self._condition:
             return -math.inf if self._current_at_s is None else self._current_at_s
+
+    @property
+    def server_identity(self) -> str:
+        """The server whose log is followed; empty before the first step."""
+        return self._server_identity
 
     def status_report(self) -> StatusReport:
         with self._condition:
@@ -178,9 +200,15 @@ class Poller:
             self._command(PollerCommand.PAUSE, reason)
 
     def resume(self) -> None:
-        """Go on where ``pause`` stopped. :raises IllegalPollerCommand: it is not paused."""
+        """Go on where ``pause`` stopped. :raises IllegalPollerCommand: it is not paused.
+
+        The database may have been replaced meanwhile: every history has to be proven again.
+        """
         with self._condition:
             self._command(PollerCommand.RESUME, "resumed")
+            self._suspended = {**self._suspended, **self.proven}
+            self.proven = {}
+            self.needs_proof = True
 
     def seek(self, event_id: int) -> None:
         """Drop everything and go on after this event, be it earlier or later than the position.
@@ -291,6 +319,60 @@ class Poller:
                 self._take_lead()
             self._lead()
 
+    def prove(self, history: History, timeout_s: float) -> bool:
+        """Whether a history is that of the applied position, stepping to find out. Thread-safe.
+
+        What is proven once stays so: see `History`. False as for ``ensure_applied``, and if the log that is followed
+        is on another server: then connections are opened anew, since old ones lead to two servers.
+        """
+        if history in self.proven:
+            return True
+        deadline_s = self._clock.monotonic_s() + timeout_s
+        with self._condition:
+            begun_before = self._steps
+        while True:
+            with self._condition:
+                while self._stepping and self._last_finished[0] <= begun_before:
+                    left_s = deadline_s - self._clock.monotonic_s()
+                    if left_s <= 0 or not self._condition.wait(left_s):
+                        return False
+                if self._last_finished[0] > begun_before:
+                    break
+                if self._status not in (PollerStatus.ACTIVE, PollerStatus.NEEDS_RESYNC):
+                    return False
+                self._take_lead()
+            self._lead()
+        with self._condition:
+            good = self._last_finished[1] in (StepOutcome.CAUGHT_UP, StepOutcome.MORE)
+            if self._status is not PollerStatus.ACTIVE or not good:
+                return False
+            if history.server_identity == self._server_identity and history.stale_reason is None:
+                self._add_proven(history)
+                return True
+        self.renew()
+        return False
+
+    def _add_proven(self, *histories: History | None) -> None:
+        """Under the lock, after a step that proved the applied position on `_server_identity`."""
+        known = dict.fromkeys((*self._suspended, *self.proven, *histories))
+        proven = [
+            one
+            for one in known
+            if one is not None and one.server_identity == self._server_identity and one.stale_reason is None
+        ]
+        self.proven = dict.fromkeys(proven[-_MOST_HISTORIES:])
+        self._suspended = {}
+
+    def renew(self) -> None:
+        """Lets go of the log's connections, not too often: some lead to another server than others do. Thread-safe."""
+        now_s = self._clock.monotonic_s()
+        with self._condition:
+            if now_s < self._next_renewal_s:
+                return
+            self._next_renewal_s = now_s + _RENEWAL_INTERVAL_S
+        _LOGGER.warning("the connections to the database are opened anew: some may lead to another server")
+        self._log.renew()
+
     def _answer(self, position: int, begun_before: int) -> bool | None:
         """Under the lock: what ``ensure_applied`` returns, or ``None`` if another step may come nearer."""
         follows = self._status is PollerStatus.ACTIVE
@@ -323,6 +405,8 @@ class Poller:
     def _next_step_in_s(self, outcome: StepOutcome) -> float:
         if outcome in (StepOutcome.MORE, StepOutcome.RESYNCED):
             return 0.0
+        if outcome is StepOutcome.NOT_PRIMARY:
+            return min(self._options.longest_backoff_s, _RENEWAL_INTERVAL_S) * random.uniform(0.9, 1.1)
         if outcome in (StepOutcome.DATABASE_AWAY, StepOutcome.SINK_FAILED):
             exponent = min(30, max(0, self._counters.consecutive_fetch_failures - 1))
             wait_s = min(self._options.longest_backoff_s, self._options.first_backoff_s * float(2**exponent))
@@ -342,7 +426,7 @@ class Poller:
         if status is not PollerStatus.ACTIVE:
             return StepOutcome.IDLE, 0
         try:
-            return self._advance()
+            return self._advance(requests)
         except LogDiscontinuity as hole:
             with self._condition:
                 if self._status is not PollerStatus.ACTIVE or self._requests != requests:
@@ -351,6 +435,7 @@ class Poller:
                 self._seek_to = None
                 self._condition.notify_all()
             _LOGGER.warning("everything held is dropped: %s", hole)
+            self.renew()  # those of calls may still lead to the server that was the primary
             return self._begin_anew(requests), 0
 
     # ---- reading ----
@@ -384,7 +469,7 @@ class Poller:
         if is_first:
             _LOGGER.warning("the notification log cannot be read: %s", error)
 
-    def _advance(self) -> tuple[StepOutcome, int]:
+    def _advance(self, requests: int) -> tuple[StepOutcome, int]:
         """One batch. Raises ``LogDiscontinuity``."""
         place = self.position()
         asked_at_s = self._clock.monotonic_s()
@@ -392,6 +477,8 @@ class Poller:
         if read is None:
             return StepOutcome.DATABASE_AWAY, 0
         head, page = read
+        if head.history.stale_reason is not None:
+            raise LogDiscontinuity(head.history.stale_reason)
         rows = rows_after(place, head, page)
         if rows:
             self._applier.apply(rows)
@@ -401,7 +488,11 @@ class Poller:
             if rows:
                 self._position = reached
                 self._row_digest = digest_of([row for row in rows if row.event_id == reached])
-            self._server_identity = head.server_identity
+            self._server_identity = head.history.server_identity
+            is_new = self.needs_proof or head.history not in self.proven
+            if is_new and self._requests == requests:  # else a pause may have come after the proof
+                self._add_proven(head.history, page.history)
+                self.needs_proof = False
             self._head_event_id = max(head.last_event_id, reached)
             if reached >= head.last_event_id:
                 self._current_at_s = asked_at_s
@@ -418,7 +509,7 @@ class Poller:
     def _prove(self, stored: LogPosition, requests: int) -> bool:
         """Whether the stored place is one of this log; then it is taken."""
         read = self._read(max(0, stored.event_id - 1), 2)
-        if read is None:
+        if read is None or read[0].history.stale_reason is not None:
             return False
         try:
             rows_after(stored, *read)
@@ -441,8 +532,23 @@ class Poller:
         except Exception as error:
             self._count_fetch_failure(error)
             return StepOutcome.DATABASE_AWAY
+        history = head.history
+        doubt = history.stale_reason
+        if doubt is None and page.history is not None and page.history.server_identity != history.server_identity:
+            doubt = "two database servers answer"
+        if doubt is not None:
+            with self._condition:
+                if self._status is PollerStatus.NEEDS_RESYNC and self._requests == requests and self._reason != doubt:
+                    self._move(PollerStatus.NEEDS_RESYNC, doubt)
+                    _LOGGER.warning("reads are answered by the database: %s", doubt)
+            self.renew()
+            return StepOutcome.NOT_PRIMARY
         here = [row for row in page.rows if row.event_id == event_id]
-        place = LogPosition(event_id, digest_of(here), head.server_identity)
+        place = LogPosition(event_id, digest_of(here), history.server_identity)
+        with self._condition:
+            # Before the sink is reset: what a load reads on the old server from then on must not be installed.
+            self._server_identity, self._suspended = history.server_identity, {**self._suspended, **self.proven}
+            self.proven = {}
         try:
             self._sink.reset(reason, event_id)
         except Exception:
@@ -454,6 +560,8 @@ class Poller:
             self._counters.resyncs += 1
             if self._requests == requests:
                 self._take(place, f"began anew at event {event_id}: {reason}")
+                self._add_proven(history, page.history)
+                self.needs_proof = False
         self._show_position()
         return StepOutcome.RESYNCED
 

@@ -20,6 +20,7 @@ from hms_cache.cache.answers import Answer, Reply
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.position_check import CheckResult
 from hms_cache.cache.reads.reading import Reading
+from hms_cache.notifications.event_log import LogHead
 
 _log = logging.getLogger(__name__)
 
@@ -89,8 +90,8 @@ class PositionSource(Protocol):
     gather_s: float
     """How long a question is worth holding back for one request more to share it."""
 
-    def ask(self, answered: Callable[[int | None], None]) -> None:
-        """Sends one question; `answered` is called on the loop with the last event id, or None when there is none."""
+    def ask(self, answered: Callable[[LogHead | None], None]) -> None:
+        """Sends one question; `answered` is called on the loop with the end of the log, or None when there is none."""
 
     def close(self) -> None:
         """Asks no more."""
@@ -167,7 +168,7 @@ class HotPath:
         self._sent_s = self._freshness.now_s()
         self._source.ask(self._answered)
 
-    def _answered(self, position: int | None) -> None:
+    def _answered(self, head: LogHead | None) -> None:
         served, self._asked = self._asked, []
         self.requests += len(served)
         sent_s = self._sent_s  # before the next question is sent: it proves what this answer cannot
@@ -176,7 +177,7 @@ class HotPath:
             self._start_gathering()
         else:
             self._is_asking = False
-        is_current = position is not None and self._freshness.accept(CheckResult(position, sent_s))
+        is_current = head is not None and self._freshness.accept(CheckResult(head[0], sent_s, head[1]))
         hits = self.hits
         for connection, found, sequence in served:
             if is_current and found.current:

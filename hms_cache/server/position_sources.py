@@ -8,16 +8,15 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
+from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.position_wire import PositionConnection
 
 _log = logging.getLogger(__name__)
 
-Answered = Callable[[int | None], None]
-
-ANSWER_TIMEOUT_S = 5.0
-"""A position check that takes longer lets its requests take the ordinary way, where the database's time-outs rule."""
+Answered = Callable[[LogHead | None], None]
 
 GATHER_S = 80e-6
 """How long a question to a database server is worth holding back: about as long as its answer takes."""
@@ -31,7 +30,7 @@ class InlineSource:
 
     gather_s = 0.0
 
-    def __init__(self, read_position: Callable[[], int], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, read_position: Callable[[], LogHead], loop: asyncio.AbstractEventLoop) -> None:
         self._read_position = read_position
         self._loop = loop
 
@@ -41,11 +40,11 @@ class InlineSource:
 
     def _read(self, answered: Answered) -> None:
         try:
-            position: int | None = self._read_position()
+            head: LogHead | None = self._read_position()
         except Exception as error:
             _log.warning("the position check failed: %s", error)
-            position = None
-        answered(position)
+            head = None
+        answered(head)
 
     def close(self) -> None:
         """Holds nothing."""
@@ -56,7 +55,7 @@ class ThreadSource:
 
     gather_s = GATHER_S
 
-    def __init__(self, read_position: Callable[[], int], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, read_position: Callable[[], LogHead], loop: asyncio.AbstractEventLoop) -> None:
         self._read_position = read_position
         self._loop = loop
         self._questions: queue.SimpleQueue[Answered | None] = queue.SimpleQueue()
@@ -72,12 +71,12 @@ class ThreadSource:
     def _run(self) -> None:
         while (answered := self._questions.get()) is not None:
             try:
-                position: int | None = self._read_position()
+                head: LogHead | None = self._read_position()
             except Exception as error:
                 _log.warning("the position check failed: %s", error)
-                position = None
+                head = None
             try:
-                self._loop.call_soon_threadsafe(answered, position)
+                self._loop.call_soon_threadsafe(answered, head)
             except RuntimeError:  # the loop is closed: the server stops
                 return
 
@@ -90,11 +89,21 @@ class PacketSource:
     def __init__(
         self,
         connect: Callable[[], PositionConnection | None],
-        read_position: Callable[[], int],
+        read_position: Callable[[], LogHead],
         loop: asyncio.AbstractEventLoop,
+        *,
+        answer_timeout_s: float = 5.0,
+        recycle_s: float = 1800.0,
     ) -> None:
+        """`connect` opens a connection whose history is proven. A check that takes longer than `answer_timeout_s` lets
+        its requests take the ordinary way; a connection older than `recycle_s` is replaced."""
         self._connect = connect
         self._loop = loop
+        self._answer_timeout_s = answer_timeout_s
+        self._recycle_s = recycle_s
+        self._history: History | None = None
+        self._recycling: asyncio.TimerHandle | None = None
+        self._is_old = False
         self._connection: PositionConnection | None = None
         self._answered: Answered | None = None
         self._asked_s = 0.0
@@ -115,7 +124,7 @@ class PacketSource:
                 self._answered = answered
                 self._asked_s = self._loop.time()
                 if self._timer is None:
-                    self._timer = self._loop.call_later(ANSWER_TIMEOUT_S, self._look)
+                    self._timer = self._loop.call_later(self._answer_timeout_s, self._look)
                 return
         self._fallback.ask(answered)
 
@@ -126,41 +135,62 @@ class PacketSource:
             self._timer = None
         self._fallback.close()
 
-    def _read_and_connect(self) -> int:
+    def renew(self) -> None:
+        """Another connection for the next questions: all that are open may lead to another server. On any thread."""
+        with suppress(RuntimeError):  # the loop is closed: the server stops
+            self._loop.call_soon_threadsafe(self._retire, self._connection)
+
+    def _retire(self, connection: PositionConnection | None) -> None:
+        """On the loop. A question that is on its way is answered first."""
+        if connection is None or connection is not self._connection:
+            return
+        if self._answered is None:
+            self._drop()
+        else:
+            self._is_old = True
+
+    def _read_and_connect(self) -> LogHead:
         """On the fallback's thread: answers this question, and opens a connection for the next ones."""
-        position = self._read_position()
+        head = self._read_position()
         if self._connection is None and self._offered is None and time.monotonic() >= self._next_connect_s:
             self._next_connect_s = time.monotonic() + RECONNECT_INTERVAL_S
             self._offered = self._connect()
-        return position
+        return head
 
     def _take_offered(self) -> PositionConnection | None:
         connection, self._offered = self._offered, None
         if connection is not None:
-            self._connection = connection
+            self._connection, self._history, self._is_old = connection, connection.history, False
+            self._recycling = self._loop.call_later(self._recycle_s, self._retire, connection)
             self._loop.add_reader(connection.fileno(), self._readable)
         return connection
 
     def _readable(self) -> None:
         assert self._connection is not None
         try:
-            position = self._connection.receive()
+            head = self._connection.receive()
         except DatabaseUnavailable as error:
             self._lose(error)
             return
-        if position is not None:
-            self._finish(position)
+        if head is None:
+            return
+        if head[1] is not self._history:
+            self._lose(DatabaseUnavailable("the connection of the position check leads to another server"))
+            return
+        if self._is_old:
+            self._drop()
+        self._finish(head)
 
     def _look(self) -> None:
         """Whether the question that is open now is overdue. One timer at a time, not one for each question."""
         self._timer = None
         if self._answered is None:
             return
-        rest_s = self._asked_s + ANSWER_TIMEOUT_S - self._loop.time()
+        rest_s = self._asked_s + self._answer_timeout_s - self._loop.time()
         if rest_s > 0:
             self._timer = self._loop.call_later(rest_s, self._look)
         else:
-            self._lose(DatabaseUnavailable(f"no answer to the position check within {ANSWER_TIMEOUT_S:g} s"))
+            self._lose(DatabaseUnavailable(f"no answer to the position check within {self._answer_timeout_s:g} s"))
 
     def _lose(self, error: Exception) -> None:
         _log.warning("%s", error)
@@ -172,8 +202,11 @@ class PacketSource:
         if connection is not None:
             self._loop.remove_reader(connection.fileno())
             connection.close()
+        if self._recycling is not None:
+            self._recycling.cancel()
+            self._recycling = None
 
-    def _finish(self, position: int | None) -> None:
+    def _finish(self, head: LogHead | None) -> None:
         answered, self._answered = self._answered, None
         if answered is not None:
-            answered(position)
+            answered(head)

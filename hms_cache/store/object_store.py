@@ -9,6 +9,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, func, select
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.notifications.event_log import LogHead
 from hms_cache.store.contract.partitions import (
     Grantee,
     PartitionAnswer,
@@ -20,6 +21,8 @@ from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.store.databases.catalog_store import Catalogs
 from hms_cache.store.databases.database_store import Databases
 from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import read_log_end
+from hms_cache.store.engine.log_sessions import last_event_id, read_head
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.events.fired_events import FiredEvents
 from hms_cache.store.objects.constraints import Constraints
@@ -27,7 +30,7 @@ from hms_cache.store.objects.functions import Functions
 from hms_cache.store.partition_store import Partitions
 from hms_cache.store.partitions.pages import read_partition_pages
 from hms_cache.store.partitions.reads import PartitionRows
-from hms_cache.store.schema import NOTIFICATION_SEQUENCE, TBLS
+from hms_cache.store.schema import TBLS
 from hms_cache.store.snapshots import Snapshot, SnapshotStore, StatisticsOfColumn
 from hms_cache.store.statistics.statistics_store import Statistics
 from hms_cache.store.tables.changes import TableChanges
@@ -60,8 +63,6 @@ from hms_cache.txn import ValidTxnList
 
 T = TypeVar("T")
 
-_NEXT_EVENT_ID = select(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID)
-
 
 class ObjectStore(SnapshotStore):
     """Thread-safe; holds no state but its parts. What a method does is said in the contract."""
@@ -91,7 +92,11 @@ class ObjectStore(SnapshotStore):
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         with self._context.database.snapshot() as connection:
-            yield Snapshot(_last_event_id(connection))
+            if self._context.database.is_sqlite:
+                yield Snapshot(last_event_id(connection), self._context.database.file_history().server_identity)
+            else:
+                head = read_head(connection, self._context.database.history_text)
+                yield Snapshot(head.last_event_id, head.history.server_identity)
 
     def at_one_moment(self, ask: Callable[[RawStore], T]) -> T:
         with self.snapshot():
@@ -129,9 +134,11 @@ class ObjectStore(SnapshotStore):
         statement = select(func.max(TBLS.c.TBL_ID))
         return run_read(self._context.database, lambda connection: connection.execute(statement).scalar() or 0)
 
+    def log_head(self) -> LogHead:
+        return read_log_end(self._context.database)
+
     def current_event_id(self) -> int:
-        with self._context.database.checking() as connection:
-            return _last_event_id(connection)
+        return run_read(self._context.database, last_event_id)
 
     # Catalogs
 
@@ -683,8 +690,3 @@ class ObjectStore(SnapshotStore):
 
     def drop_function(self, catalog: str, database: str, name: str, *, if_exists: bool = False) -> None:
         self._functions.drop_function(catalog, database, name, if_exists=if_exists)
-
-
-def _last_event_id(connection: Connection) -> int:
-    next_id: int | None = connection.execute(_NEXT_EVENT_ID).scalar()
-    return 0 if next_id is None else next_id - 1

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from hms_cache.notifications.event_log import LogHead
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
 
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
 
 
 class Snapshot(NamedTuple):
-    """One moment of the database: all events up to `event_id` are in it, and none after."""
+    """One moment of the database: all events up to `event_id` are in it, and none after.
+
+    `server_identity`: the server that showed it, as in `History`; empty: it is not known.
+    """
 
     event_id: int
+    server_identity: str = ""
 
 
 class StatisticsOfColumn(NamedTuple):
@@ -78,8 +83,11 @@ class SnapshotStore(RawStore):
         """The highest id of a table, 0 without any: ids are handed out upwards. Raises DatabaseUnavailable."""
 
     @abstractmethod
-    def current_event_id(self) -> int:
-        """The last event that is committed now: one statement, outside any snapshot, never an old view.
-
-        `NEXT_EVENT_ID` - 1, or 0. Raises DatabaseUnavailable.
+    def log_head(self) -> LogHead:
+        """The last event that is committed now, and the history it is of: one statement, on a connection for position
+        checks, outside any snapshot, never an old view. Raises DatabaseUnavailable.
         """
+
+    @abstractmethod
+    def current_event_id(self) -> int:
+        """The last event that is committed now, for whoever is no position check. Raises DatabaseUnavailable."""

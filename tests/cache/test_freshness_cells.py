@@ -11,6 +11,7 @@ from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.notifications.event_log import UNKNOWN_HISTORY, History, LogHead
 from hms_cache.notifications.poller_status import PollerStatus
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, table
@@ -98,12 +99,13 @@ def test_what_the_event_loop_may_send(
     server.store.get_database(CATALOG, "d")
     BRINGS[status](server)
     freshness, position = server.cache.freshness, server.cache.shared.position
+    history = server.objects.log_head().history
     serves = status is PollerStatus.ACTIVE or (status is PollerStatus.PAUSED and setting == "inf")
-    assert freshness.accept(CheckResult(position, clock.monotonic_s())) is serves
-    assert not freshness.accept(CheckResult(position + 1, clock.monotonic_s())), "behind"
-    assert not freshness.accept(CheckResult(position - 1, clock.monotonic_s())), "another history"
+    assert freshness.accept(CheckResult(position, clock.monotonic_s(), history)) is serves
+    assert not freshness.accept(CheckResult(position + 1, clock.monotonic_s(), history)), "behind"
+    assert not freshness.accept(CheckResult(position - 1, clock.monotonic_s(), history)), "another history"
     freshness.raise_floor(position + 1)
-    assert not freshness.accept(CheckResult(position, clock.monotonic_s())), "below an own write"
+    assert not freshness.accept(CheckResult(position, clock.monotonic_s(), history)), "below an own write"
     assert not freshness.is_recent(), "below an own write"
 
 
@@ -118,8 +120,25 @@ class Follower:
         self.asked: list[int] = []
         self.reaches = 10**9
         self.current_at_s = -INF
+        self.proven: dict[History, None] = {UNKNOWN_HISTORY: None}
+        self.needs_proof = False
+        self.server_identity = ""
+        self.proves = True
+        self.doubted: list[History] = []
         self.cache = SharedCache(10**6)
         self.cache.reset("start", 10)
+
+    def prove(self, history: History, timeout_s: float) -> bool:
+        self.doubted.append(history)
+        if self.proves:
+            self.proven = {**self.proven, history: None}
+        return self.proves
+
+    def renew(self) -> None:
+        """Holds no connections."""
+
+    def fail(self, reason: str) -> None:
+        """Nothing fails here."""
 
     def ensure_applied(self, position: int, timeout_s: float) -> bool:
         self.asked.append(position)
@@ -138,15 +157,16 @@ class Fixture:
         self.cache = self.follower.cache
         self.position = 10
         self.takes_s = 0.0
+        self.history = UNKNOWN_HISTORY
         self.meanwhile: Callable[[], object] = lambda: None
         self.check = PositionCheck(self._read, self.clock)
         self.freshness = Freshness(self.cache, self.check, self.follower, self.clock, max_staleness_s)
 
-    def _read(self) -> int:
+    def _read(self) -> LogHead:
         position = self.position
         self.clock.advance(self.takes_s)
         self.meanwhile()
-        return position
+        return LogHead(position, self.history)
 
 
 def test_an_age_counts_from_the_sending_of_the_question_that_proved_it() -> None:
@@ -176,7 +196,7 @@ def test_an_old_proof_is_not_replaced_by_an_older_one() -> None:
     fixture = Fixture(HALF_A_SECOND)
     assert fixture.freshness.ensure()
     now_s = fixture.clock.monotonic_s()
-    assert fixture.freshness.accept(CheckResult(10, now_s - 100))
+    assert fixture.freshness.accept(CheckResult(10, now_s - 100, UNKNOWN_HISTORY))
     assert fixture.freshness.is_recent()
 
 

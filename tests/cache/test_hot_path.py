@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.server.hot_path import HotPath
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, table
@@ -23,9 +24,9 @@ class Source:
 
     def __init__(self) -> None:
         self.gather_s = 0.0
-        self.questions: list[Callable[[int | None], None]] = []
+        self.questions: list[Callable[[LogHead | None], None]] = []
 
-    def ask(self, answered: Callable[[int | None], None]) -> None:
+    def ask(self, answered: Callable[[LogHead | None], None]) -> None:
         self.questions.append(answered)
 
     def close(self) -> None:
@@ -51,6 +52,8 @@ class Loop:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.source = Source()
+        self.history: History | None = None
+        """What the next answers claim to be of; None: what the database says."""
         self.path = HotPath(server.cache.reading, self.source, asyncio.new_event_loop())
         self.path._loop.close()
         create_database(server.store, "d")
@@ -75,7 +78,8 @@ class Loop:
     def answer(self, position: int | None = None, *, none: bool = False) -> None:
         """The oldest question comes back, with the database's position as it is now."""
         now = self.server.objects.current_event_id() if position is None else position
-        self.source.questions.pop(0)(None if none else now)
+        history = self.server.objects.log_head().history if self.history is None else self.history
+        self.source.questions.pop(0)(None if none else LogHead(now, history))
 
 
 def write(server: Server) -> None:

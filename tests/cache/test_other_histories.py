@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import pytest
 from sqlalchemy import delete, update
 
@@ -9,8 +15,10 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, TABLE_PARAMS
+from hms_cache.store.snapshots import Snapshot
 from tests.cache.conftest import MakeServer
-from tests.cache.world import CATALOG, Server, create_database, table
+from tests.cache.world import CATALOG, Server, changed_table, create_database, table
+from tests.manual_clock import ManualClock
 
 
 def _restore(server: Server, lost_events: int) -> int:
@@ -68,3 +76,118 @@ def test_a_read_that_finds_the_log_shorter_and_longer_again_is_noticed_by_the_st
     assert _version(here) == "restored"
     assert here.cache.shared.resets == resets + 1
     assert here.store.get_table_names(CATALOG, "d") == ["t", "u", "v", "w"]
+
+
+def _replace_file(server: Server, copy: Path) -> None:
+    """An older copy of the database is put in place under its name, as by a restore."""
+    path = Path(server.database.url.database or "")
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    os.replace(copy, path)
+
+
+def _copy(server: Server, directory: Path) -> Path:
+    source, target = sqlite3.connect(server.database.url.database or ""), sqlite3.connect(directory / "copy.db")
+    source.backup(target)
+    source.close()
+    target.close()
+    return directory / "copy.db"
+
+
+@pytest.mark.parametrize("paused", [False, True], ids=["running", "paused and resumed"])
+@pytest.mark.parametrize("max_staleness_s", [0.0, 500.0, float("inf")])
+def test_another_history_under_the_same_id_is_not_mixed_with_the_one_in_memory(
+    max_staleness_s: float, paused: bool, servers: MakeServer, tmp_path: Path
+) -> None:
+    """Event N is lost with its database, and one other write takes N: equal ids prove nothing."""
+    clock = ManualClock()
+    here, elsewhere = servers(CacheOptions(max_staleness_s=max_staleness_s), clock), servers()
+    create_database(elsewhere.objects, "d")
+    for name in ("t", "u"):
+        elsewhere.objects.create_table(table("d", name, version="first"))
+    copy = _copy(elsewhere, tmp_path)
+    elsewhere.objects.alter_table(CATALOG, "d", "t", changed_table(elsewhere.objects, "d", "t", version="lost"))
+    here.poller.step()
+    lost = here.cache.shared.position
+    for _ in range(2):
+        assert _version(here) == "lost"
+        assert here.store.get_table(CATALOG, "d", "u").parameters["version"] == "first"
+    if paused:
+        here.poller.pause()
+    _replace_file(here, copy)
+    after = servers()
+    after.objects.alter_table(CATALOG, "d", "u", changed_table(after.objects, "d", "u", version="other"))
+    assert after.objects.current_event_id() == lost, "the same id, another event"
+    clock.advance(1000)
+    if paused:
+        here.poller.resume()
+    elif max_staleness_s == float("inf"):
+        here.poller.step()  # who asks for no proof sees what the poller saw
+    assert _version(here) == "first", "what was lost is lost"
+    assert here.store.get_table(CATALOG, "d", "u").parameters["version"] == "other"
+    here.poller.step()
+    assert here.cache.shared.resets == 2
+    for _ in range(2):
+        here.reasons()
+        assert (_version(here), here.store.get_table(CATALOG, "d", "u").parameters["version"]) == ("first", "other")
+    assert here.reasons() == [Reason.HIT] * 2, "memory answers again"
+
+
+def test_a_resumed_poller_proves_before_memory_answers(servers: MakeServer) -> None:
+    """The log was rewritten in place while nobody looked, up to the same id: a restored dump."""
+    here, elsewhere = servers(), servers()
+    create_database(elsewhere.objects, "d")
+    for name in ("t", "u"):
+        elsewhere.objects.create_table(table("d", name, version="first"))
+    assert _version(here) == "first"
+    assert _version(here) == "first"
+    here.poller.pause()
+    _restore(elsewhere, 1)
+    elsewhere.objects.create_table(table("d", "other"))
+    assert elsewhere.objects.current_event_id() == here.cache.shared.position
+    here.poller.resume()
+    assert _version(here) == "restored"
+
+
+def test_a_load_that_shows_less_than_was_applied_is_refused(servers: MakeServer) -> None:
+    """As through a proxy that sends loads to a replica, or on a connection to a demoted primary."""
+    here = servers()
+    create_database(here.store, "d")
+    here.store.create_table(table("d", "t", version="first"))
+    behind: list[Snapshot] = []
+    snapshot = here.objects.snapshot
+
+    @contextmanager
+    def older() -> Iterator[Snapshot]:
+        with snapshot() as now:
+            behind.append(now._replace(event_id=now.event_id - 1))
+            yield behind[-1]
+
+    here.objects.snapshot = older  # type: ignore[method-assign]
+    for _ in range(2):
+        assert _version(here) == "first"
+    assert behind
+    assert here.reasons()[-1] is Reason.INCOMPLETE
+    assert here.cache.loader.refused == len(behind)
+    assert not here.cache.shared.tables
+    here.objects.snapshot = snapshot  # type: ignore[method-assign]
+    for _ in range(2):
+        assert _version(here) == "first"
+    assert here.reasons()[-1] is Reason.HIT
+
+
+def test_a_load_from_another_server_is_refused(servers: MakeServer) -> None:
+    here = servers()
+    create_database(here.store, "d")
+    here.store.create_table(table("d", "t", version="first"))
+    snapshot = here.objects.snapshot
+
+    @contextmanager
+    def of_another_server() -> Iterator[Snapshot]:
+        with snapshot() as now:
+            yield now._replace(server_identity="another")
+
+    here.objects.snapshot = of_another_server  # type: ignore[method-assign]
+    assert _version(here) == "first"
+    assert not here.cache.shared.tables
+    assert here.cache.loader.refused == 1

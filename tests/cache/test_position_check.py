@@ -8,6 +8,7 @@ import pytest
 
 from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.clock import SystemClock
+from hms_cache.notifications.event_log import UNKNOWN_HISTORY, LogHead
 from hms_cache.store.engine.errors import DatabaseUnavailable
 
 LIMIT_S = 20
@@ -24,7 +25,7 @@ class Database:
         self.fails = False
         self.new_question = threading.Condition(self.lock)
 
-    def read(self) -> int:
+    def read(self) -> LogHead:
         with self.lock:
             gate = threading.Event()
             self.may_answer.append(gate)
@@ -33,7 +34,7 @@ class Database:
         assert gate.wait(LIMIT_S)
         if self.fails:
             raise DatabaseUnavailable("away")
-        return position
+        return LogHead(position, UNKNOWN_HISTORY)
 
     def wait_for_questions(self, count: int) -> None:
         with self.lock:
@@ -105,9 +106,9 @@ def test_a_failed_check_fails_those_who_shared_it_and_nobody_else() -> None:
 def test_a_thousand_checks_of_eight_threads_end() -> None:
     counter = [0]
 
-    def read() -> int:
+    def read() -> LogHead:
         counter[0] += 1
-        return counter[0]
+        return LogHead(counter[0], UNKNOWN_HISTORY)
 
     check = PositionCheck(read, SystemClock())
     seen: list[list[int]] = [[] for _ in range(8)]

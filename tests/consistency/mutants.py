@@ -19,6 +19,7 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Moment
 from hms_cache.notifications import events as ev
+from hms_cache.notifications.event_log import LogHead
 from hms_cache.notifications.events import scope_of_row
 from hms_cache.server.hot_path import HotPath
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
@@ -55,25 +56,25 @@ def check_on_an_old_snapshot(patch: Patch) -> None:
     from hms_cache.app import positions
     from hms_cache.store.object_store import ObjectStore
 
-    read_now = ObjectStore.current_event_id
+    read_now = ObjectStore.log_head
     sqlite_reader = positions._sqlite_reader
 
-    def aged(read: Callable[[], int]) -> Callable[[], int]:
-        seen = [(-1.0, 0)]
+    def aged(read: Callable[[], LogHead]) -> Callable[[], LogHead]:
+        seen: list[tuple[float, LogHead]] = []
 
-        def read_old() -> int:
-            if time.monotonic() - seen[0][0] > OLD_S:
-                seen[0] = (time.monotonic(), read())
+        def read_old() -> LogHead:
+            if not seen or time.monotonic() - seen[0][0] > OLD_S:
+                seen[:] = [(time.monotonic(), read())]
             return seen[0][1]
 
         return read_old
 
-    readers: dict[int, Callable[[], int]] = {}
+    readers: dict[int, Callable[[], LogHead]] = {}
 
-    def current_event_id(self: ObjectStore) -> int:
+    def log_head(self: ObjectStore) -> LogHead:
         return readers.setdefault(id(self), aged(lambda: read_now(self)))()
 
-    patch(ObjectStore, "current_event_id", current_event_id)
+    patch(ObjectStore, "log_head", log_head)
     patch(positions, "_sqlite_reader", lambda database: aged(sqlite_reader(database)))
 
 
@@ -87,13 +88,13 @@ def late_joiner_served(patch: Patch) -> None:
 
     def lead(self: PositionCheck) -> None:
         sent_s = self._clock.monotonic_s()
-        position = self._read_position()
+        head = self._read_position()
         time.sleep(0.01)
         with self._lock:
             served, self._waiters = self._waiters, []
             self.checks += 1
             for waiter in served:
-                waiter.result = CheckResult(position, sent_s)
+                waiter.result = CheckResult(head.last_event_id, sent_s, head.history)
                 waiter.woken.set()
             self._busy = False
 
@@ -184,11 +185,22 @@ def late_joiner_on_the_loop(patch: Patch) -> None:
     """The event loop's check serves who came after it was sent."""
     answered = HotPath._answered
 
-    def with_late_ones(self: HotPath, position: int | None) -> None:
+    def with_late_ones(self: HotPath, head: LogHead | None) -> None:
         self._asked, self._waiting = self._asked + self._waiting, []
-        answered(self, position)
+        answered(self, head)
 
     patch(HotPath, "_answered", with_late_ones)
+
+
+def identity_not_checked(patch: Patch) -> None:
+    """An equal id is taken for a proof, whatever server or session it comes from."""
+    patch(Freshness, "is_proven", lambda self, history: True)
+    patch(Freshness, "_is_required", lambda self: False)
+
+
+def load_of_an_older_moment_kept(patch: Patch) -> None:
+    """What a load read on a replica, before events that were applied when it began, is installed."""
+    patch(Loader, "_is_of_this_history", lambda self, slots, found: True)
 
 
 MUTANTS = {
@@ -207,6 +219,8 @@ MUTANTS = {
         age_counted_from_receipt,
         age_of_any_check,
         late_joiner_on_the_loop,
+        identity_not_checked,
+        load_of_an_older_moment_kept,
     )
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,14 @@ from hms_cache.cache.verification.invariants import InvariantViolation
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
-from tests.cache import test_freshness_cells, test_hot_path, test_loads, test_position_check, test_write_ids
+from tests.cache import (
+    test_freshness_cells,
+    test_hot_path,
+    test_loads,
+    test_other_histories,
+    test_position_check,
+    test_write_ids,
+)
 from tests.cache.world import Server
 from tests.consistency import mutants
 from tests.consistency.runs import two_servers
@@ -82,6 +90,13 @@ def _pair(make: Callable[..., Server]) -> tuple[Server, Server]:
     return test_loads.pair.__wrapped__(make)  # type: ignore[attr-defined,no-any-return]
 
 
+def _after_a_restore(make: Callable[..., Server]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        test_other_histories.test_another_history_under_the_same_id_is_not_mixed_with_the_one_in_memory(
+            0.0, False, make, Path(directory)
+        )
+
+
 FOUND_BY_DESIGN: list[tuple[Callable[..., None], Callable[[Callable[..., Server]], None]]] = [
     # What a random run would not meet: lists, clocks, one interleaving.
     (
@@ -123,6 +138,13 @@ FOUND_BY_DESIGN: list[tuple[Callable[..., None], Callable[[Callable[..., Server]
         mutants.no_own_write_floor,
         lambda make: test_loads.test_an_own_write_is_seen_whatever_a_load_installs_after_it(float("inf"), make),
     ),
+    (mutants.identity_not_checked, test_other_histories.test_a_resumed_poller_proves_before_memory_answers),
+    (mutants.identity_not_checked, _after_a_restore),
+    (
+        mutants.load_of_an_older_moment_kept,
+        test_other_histories.test_a_load_that_shows_less_than_was_applied_is_refused,
+    ),
+    (mutants.load_of_an_older_moment_kept, test_other_histories.test_a_load_from_another_server_is_refused),
 ]
 
 

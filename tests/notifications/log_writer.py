@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import delete, func, select, update
 
-from hms_cache.notifications.event_log import EventLog, LogHead, LogPage
+from hms_cache.notifications.event_log import FollowedLog, History, LogHead, LogPage
 from hms_cache.notifications.events import Event, EventRow
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.engine.database import Database
@@ -73,11 +73,13 @@ class LogWriter:
 class UnreliableLog:
     """A log whose database can be taken away, whose server can change, and whose reads can be watched."""
 
-    def __init__(self, log: EventLog) -> None:
+    def __init__(self, log: FollowedLog) -> None:
         self.log = log
         self.away = False
         self.server_suffix = ""
         self.heads = 0
+        self.renewals = 0
+        self.histories: dict[History, History] = {}
         self.before_fetch: Callable[[], None] = lambda: None
 
     def head(self) -> LogHead:
@@ -85,13 +87,25 @@ class UnreliableLog:
             raise DatabaseUnavailable("the database is away")
         self.heads += 1
         head = self.log.head()
-        return head._replace(server_identity=head.server_identity + self.server_suffix)
+        return head._replace(history=self._elsewhere(head.history))
+
+    def _elsewhere(self, history: History) -> History:
+        identity = history.server_identity + self.server_suffix
+        known = self.histories.get(history)
+        if known is None or known.server_identity != identity:
+            known = self.histories[history] = History(identity, history.session, history.stale_reason)
+        return known
+
+    def renew(self) -> None:
+        self.renewals += 1
+        self.log.renew()
 
     def fetch(self, after_event_id: int, limit: int) -> LogPage:
         self.before_fetch()
         if self.away:
             raise DatabaseUnavailable("the database is away")
-        return self.log.fetch(after_event_id, limit)
+        page = self.log.fetch(after_event_id, limit)
+        return page._replace(history=None if page.history is None else self._elsewhere(page.history))
 
 
 class RecordingSink:

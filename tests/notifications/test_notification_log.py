@@ -41,7 +41,7 @@ def ids_of(log: NotificationLog, last_event: int = 0, **filters: object) -> list
 def test_head_and_pages(writer: LogWriter) -> None:
     log = NotificationLog(writer.database)
     assert log.head().last_event_id == 0
-    assert log.fetch(0, 10) == ([], True)
+    assert log.fetch(0, 10)[:2] == ([], True)
     writer.append(*(sample.build(BUILDER) for sample in samples.SAMPLES))
     count = len(samples.SAMPLES)
     with count_statements(writer.database) as statements:
@@ -56,15 +56,15 @@ def test_head_and_pages(writer: LogWriter) -> None:
         assert read_event(row).scope == sample.scope
     assert [row.event_id for row in log.fetch(3, 2).rows] == [4, 5]
     assert log.fetch(3, 2).exhausted is False
-    assert log.fetch(count, 2) == ([], True)
+    assert log.fetch(count, 2)[:2] == ([], True)
 
 
 def test_identity_names_server_and_database(writer: LogWriter, database_server: object) -> None:
-    one = NotificationLog(writer.database).head().server_identity
-    assert one == NotificationLog(writer.database).head().server_identity
+    one = NotificationLog(writer.database).head().history.server_identity
+    assert one == NotificationLog(writer.database).head().history.server_identity
     other_url = database_server.initialized_database()  # type: ignore[attr-defined]
     with closing(Database(other_url)) as other:
-        assert NotificationLog(other).head().server_identity != one
+        assert NotificationLog(other).head().history.server_identity != one
     database_server.give_back(other_url)  # type: ignore[attr-defined]
 
 

@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from hms_cache.notifications.event_log import UNKNOWN_HISTORY, History, LogHead
 from hms_cache.server import position_sources
 from hms_cache.server.position_sources import PacketSource
 from hms_cache.store.engine.position_wire import PositionConnection
@@ -20,6 +21,7 @@ class Wire:
     def __init__(self) -> None:
         self.here, self.there = socket.socketpair()
         self.closed = False
+        self.history = History("server")
 
     def fileno(self) -> int:
         return self.here.fileno()
@@ -27,8 +29,8 @@ class Wire:
     def ask(self) -> None:
         self.here.sendall(b"?")
 
-    def receive(self) -> int | None:
-        return int.from_bytes(self.here.recv(8), "big")
+    def receive(self) -> LogHead | None:
+        return LogHead(int.from_bytes(self.here.recv(8), "big"), self.history)
 
     def close(self) -> None:
         self.closed = True
@@ -41,25 +43,26 @@ class Questions:
 
     def __init__(self) -> None:
         self.wires: list[Wire] = []
-        self.source = PacketSource(self._connect, lambda: 1, asyncio.get_running_loop())
+        self.source = PacketSource(
+            self._connect, lambda: LogHead(1, UNKNOWN_HISTORY), asyncio.get_running_loop(), answer_timeout_s=0.05
+        )
 
     def _connect(self) -> PositionConnection:
         self.wires.append(Wire())
         return cast(PositionConnection, self.wires[-1])
 
     async def ask(self, meanwhile: Callable[[], None] = lambda: None) -> int | None:
-        answers: asyncio.Queue[int | None] = asyncio.Queue()
+        answers: asyncio.Queue[LogHead | None] = asyncio.Queue()
         self.source.ask(answers.put_nowait)
         meanwhile()
-        position = await asyncio.wait_for(answers.get(), 30)
+        head = await asyncio.wait_for(answers.get(), 30)
         assert answers.empty()
-        return position
+        return None if head is None else head.last_event_id
 
 
 def test_a_question_without_an_answer_is_given_up_and_the_next_one_has_a_new_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(position_sources, "ANSWER_TIMEOUT_S", 0.05)
     monkeypatch.setattr(position_sources, "RECONNECT_INTERVAL_S", 0.0)
 
     async def ask() -> None:
@@ -77,6 +80,34 @@ def test_a_question_without_an_answer_is_given_up_and_the_next_one_has_a_new_con
             assert await questions.ask() == 1
             later = questions.wires[1]
             assert await questions.ask(lambda: later.there.send((7).to_bytes(8, "big"))) == 7
+        finally:
+            questions.source.close()
+
+    asyncio.run(ask())
+
+
+def test_a_connection_that_leads_elsewhere_or_is_given_up_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(position_sources, "RECONNECT_INTERVAL_S", 0.0)
+
+    async def ask() -> None:
+        questions = Questions()
+        try:
+            await questions.ask()
+            first = questions.wires[0]
+            assert await questions.ask(lambda: first.there.send((5).to_bytes(8, "big"))) == 5
+            first.history = History("another server")
+            assert await questions.ask(lambda: first.there.send((5).to_bytes(8, "big"))) is None, "an equal id"
+            assert first.closed
+            await questions.ask()
+            second = questions.wires[1]
+
+            def answer_after_renewal() -> None:
+                questions.source.renew()
+                second.there.send((6).to_bytes(8, "big"))
+
+            assert await questions.ask(answer_after_renewal) == 6, "the question on its way is answered"
+            assert await questions.ask() == 1, "by the thread"
+            assert second.closed
         finally:
             questions.source.close()
 

@@ -61,7 +61,7 @@ def build_cache(
     """A cache over `store`; `follow` makes the poller that feeds it."""
     shared = SharedCache(options.budget_bytes, resolve_commits)
     follower = follow(shared)
-    check = PositionCheck(store.current_event_id, clock)
+    check = PositionCheck(store.log_head, clock)
     freshness = Freshness(shared, check, follower, clock, options.max_staleness_s, options.apply_timeout_s)
     policy = CachePolicy(options.include, options.exclude, options.peers)
     loader = Loader(shared, store, freshness, follower.ensure_applied, lambda reason: follower.fail(reason))

@@ -8,6 +8,7 @@ others wait for it and then look again, since what is in the cache is true at A 
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
@@ -23,6 +24,8 @@ from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.snapshots import SnapshotStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database
+
+_log = logging.getLogger(__name__)
 
 
 class Loader:
@@ -49,6 +52,8 @@ class Loader:
         self._shared_parts = SharedParts()
         self.loads = 0
         self.discarded = 0
+        self.refused = 0
+        """Loads that showed an older moment or another server than the cache is of."""
 
     def load(self, wanted: Iterable[Wanted]) -> bool:
         """Loads what nobody else is loading, waits for the rest; True when everything loaded here was kept.
@@ -94,7 +99,7 @@ class Loader:
             found = _read_twice(read, wanted)
             if not self.bring_up_to(found.fence) or any(slot.abandoned for slot in slots.values()):
                 return False
-            if self._has_unlogged(found):
+            if not self._is_of_this_history(slots.values(), found) or self._has_unlogged(found):
                 return False
             kept = True
             took_s = self._freshness.now_s() - began_s
@@ -108,6 +113,23 @@ class Loader:
         finally:
             for slot in slots.values():
                 self._cache.end_load(slot)
+
+    def _is_of_this_history(self, slots: Iterable[Load], found: SnapshotRead) -> bool:
+        """Whether the snapshot shows the database that the cache follows, and no earlier moment than the load's begin.
+
+        A replica, and a connection that still leads to a demoted primary, may show less: events between its fence and
+        the begin were applied before the slots were taken, so nobody noted them.
+        """
+        began_at = max(slot.began_at for slot in slots)
+        if found.fence >= began_at and self._freshness.is_same_server(found.server_identity):
+            return True
+        self.refused += 1
+        self._freshness.doubt_connections()
+        _log.warning(
+            "a load is refused: it was read at event %d of %s, and began when event %d was applied",
+            *(found.fence, found.server_identity or "a database without a name", began_at),
+        )
+        return False
 
     def _held_database(self, key: DatabaseName, fence: int) -> Database | None:
         with self._cache.lock:

@@ -83,6 +83,7 @@ class SnapshotRead:
     fence: int
     loaded: list[Loaded]
     highest_id: int | None
+    server_identity: str = ""
 
 
 Reader = Callable[[Sequence[Wanted]], SnapshotRead]
@@ -114,9 +115,8 @@ class SnapshotReads:
             fence = snapshot.event_id
             moment = Moment(self._store, self._budget_bytes, lambda key: self._held_database(key, fence))
             loaded = moment.read(wanted)
-            return SnapshotRead(
-                fence, loaded, self._store.get_highest_table_id() if self._wants_highest_id(fence) else None
-            )
+            highest_id = self._store.get_highest_table_id() if self._wants_highest_id(fence) else None
+            return SnapshotRead(fence, loaded, highest_id, snapshot.server_identity)
 
 
 class Moment:

@@ -41,10 +41,10 @@ class DatabaseSettings(Section):
     )
     check_pool_size: int = setting(
         2,
-        "Connections for position checks and polling, besides those of pool_size.",
+        "Connections for position checks and polling, besides those of pool_size. No call uses them.",
         unit="connections",
-        reason="Checks are shared by all calls that wait, so more than two are never busy.",
-        ge=1,
+        reason="Checks are shared by all calls that wait, and one thread polls, so more than two are never busy.",
+        ge=2,
         le=16,
     )
     pool_timeout_s: Seconds = setting(
@@ -59,6 +59,22 @@ class DatabaseSettings(Section):
         "How long opening a connection may take.",
         unit="seconds",
         reason="Long enough for a failover's new address, short enough to be noticed.",
+        gt=0,
+    )
+    check_connect_timeout_s: Seconds = setting(
+        5.0,
+        "How long opening a connection for position checks and polling may take.",
+        unit="seconds",
+        reason="Every read waits for a check: a host that is gone must be known long before clients give up.",
+        gt=0,
+    )
+    check_timeout_s: Seconds = setting(
+        5.0,
+        "How long a position check, or one statement of the event poller, may take. A second later the connection"
+        " is given up: a server that hangs, or a host that is gone, does not say so.",
+        unit="seconds",
+        reason="A check takes a millisecond; one that takes seconds will not come. Then reads fail, retriable, or are"
+        " answered within max_staleness_ms.",
         gt=0,
     )
     statement_timeout_s: Seconds = setting(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hms_cache.client import MetastoreClient
-from hms_cache.notifications.event_log import LogHead, LogPage
+from hms_cache.notifications.event_log import UNKNOWN_HISTORY, LogHead, LogPage
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEvent, NotificationEventRequest
 
@@ -17,7 +17,7 @@ class MetastoreEventLog:
 
     def head(self) -> LogHead:
         """The end of the log. A metastore does not tell which database server it is on."""
-        return LogHead(self._client.call("get_current_notificationEventId").eventId, "")
+        return LogHead(self._client.call("get_current_notificationEventId").eventId, UNKNOWN_HISTORY)
 
     def fetch(self, after_event_id: int, limit: int) -> LogPage:
         """At most ``limit`` rows; a metastore may answer fewer of what there is, so only none is known for the end."""

@@ -38,11 +38,13 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.metrics import TallyFamily
 from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.registry import DatabaseMetrics
+from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.store.engine import mysql_driver
 from hms_cache.store.engine.dialects import DialectName, dialect_name, translate_error
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.events import CommitListener
 from hms_cache.store.engine.features import SchemaFeatures, read_features
+from hms_cache.store.engine.log_sessions import HistoryText, file_identity, kept_history, last_event_id, read_head
 from hms_cache.store.engine.mysql_tls import take_tls
 from hms_cache.store.engine.sequences import IdBlocks
 
@@ -57,6 +59,7 @@ _LONGEST_AGGREGATE_BYTES = 16 * 1024 * 1024
 
 #: Added to the statement limit for the socket's own, so that the database speaks first.
 _SOCKET_MARGIN_S = 10.0
+_CHECK_SOCKET_MARGIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +70,20 @@ class DatabaseOptions:
     """Write and load connections in use at once."""
 
     check_pool_size: int = 2
-    """Connections for position checks and polling: checks are shared, so more than two are never busy."""
+    """Connections for position checks and polling, and for nothing else: checks are shared, and one thread polls, so
+    more than two are never busy."""
 
     pool_timeout_s: float = 30.0
     """Longest wait for a connection of a pool."""
 
     connect_timeout_s: float = 10.0
     """Longest time to open one."""
+
+    check_connect_timeout_s: float = 5.0
+    """Longest time to open one for position checks and polling."""
+
+    check_timeout_s: float = 5.0
+    """Longest time for a position check, and for a statement of the poller."""
 
     statement_timeout_s: float = 300.0
     """Longest time for one statement, lock waits included. On SQLite: for getting the write lock."""
@@ -126,6 +136,13 @@ class Database:
 
         self.generation = 0
         """Counts :meth:`renew`: connections held elsewhere that are older are to be opened anew."""
+
+        self.renewal_listeners: list[Callable[[], None]] = []
+        """Told of every :meth:`renew`, by the thread that renews."""
+
+        self.history_text = HistoryText(self.dialect)
+        self._file: History | None = None
+        """The embedded database's file as last seen."""
 
         self._features: SchemaFeatures | None = None
         self._in_use = threading.BoundedSemaphore(self.options.pool_size)
@@ -180,9 +197,25 @@ class Database:
         return sum(_checked_out(engine) for engine in self.engines)
 
     def renew(self) -> None:
-        """Let go of all connections, since they lead to another database than new ones would."""
+        """Let go of all connections, and of ids at hand: they may be another server's than new ones lead to."""
         self.generation += 1
+        self.history_text.forget()
+        if self.id_blocks is not None:
+            self.id_blocks.forget()
         self.close()
+        for told in self.renewal_listeners:
+            told()
+
+    def file_history(self) -> History:
+        """The history of the embedded database: one as long as its file is the same."""
+        identity = file_identity(self.url.database or "")
+        known = self._file
+        if known is None or known.server_identity != identity:
+            self._file = History(identity)
+            if known is not None:
+                self.renew()  # open connections still read the file that was there before
+            return self._file
+        return known
 
     def close(self) -> None:
         """Close the connections that are not in use; those that are, when they are given back. Can be used again."""
@@ -289,6 +322,8 @@ class Database:
         )
         if self.dialect == "mysql":
             event.listen(engine, "do_connect", mysql_driver.connect)
+        elif self.dialect == "postgresql":
+            event.listen(engine, "do_connect", self._connect_postgresql(kind))
         event.listen(engine, "connect", self._on_connect(kind))
         event.listen(engine, "handle_error", translate_error)
         event.listen(engine, "before_cursor_execute", self._count)
@@ -301,27 +336,48 @@ class Database:
     def _driver_arguments(self, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
         level = {"check": "AUTOCOMMIT", "load": "REPEATABLE READ", "write": "READ COMMITTED"}[kind]
         limits = self.options
+        connect_s = max(1, round(limits.check_connect_timeout_s if kind == "check" else limits.connect_timeout_s))
         if self.dialect == "mysql":
-            socket_s = limits.statement_timeout_s + _SOCKET_MARGIN_S
+            socket_s = self._socket_limit_s(kind)
             return {
                 "charset": "utf8mb4",
-                "connect_timeout": max(1, round(limits.connect_timeout_s)),
+                "connect_timeout": connect_s,
                 "read_timeout": socket_s,
                 "write_timeout": socket_s,
                 **self._tls_options,
             }, {"isolation_level": level}
         if self.dialect == "postgresql":
-            limit_ms = round(limits.statement_timeout_s * 1000)
+            limit_ms = round(self._statement_limit_s(kind) * 1000)
             options = f"-c statement_timeout={limit_ms} -c lock_timeout={limit_ms}"
             given = self.url.query.get("options")
             return {
-                "connect_timeout": max(1, round(limits.connect_timeout_s)),
+                "connect_timeout": connect_s,
                 "options": f"{given} {options}" if given else options,
             }, {"isolation_level": level}
         # No isolation level for load and write: the driver then begins nothing by itself and the listener below does.
         return {"timeout": limits.statement_timeout_s, "check_same_thread": False}, (
             {"isolation_level": level} if kind == "check" else {}
         )
+
+    def _statement_limit_s(self, kind: str) -> float:
+        return self.options.check_timeout_s if kind == "check" else self.options.statement_timeout_s
+
+    def _socket_limit_s(self, kind: str) -> float:
+        """For one answer of the database: a host that is gone, or a server that hangs, never says so itself."""
+        margin_s = _CHECK_SOCKET_MARGIN_S if kind == "check" else _SOCKET_MARGIN_S
+        return self._statement_limit_s(kind) + margin_s
+
+    def _connect_postgresql(self, kind: str) -> Callable[..., Any]:
+        """SQLAlchemy's `do_connect` listener. The driver is imported when it is needed: it is an extra."""
+
+        def connect(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> Any:
+            from hms_cache.store.engine.postgresql_driver import LimitedConnection
+
+            connection = LimitedConnection.connect(*arguments, **options)
+            connection.answer_limit_s = self._socket_limit_s(kind)
+            return connection
+
+        return connect
 
     def _on_connect(self, kind: str) -> Callable[[Any, Any], None]:
         prepare = {"sqlite": self._prepare_sqlite, "mysql": self._prepare_mysql, "postgresql": self._prepare_postgresql}
@@ -347,7 +403,7 @@ class Database:
             connection.execute("PRAGMA query_only=ON")
 
     def _prepare_mysql(self, connection: Any, kind: str) -> None:
-        limit_s = max(1, round(self.options.statement_timeout_s))
+        limit_s = max(1, round(self._statement_limit_s(kind)))
         is_mariadb = "MariaDB" in connection.get_server_info()
         limit = f"max_statement_time={limit_s}" if is_mariadb else f"max_execution_time={limit_s * 1000}"
         with connection.cursor() as cursor:
@@ -371,6 +427,30 @@ class Database:
 
     def _count_answer(self, *_: Any) -> None:
         call_trace.statement_answered()
+
+
+def read_log_end(database: Database) -> LogHead:
+    """The end of the notification log and the history it is read in, by one statement that sees the latest commit.
+
+    :raises DatabaseUnavailable: the database does not answer.
+    """
+    if not database.is_sqlite:
+        with database.checking() as connection:
+            return read_head(connection, database.history_text)
+    history = database.file_history()
+    with database.checking() as connection:
+        return LogHead(last_event_id(connection), history)
+
+
+def session_of(database: Database, connection: Connection) -> History:
+    """The history of the session that a connection of the database is.
+
+    :raises DatabaseUnavailable: it had to be asked for, and the database does not answer.
+    """
+    if database.is_sqlite:
+        return database.file_history()
+    known = kept_history(connection.info)
+    return known if known is not None else read_head(connection, database.history_text).history
 
 
 def features_of(connection: Connection) -> SchemaFeatures:

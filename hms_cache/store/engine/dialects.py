@@ -24,8 +24,16 @@ _MYSQL_UNAVAILABLE = frozenset({1040, 1053, 1226, 1317, 1927, 1969, 3024, 4031, 
 #: serialization_failure, deadlock_detected, lock_not_available.
 _POSTGRESQL_CONFLICTS = frozenset({"40001", "40P01", "55P03"})
 
-#: Shutdown, crash, start-up, too many connections, statement time-out; besides all of class 08 (connections).
-_POSTGRESQL_UNAVAILABLE = frozenset({"57P01", "57P02", "57P03", "53300", "57014"})
+#: Not the primary: the server is read-only (``innodb_read_only``), a Galera node without a quorum.
+#: The connection is given up: a new one may lead to the primary.
+_MYSQL_NOT_PRIMARY = frozenset({1836, 1047})
+
+#: "The server is running with the --read-only option": the same number tells of other options, too.
+_MYSQL_OPTION_PREVENTS = 1290
+
+#: Too many connections, statement time-out, read-only transaction (on a replica); besides all of classes 08
+#: (connections) and 57P (shutdown, crash, start-up, database dropped, idle session ended).
+_POSTGRESQL_UNAVAILABLE = frozenset({"53300", "57014", "25006"})
 
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
 
@@ -79,7 +87,8 @@ def _classify_mysql(error: BaseException) -> tuple[bool, bool, bool]:
     code = error.args[0] if error.args and isinstance(error.args[0], int) else None
     # PyMySQL raises InterfaceError(0, "") when it is handed a connection that it has closed already.
     closed = type(error).__name__ == "InterfaceError" and code == 0
-    unavailable = code in _MYSQL_UNAVAILABLE or closed
+    read_only = code == _MYSQL_OPTION_PREVENTS and "read" in str(error.args[1:]).lower()
+    unavailable = code in _MYSQL_UNAVAILABLE or code in _MYSQL_NOT_PRIMARY or read_only or closed
     return code in _MYSQL_CONFLICTS, unavailable, unavailable and code not in (1317, 1969, 3024)
 
 
@@ -89,7 +98,7 @@ def _classify_postgresql(error: BaseException) -> tuple[bool, bool, bool]:
         # psycopg has no state for what it finds out itself: refused, reset, closed.
         lost = type(error).__name__ == "OperationalError"
         return False, lost, lost
-    unavailable = state in _POSTGRESQL_UNAVAILABLE or state.startswith("08")
+    unavailable = state in _POSTGRESQL_UNAVAILABLE or state.startswith(("08", "57P"))
     return state in _POSTGRESQL_CONFLICTS, unavailable, unavailable and state != "57014"
 
 

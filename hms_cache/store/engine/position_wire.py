@@ -1,41 +1,45 @@
 """The position check on MariaDB and MySQL as bare packets, for an event loop: no thread hop, no driver code per check.
 
-PyMySQL opens the connection and authenticates; from then on the connection carries one question for NEXT_EVENT_ID and
-answers of five short packets. The question is a prepared statement, which the database neither parses nor plans again;
-where none can be had (a limit of the server, a proxy) it is the text. Sockets are the caller's: this class sends and
-parses.
+PyMySQL opens the connection and authenticates; from then on the connection carries one question, for NEXT_EVENT_ID and
+the history it is of, and answers of six short packets. The question is a prepared statement, which the database neither
+parses nor plans again; where none can be had (a limit of the server, a proxy) it is the text. Sockets are the caller's:
+this class sends and parses. An answer that is the last one byte for byte is not even read: server, session and position
+are what they were.
 """
 
 from __future__ import annotations
 
 import socket
-from typing import Final
+from typing import Any, Final
 
 import pymysql
 
+from hms_cache.notifications.event_log import UNKNOWN_HISTORY, History, LogHead
 from hms_cache.store.engine.errors import DatabaseUnavailable
-
-_QUERY: Final = b"SELECT MAX(NEXT_EVENT_ID) FROM NOTIFICATION_SEQUENCE"
+from hms_cache.store.engine.log_sessions import history_of
 
 
 def _packet(command: bytes, body: bytes) -> bytes:
     return (len(body) + 1).to_bytes(3, "little") + b"\x00" + command + body
 
 
-_TEXT_REQUEST: Final = _packet(b"\x03", _QUERY)
-_PREPARE_REQUEST: Final = _packet(b"\x16", _QUERY)
+_TEXT: Final = b"\x03"
+_PREPARE: Final = b"\x16"
 _EXECUTE: Final = b"\x17"
 _NO_CURSOR_ONCE: Final = b"\x00\x01\x00\x00\x00"
 
-_PACKETS_OF_AN_ANSWER: Final = 5
-"""Column count, column, end of columns, the row, end of rows: the protocol without CLIENT_DEPRECATE_EOF."""
+_PACKETS_OF_AN_ANSWER: Final = 6
+"""Column count, two columns, end of columns, the row, end of rows: the protocol without CLIENT_DEPRECATE_EOF."""
 
-_PACKETS_OF_A_STATEMENT: Final = 3
-"""Its id, its one column, end of columns."""
+_PACKETS_OF_A_STATEMENT: Final = 4
+"""Its id, its two columns, end of columns."""
 
 _NULL_ROW: Final = b"\x00\x04"
 _NUMBER_ROW: Final = b"\x00\x00"
-"""How rows of prepared statements begin: a zero, then a bit for the first column, from the third bit on."""
+"""How rows of prepared statements begin: a zero, then a bit for each null column, from the third bit on."""
+
+_NULL: Final = 0xFB
+_TWO_LENGTH_BYTES: Final = 0xFC
 
 _READ_BYTES: Final = 4096
 
@@ -46,10 +50,11 @@ PREPARE_TIMEOUT_S: Final = 5.0
 class PositionConnection:
     """One connection that can only ask for the position. Used by one thread; a question waits for its answer."""
 
-    def __init__(self, connection: pymysql.connections.Connection) -> None:
+    def __init__(self, connection: pymysql.connections.Connection, question: str) -> None:
         """Takes over an open connection in autocommit mode, so that every question sees the latest commit.
 
-        Waits for the database to prepare the statement. Raises DatabaseUnavailable.
+        `question`: a statement that answers NEXT_EVENT_ID and a text that names the history (`log_sessions`). Waits
+        for the database to prepare it, and to answer it once (`first`). Raises DatabaseUnavailable.
         """
         connection.autocommit(True)
         sock: socket.socket = connection._sock
@@ -57,20 +62,22 @@ class PositionConnection:
         self._socket = sock
         self._received = b""
         self._last_answer = b""
-        self._last_position = 0
-        statement = self._prepare()
-        self._request = _TEXT_REQUEST if statement is None else _packet(_EXECUTE, statement + _NO_CURSOR_ONCE)
+        self._session: dict[Any, Any] = {}
+        statement = self._prepare(_packet(_PREPARE, question.encode()))
+        self.is_prepared = statement is not None
+        """Whether the question is a prepared statement."""
+        self._request = (
+            _packet(_TEXT, question.encode()) if statement is None else _packet(_EXECUTE, statement + _NO_CURSOR_ONCE)
+        )
+        self._last = LogHead(0, UNKNOWN_HISTORY)
+        self.first = self._ask_and_wait()
+        """What the first question found."""
         sock.setblocking(False)
 
     @staticmethod
     def can_take(connection: pymysql.connections.Connection) -> bool:
         """Whether the connection is a plain socket: TLS has state that bare packets would bypass."""
         return type(getattr(connection, "_sock", None)) is socket.socket
-
-    @property
-    def is_prepared(self) -> bool:
-        """Whether the question is a prepared statement."""
-        return self._request is not _TEXT_REQUEST
 
     def fileno(self) -> int:
         """The descriptor to watch for reading."""
@@ -85,8 +92,8 @@ class PositionConnection:
         except OSError as error:
             raise DatabaseUnavailable(f"the connection of the position check is lost: {error}") from error
 
-    def receive(self) -> int | None:
-        """Takes what has come: the last event id, or None while the answer is incomplete.
+    def receive(self) -> LogHead | None:
+        """Takes what has come: the end of the log, or None while the answer is incomplete.
 
         Raises DatabaseUnavailable.
         """
@@ -100,22 +107,38 @@ class PositionConnection:
             raise DatabaseUnavailable("the database closed the connection of the position check")
         self._received = received = self._received + data if self._received else data
         if received == self._last_answer:  # nothing was written since: no need to read the packets
-            return self._last_position
-        position = parse_answer(received)
-        if position is not None:
-            self._last_answer, self._last_position = received, position
-        return position
+            return self._last
+        answer = parse_answer(received)
+        if answer is None:
+            return None
+        position, text = answer
+        self._last_answer, self._last = received, LogHead(position, history_of(self._session, "mysql", text))
+        return self._last
+
+    @property
+    def history(self) -> History:
+        """That of the last answer."""
+        return self._last.history
 
     def close(self) -> None:
         """Gives the connection up."""
         self._connection._force_close()
 
-    def _prepare(self) -> bytes | None:
+    def _ask_and_wait(self) -> LogHead:
+        try:
+            self._socket.sendall(self._request)
+        except OSError as error:
+            raise DatabaseUnavailable(f"the connection of the position check is lost: {error}") from error
+        while (head := self.receive()) is None:
+            pass
+        return head
+
+    def _prepare(self, request: bytes) -> bytes | None:
         """The id of the statement, as it is on the wire; None when the database refuses to prepare one."""
         self._socket.settimeout(PREPARE_TIMEOUT_S)
         received = b""
         try:
-            self._socket.sendall(_PREPARE_REQUEST)
+            self._socket.sendall(request)
             while True:
                 data = self._socket.recv(_READ_BYTES)
                 if not data:
@@ -143,8 +166,9 @@ def _packets(data: bytes, count: int) -> list[bytes]:
     return found
 
 
-def parse_answer(data: bytes) -> int | None:
-    """The last event id (NEXT_EVENT_ID - 1, 0 for an empty table) in an answer, None while it is incomplete.
+def parse_answer(data: bytes) -> tuple[int, str] | None:
+    """The last event id (NEXT_EVENT_ID - 1, 0 for an empty table) in an answer, and the text beside it; None while it
+    is incomplete.
 
     Takes rows of both kinds: a number of 8 bytes, and digits. Raises DatabaseUnavailable for an error packet or
     anything that is no such answer.
@@ -155,12 +179,32 @@ def parse_answer(data: bytes) -> int | None:
             raise DatabaseUnavailable(f"the position check was refused: {packet[3:].decode('utf-8', 'replace')}")
     if len(packets) < _PACKETS_OF_AN_ANSWER:
         return None
-    row = packets[3]
-    if row in (b"\xfb", _NULL_ROW):  # no row yet
-        return 0
-    if len(row) == 10 and row.startswith(_NUMBER_ROW):
-        return int.from_bytes(row[2:], "little", signed=True) - 1
-    digits = row[1:]
-    if not digits or row[0] != len(digits) or not digits.isdigit():
-        raise DatabaseUnavailable("the answer to the position check cannot be read")
-    return int(digits) - 1
+    row = packets[4]
+    if row.startswith(_NUMBER_ROW) and len(row) > 10:
+        return int.from_bytes(row[2:10], "little", signed=True) - 1, _text(row, 10)
+    if row.startswith(_NULL_ROW):  # no row yet
+        return 0, _text(row, 2)
+    if row[:1] == bytes((_NULL,)):
+        return 0, _text(row, 1)
+    digits = row[1 : 1 + row[0]] if row else b""
+    if not digits.isdigit():
+        raise _unreadable()
+    return int(digits) - 1, _text(row, 1 + len(digits))
+
+
+def _unreadable() -> DatabaseUnavailable:
+    return DatabaseUnavailable("the answer to the position check cannot be read")
+
+
+def _text(row: bytes, start: int) -> str:
+    """A text with its length before it, which ends the row."""
+    if len(row) <= start:
+        raise _unreadable()
+    length, begin = row[start], start + 1
+    if length == _TWO_LENGTH_BYTES:
+        length, begin = int.from_bytes(row[start + 1 : start + 3], "little"), start + 3
+    elif length >= _NULL:
+        raise _unreadable()
+    if len(row) != begin + length:
+        raise _unreadable()
+    return row[begin:].decode("utf-8", "replace")

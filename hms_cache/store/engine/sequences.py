@@ -194,6 +194,11 @@ class IdBlocks:
             self._add(model, block[count:])
         return reserved
 
+    def forget(self) -> None:
+        """Use none of the ids at hand: another server may be the primary now, and not know that they were taken."""
+        with self._lock:
+            self._free.clear()
+
     def give_back(self, unused: Mapping[str, Iterable[int]]) -> None:
         """Return ids that are in no committed row and in no transaction whose outcome is unknown."""
         for model, ids in unused.items():

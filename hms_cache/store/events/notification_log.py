@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,17 +14,16 @@ from sqlalchemy import (
     delete,
     func,
     insert,
-    literal_column,
     or_,
     select,
 )
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import IntegrityError
 
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.notifications.event_log import LogHead, LogPage
 from hms_cache.notifications.events import NotificationRow
-from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.database import Database, read_log_end, session_of
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import AUX_TABLE, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -59,20 +57,6 @@ _MAX_PAGE_BYTES = 64 * 1024 * 1024
 #: Thrift's default limit for a message (TConfiguration): a client could not read more.
 _MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 
-#: What names the server, best first; older MariaDB has no ``server_uid``, MySQL calls it ``server_uuid``.
-_SERVER_IDENTITIES = {
-    "mysql": (
-        "@@server_uuid",
-        "@@server_uid",
-        "CONCAT_WS(':', @@server_id, @@hostname, @@port)",
-    ),
-    "postgresql": ("(SELECT system_identifier FROM pg_control_system())", "'postgresql'"),
-}
-_DATABASE_IDENTITY = {
-    "mysql": "DATABASE()",
-    "postgresql": "(SELECT oid FROM pg_database WHERE datname = current_database())",
-}
-
 
 class NotificationLog:
     """The log as the poller (`hms_cache.notifications.event_log.EventLog`) and clients read it. Thread-safe.
@@ -83,33 +67,15 @@ class NotificationLog:
     def __init__(self, database: Database, *, max_response: int = 1_000_000) -> None:
         self._database = database
         self._max_response = max_response
-        self._identity: str | None = None
-        """The SQL expression that names the server; found with the first use."""
-        self._file: str | None = None
-        """The identity of the embedded database's file as last seen."""
 
     # ---- for the poller ----
 
     def head(self) -> LogHead:
-        """The log's end and the server's identity, by one statement that sees the latest commit.
+        """The log's end and the history it is read in, by one statement that sees the latest commit.
 
         :raises DatabaseUnavailable: the database does not answer.
         """
-        next_event_id = select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID)).scalar_subquery()
-        if self._database.is_sqlite:
-            identity = self._file_identity()
-            if self._file != identity:
-                if self._file is not None:
-                    self._database.renew()  # open connections still read the file that was there before
-                self._file = identity
-            with self._database.checking() as connection:
-                return LogHead((connection.execute(select(next_event_id)).scalar() or 1) - 1, identity)
-        with self._database.checking() as connection:
-            dialect = self._database.dialect
-            server: ColumnElement[str] = literal_column(self._identity or self._find_identity(connection))
-            name: ColumnElement[str] = literal_column(_DATABASE_IDENTITY[dialect])
-            row = connection.execute(select(next_event_id, server, name)).one()
-        return LogHead((row[0] or 1) - 1, f"{dialect}:{row[1]}/{row[2]}")
+        return read_log_end(self._database)
 
     def fetch(self, after_event_id: int, limit: int) -> LogPage:
         """At most ``limit`` rows after this event, by id; fewer, but two at least, if they pass 64 MiB of text.
@@ -117,35 +83,22 @@ class NotificationLog:
         :raises DatabaseUnavailable: the database does not answer.
         """
         with self._database.checking() as connection:
-            return _read_page(connection, [_LOG.EVENT_ID > after_event_id], limit, _MAX_PAGE_BYTES)
+            page = _read_page(connection, [_LOG.EVENT_ID > after_event_id], limit, _MAX_PAGE_BYTES)
+            return page._replace(history=session_of(self._database, connection))
 
-    def _find_identity(self, connection: Connection) -> str:
-        candidates = _SERVER_IDENTITIES[self._database.dialect]
-        for candidate in candidates[:-1]:
-            try:
-                connection.execute(select(literal_column(candidate))).scalar()
-            except DBAPIError:
-                continue  # the server does not know it, or this user may not see it
-            self._identity = candidate
-            return candidate
-        self._identity = candidates[-1]
-        return self._identity
-
-    def _file_identity(self) -> str:
-        """The file itself: another one may have been put in its place under the same name."""
-        path = os.path.abspath(self._database.url.database or "")
-        try:
-            status = os.stat(path)
-        except OSError:
-            return f"sqlite:{path}"
-        return f"sqlite:{path}:{status.st_dev}:{status.st_ino}"
+    def renew(self) -> None:
+        """Lets go of all connections to the database."""
+        self._database.renew()
 
     # ---- for clients ----
 
     def current_event_id(self) -> int:
-        """Id of the latest event, 0 before the first (``get_current_notificationEventId``)."""
-        with self._database.checking() as connection:
-            return (connection.execute(select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID))).scalar() or 1) - 1
+        """Id of the latest event, 0 before the first (``get_current_notificationEventId``).
+
+        As all of a client's reads, on a connection for calls: position checks have their own.
+        """
+        statement = select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID))
+        return run_read(self._database, lambda connection: (connection.execute(statement).scalar() or 1) - 1)
 
     def get_next_notification(self, request: NotificationEventRequest) -> NotificationEventResponse:
         """Events after ``lastEvent``, by id (``ObjectStore.getNextNotification``, Hive 4.0; filters: HIVE-27499).
@@ -189,8 +142,8 @@ class NotificationLog:
         conditions.append(or_(_LOG.CAT_NAME == catalog, _LOG.CAT_NAME.is_(None)))
         if request.tableNames:
             conditions.append(_LOG.TBL_NAME.in_([normalize_identifier(name) for name in request.tableNames]))
-        with self._database.checking() as connection:
-            count = connection.execute(select(func.count()).select_from(NOTIFICATION_LOG).where(*conditions)).scalar()
+        statement = select(func.count()).select_from(NOTIFICATION_LOG).where(*conditions)
+        count = run_read(self._database, lambda connection: connection.execute(statement).scalar())
         limit = request.limit
         return NotificationEventsCountResponse(eventsCount=min(count or 0, limit) if limit is not None else count or 0)
 

@@ -9,7 +9,7 @@ import pytest
 
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.statistics.changes import Changes, Place, PlaceFile, changes_since, current_place
-from hms_cache.notifications.event_log import LogHead, LogPage
+from hms_cache.notifications.event_log import UNKNOWN_HISTORY, LogHead, LogPage
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.scope import TableName
 
@@ -24,7 +24,7 @@ class ListedLog:
         self.last = max((row.event_id for row in rows), default=0) if head is None else head
 
     def head(self) -> LogHead:
-        return LogHead(self.last, "")
+        return LogHead(self.last, UNKNOWN_HISTORY)
 
     def fetch(self, after_event_id: int, limit: int) -> LogPage:
         found = [row for row in self.rows if row.event_id > after_event_id][:limit]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from hms_cache.notifications.event_log import LogHead
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.position_wire import PositionConnection, parse_answer
@@ -15,6 +16,7 @@ from hms_cache.store.engine.position_wire import PositionConnection, parse_answe
 ON_MARIADB = pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
 
 ASK = "SELECT MAX(NEXT_EVENT_ID) FROM NOTIFICATION_SEQUENCE"
+QUESTION = "SELECT MAX(NEXT_EVENT_ID), 'server|read_only:0|7|d' FROM NOTIFICATION_SEQUENCE"
 
 
 def driver(database: Database) -> Any:
@@ -26,11 +28,15 @@ def driver(database: Database) -> Any:
 
 
 def answer(connection: PositionConnection) -> int:
+    return ask(connection).last_event_id
+
+
+def ask(connection: PositionConnection) -> LogHead:
     connection.ask()
     while select.select([connection.fileno()], [], [], 30)[0]:
-        position = connection.receive()
-        if position is not None:
-            return position
+        head = connection.receive()
+        if head is not None:
+            return head
     raise TimeoutError
 
 
@@ -46,7 +52,7 @@ def test_every_question_sees_the_latest_commit(prepared: bool, initialized_datab
     if not prepared:  # as a server does that has too many statements, or a proxy that has none
         set_position(initialized_database, "SET GLOBAL max_prepared_stmt_count = 0")
     try:
-        connection = PositionConnection(opened)
+        connection = PositionConnection(opened, QUESTION)
     finally:
         if not prepared:
             set_position(initialized_database, "SET GLOBAL max_prepared_stmt_count = DEFAULT")
@@ -66,7 +72,7 @@ def test_every_question_sees_the_latest_commit(prepared: bool, initialized_datab
 
 @ON_MARIADB
 def test_a_refused_question_says_why(initialized_database: Database) -> None:
-    connection = PositionConnection(driver(initialized_database))
+    connection = PositionConnection(driver(initialized_database), QUESTION)
     try:
         set_position(initialized_database, "RENAME TABLE NOTIFICATION_SEQUENCE TO ELSEWHERE")
         try:
@@ -89,7 +95,7 @@ def test_an_answer_may_come_in_pieces(prepared: bool, initialized_database: Data
             expected = connection.execute(text(ASK)).scalar_one() - 1
         for length in range(len(data)):
             assert parse_answer(data[:length]) is None
-        assert parse_answer(data) == expected
+        assert parse_answer(data) == (expected, "server|read_only:0|7|d")
     finally:
         opened.close()
 
@@ -97,9 +103,9 @@ def test_an_answer_may_come_in_pieces(prepared: bool, initialized_database: Data
 def raw_answer(opened: Any, *, prepared: bool) -> bytes:
     """The bytes of one answer, as they come."""
     opened.autocommit(True)
-    connection = PositionConnection(opened)
+    connection = PositionConnection(opened, QUESTION)
     if not prepared:
-        connection._request = (len(ASK) + 1).to_bytes(3, "little") + b"\0\x03" + ASK.encode()
+        connection._request = (len(QUESTION) + 1).to_bytes(3, "little") + b"\0\x03" + QUESTION.encode()
     connection.ask()
     data = b""
     while parse_answer(data) is None:
@@ -109,10 +115,12 @@ def raw_answer(opened: Any, *, prepared: bool) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "row", [b"\x05abcde", b"\x00\x00\x01", b"\x03\x31", b""], ids=["words", "short", "cut", "none"]
+    "row",
+    [b"\x05abcde", b"\x00\x00\x01", b"\x03\x31", b"", b"\x00\x00" + bytes(8) + b"\x05abc", b"\x0217\xfb"],
+    ids=["words", "short", "cut", "none", "text cut", "no text"],
 )
 def test_what_is_no_answer_is_no_position(row: bytes) -> None:
-    packets = [b"\x01", b"column", b"\xfe\0\0\2\0", row, b"\xfe\0\0\2\0"]
+    packets = [b"\x02", b"column", b"column", b"\xfe\0\0\2\0", row, b"\xfe\0\0\2\0"]
     data = b"".join(len(one).to_bytes(3, "little") + b"\0" + one for one in packets)
     with pytest.raises(DatabaseUnavailable, match="cannot be read"):
         parse_answer(data)

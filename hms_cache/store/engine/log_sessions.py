@@ -1,0 +1,150 @@
+"""Which history a read of the log's end was made in: the server, its timeline, and the session on it.
+
+An event id proves nothing by itself: after a failover that lost a commit, the next write takes the same id. What cannot
+change under a reader is the history of one session on one server: a server loses commits only in a crash, a restart or
+a promotion, which end its sessions. So the statement that reads NEXT_EVENT_ID reads this, too, in the same round trip,
+and the answer is compared as one text. Behind a proxy a connection may be moved to another server between two
+statements; then the text is another one.
+
+=============  ==================================================================================================
+database       what the text names
+=============  ==================================================================================================
+MySQL,         ``@@server_uuid`` or ``@@server_uid`` (as far as there), ``@@server_id``, ``@@hostname``, ``@@port``,
+MariaDB        and ``DATABASE()``; ``CONNECTION_ID()``; ``@@read_only``, ``@@innodb_read_only``, Galera's settings
+PostgreSQL     system identifier, timeline, ``current_database()``; start of the server, process of the session;
+               ``pg_is_in_recovery()``
+SQLite         the file (device and inode)
+=============  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, MutableMapping
+from typing import Any, Final
+
+from sqlalchemy import Connection, Select, func, literal_column, select
+
+from hms_cache.notifications.event_log import History, LogHead
+from hms_cache.store.engine.dialects import DialectName
+from hms_cache.store.schema import NOTIFICATION_SEQUENCE
+
+_SEPARATOR: Final = "|"
+_KEPT: Final = "hms_cache.history"
+_NEXT_EVENT_ID: Final = select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID))
+
+_SERVER_VARIABLES: Final = ("server_uuid", "server_uid", "server_id", "hostname", "port")
+_STANDING_VARIABLES: Final = ("read_only", "innodb_read_only", "wsrep_on", "wsrep_sync_wait")
+
+_POSTGRESQL_TEXT: Final = (
+    "concat_ws('|', concat_ws(':', {system}, CASE WHEN pg_is_in_recovery() THEN 'recovery'"
+    " ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END),"
+    " pg_is_in_recovery()::text,"
+    " concat_ws(':', pg_postmaster_start_time(), pg_backend_pid()),"
+    " current_database())"
+)
+_SYSTEM_IDENTIFIER: Final = "(SELECT system_identifier FROM pg_control_system())"
+
+
+class HistoryText:
+    """The SQL expression for one database's server, found at the first use. Two threads may find it; both the same."""
+
+    def __init__(self, dialect: DialectName) -> None:
+        self._dialect = dialect
+        self._expression: str | None = None
+
+    def forget(self) -> None:
+        """Find it anew: another server may be behind the address."""
+        self._expression = None
+
+    def expression(self, connection: Connection) -> str:
+        """The expression. Raises DatabaseUnavailable."""
+        found = self._expression
+        if found is None:
+            found = _mysql_text(connection) if self._dialect == "mysql" else _postgresql_text(connection)
+            self._expression = found
+        return found
+
+
+def _mysql_text(connection: Connection) -> str:
+    names = ", ".join(f"'{name}'" for name in (*_SERVER_VARIABLES, *_STANDING_VARIABLES))
+    rows = connection.exec_driver_sql(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})").tuples().all()
+    there = {row[0].lower() for row in rows}
+    server = ", ".join(f"@@global.{name}" for name in _SERVER_VARIABLES if name in there)
+    # What matters of Galera's is what this session does.
+    scopes = {name: "" if name.startswith("wsrep") else "global." for name in _STANDING_VARIABLES}
+    standing = ", ".join(f"'{name}', @@{scopes[name]}{name}" for name in _STANDING_VARIABLES if name in there)
+    return (
+        f"CONCAT_WS('{_SEPARATOR}', CONCAT_WS(':', {server}), CONCAT_WS(':', {standing}), CONNECTION_ID(), DATABASE())"
+    )
+
+
+def _postgresql_text(connection: Connection) -> str:
+    allowed = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')"
+    may_ask = bool(connection.exec_driver_sql(allowed).scalar_one())
+    return _POSTGRESQL_TEXT.format(system=_SYSTEM_IDENTIFIER if may_ask else "'postgresql'")
+
+
+def head_statement(expression: str) -> Select[Any]:
+    """The end of the log and the history it is read in: one row, one round trip."""
+    return select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID), literal_column(expression))
+
+
+def read_head(connection: Connection, history_text: HistoryText) -> LogHead:
+    """The end of the log, on MySQL, MariaDB or PostgreSQL. Raises DatabaseUnavailable."""
+    next_event_id, text = connection.execute(head_statement(history_text.expression(connection))).one()
+    return LogHead((next_event_id or 1) - 1, history_of(connection.info, connection.dialect.name, text))
+
+
+def history_of(session: MutableMapping[Any, Any], dialect: str, text: str) -> History:
+    """The history that a text names: the same object as long as the same connection (`session`: what is kept with it,
+    from its opening to its end) brings the same text."""
+    kept = session.get(_KEPT)
+    if kept is None or kept[0] != text:
+        kept = session[_KEPT] = text, parse_history(dialect, text)
+    history: History = kept[1]
+    return history
+
+
+def parse_history(dialect: str, text: str) -> History:
+    """A new history, of the session that brought this text."""
+    server, standing, session, database = text.split(_SEPARATOR, 3)
+    kind = "postgresql" if dialect == "postgresql" else "mysql"
+    reason = _reason_in_postgresql(standing) if kind == "postgresql" else _reason_in_mysql(standing)
+    return History(f"{kind}:{server}/{database}", session, reason)
+
+
+def _reason_in_postgresql(standing: str) -> str | None:
+    return "the database is in recovery: a replica" if standing == "true" else None
+
+
+def _reason_in_mysql(standing: str) -> str | None:
+    parts = standing.split(":")
+    values = dict(zip(parts[::2], parts[1::2], strict=False))
+    off = ("0", "OFF")
+    if values.get("read_only", "0") not in off or values.get("innodb_read_only", "0") not in off:
+        return "the database is read-only: a replica, most likely"
+    if values.get("wsrep_on", "0") not in off and not int(values.get("wsrep_sync_wait", "0") or 0) & 1:
+        return "the database is a Galera cluster whose reads do not wait for it (wsrep_sync_wait has no bit 1)"
+    return None
+
+
+def kept_history(session: Mapping[Any, Any]) -> History | None:
+    """The history that this connection was last seen in; None: it was not asked yet."""
+    kept = session.get(_KEPT)
+    return kept[1] if kept is not None else None
+
+
+def last_event_id(connection: Connection) -> int:
+    """The end of the log alone."""
+    return (connection.execute(_NEXT_EVENT_ID).scalar() or 1) - 1
+
+
+def file_identity(path: str) -> str:
+    """What names an embedded database: the file itself; another one may have been put in its place under its name."""
+    path = os.path.abspath(path)
+    try:
+        status = os.stat(path)
+    except OSError:
+        return f"sqlite:{path}"
+    return f"sqlite:{path}:{status.st_dev}:{status.st_ino}"
