@@ -24,6 +24,7 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.config import Configuration
 from hms_cache.errors import StartupError
 from hms_cache.metrics import Metrics
+from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.hot_path import HotPath
@@ -134,6 +135,8 @@ class Service:
         reason = reason_against_caching(self._settings, database)
         if reason is not None:
             self._cache_off_reason = reason
+            for status in PollerStatus:
+                self.metrics.events.status.labels(status.value).set(status is PollerStatus.DISABLED)
             _log.warning("the cache is off: %s", reason)
             return stores.objects
         self._caching = build_caching(

@@ -414,6 +414,8 @@ class Poller:
         return self._interval_s()
 
     def _interval_s(self) -> float:
+        if not self._options.poll_interval_s:
+            return math.inf
         return self._options.poll_interval_s * random.uniform(1 - self._options.jitter, 1 + self._options.jitter)
 
     def _step(self) -> tuple[StepOutcome, int]:

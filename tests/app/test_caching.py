@@ -61,3 +61,27 @@ def test_a_reload_drops_what_the_old_rules_let_in(tmp_path: Path) -> None:
         assert (shared.position, shared.resets) == (position, resets)
         assert metastore.get_database("default").name == "default"
     service.stop()
+
+
+def test_without_a_cache_the_status_of_the_poller_is_disabled(tmp_path: Path) -> None:
+    service = Service(configured(tmp_path, cache__enabled=False))
+    service.start()
+    try:
+        samples = service.metrics.events.status.collect()
+        shown = {one.labels["status"]: one.value for metric in samples for one in metric.samples}
+    finally:
+        service.stop()
+    assert {status for status, value in shown.items() if value} == {PollerStatus.DISABLED.value}
+    assert set(shown) == {status.value for status in PollerStatus}
+
+
+def test_a_poll_interval_of_nothing_reads_the_log_when_a_call_needs_it(tmp_path: Path) -> None:
+    service = Service(configured(tmp_path, events__poll_interval_s=0))
+    uri = service.start()
+    try:
+        with client(uri) as metastore:
+            assert metastore.get_all_databases() == ["default"]
+            assert metastore.get_all_databases() == ["default"]
+        assert service.reads_by_outcome()["hit"] >= 1
+    finally:
+        service.stop()

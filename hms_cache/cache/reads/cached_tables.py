@@ -29,6 +29,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 
 TableNames = dict[str, TableMeta]
 
+MOST_DATABASES_LOADED_TOGETHER = 20
+"""Databases whose missing names one `get_table_meta` loads, a statement each: above it the store answers in one."""
+
 MOST_LOADED_TOGETHER = 300
 """Missing tables that one `get_tables` loads into the cache (Hive's batch size for clients that list): above it the
 store answers in its fixed number of statements, and the cache is not filled by one listing."""
@@ -146,9 +149,31 @@ class CachedTables(TableStore):
     def get_table_meta(
         self, catalog: str, database_pattern: str | None, table_pattern: str | None, table_types: Sequence[str] = ()
     ) -> list[TableMeta]:
-        return self._reading.pass_through(
+        key = catalog.strip().lower()
+
+        def look(cache: SharedCache) -> list[TableMeta] | Need | Bypass:
+            held = cache.catalogs.get(key)
+            if held is None or Facet.DATABASE_NAMES not in held.facets:
+                return Need((Wanted(key, Facet.DATABASE_NAMES),))
+            names = matching_names(held.facets[Facet.DATABASE_NAMES], database_pattern)
+            found = [database_entry(cache, DatabaseName(key, name), Facet.TABLE_NAMES) for name in names]
+            missing = [wanted for one in found if isinstance(one, Need) for wanted in one.wanted]
+            if len(missing) > MOST_DATABASES_LOADED_TOGETHER:
+                return Bypass(Reason.INCOMPLETE)
+            if missing:
+                return Need(tuple(missing))
+            return [
+                tables[name]
+                for tables in found
+                for name in matching_names(tables, table_pattern)
+                if not table_types or tables[name].tableType in table_types
+            ]
+
+        return self._reading.answer(
             "table_meta",
+            look,
             lambda: self._store.get_table_meta(catalog, database_pattern, table_pattern, table_types),
+            facet=Facet.TABLE_NAMES,
         )
 
     def get_materialized_view_names(self, catalog: str, database: str | None = None) -> list[tuple[str, str]]:

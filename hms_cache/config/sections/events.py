@@ -15,10 +15,10 @@ class EventSettings(Section):
 
     poll_interval_s: Seconds = setting(
         1.0,
-        "How often the log is read for changes when no call needs to know sooner.",
+        "How often the log is read for changes when no call needs to know sooner; 0: only when a call does.",
         unit="seconds",
         reason="One indexed read of one row; Impala recommends less than 5.",
-        gt=0,
+        ge=0,
     )
     batch_size: int = setting(
         1000,
