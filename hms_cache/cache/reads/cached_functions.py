@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.reading import Bypass, Need, Reading, database_entry
 from hms_cache.cache.reads.reasons import Reason
@@ -71,7 +73,9 @@ class CachedFunctions(FunctionStore):
                 if held is None or Facet.DATABASE_NAMES not in held.facets:
                     return Need((Wanted(key, Facet.DATABASE_NAMES),))
                 names = held.facets[Facet.DATABASE_NAMES]
-            found = [database_entry(cache, DatabaseName(key, name), Facet.FUNCTIONS) for name in sorted(names)]
+            found: list[Any] = [
+                database_entry(cache, DatabaseName(key, name), Facet.FUNCTIONS) for name in sorted(names)
+            ]
             missing = [wanted for one in found if isinstance(one, Need) for wanted in one.wanted]
             if len(missing) > MOST_LOADED_TOGETHER:
                 return Bypass(Reason.INCOMPLETE)

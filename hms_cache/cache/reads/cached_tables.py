@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import Any
 
 from hms_cache.cache.encoded_lists import EncodedTables
 from hms_cache.cache.entries import Entry, Facet
@@ -156,7 +157,7 @@ class CachedTables(TableStore):
             if held is None or Facet.DATABASE_NAMES not in held.facets:
                 return Need((Wanted(key, Facet.DATABASE_NAMES),))
             names = matching_names(held.facets[Facet.DATABASE_NAMES], database_pattern)
-            found = [database_entry(cache, DatabaseName(key, name), Facet.TABLE_NAMES) for name in names]
+            found: list[Any] = [database_entry(cache, DatabaseName(key, name), Facet.TABLE_NAMES) for name in names]
             missing = [wanted for one in found if isinstance(one, Need) for wanted in one.wanted]
             if len(missing) > MOST_DATABASES_LOADED_TOGETHER:
                 return Bypass(Reason.INCOMPLETE)
