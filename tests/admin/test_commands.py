@@ -183,6 +183,12 @@ def test_verify_compares_and_finds_what_is_wrong(running: Running) -> None:
     assert running.command("verify")[0]["ok"]
 
 
+def damage(names: dict[str, TableMeta]) -> None:
+    """Names of a database with one that is missing and one that is too many."""
+    del names["plain"]
+    names["invented"] = TableMeta(dbName="shop", tableName="invented")
+
+
 def test_verify_compares_names_and_tags(running: Running) -> None:
     client = running.client
     accounts = new_table("accounts")
