@@ -30,7 +30,7 @@ from hms_cache.store.snapshots import SnapshotStore
 
 _log = logging.getLogger(__name__)
 
-#: How often the refill looks for work when it found none.
+#: How often the refill and the background loads look for work when they found none.
 _REFILL_PAUSE_S = 0.2
 
 #: How long a task may take to end when the server stops: one statement, in the worst case, is given up.
@@ -45,6 +45,7 @@ class Caching:
     poller: Poller
     events: BackgroundTask
     refill: BackgroundTask | None
+    background: BackgroundTask
     warming: Warming
     rules: tuple[tuple[str, ...], tuple[str, ...]]
     """`cache.include` and `cache.exclude` as they are in force."""
@@ -53,7 +54,7 @@ class Caching:
         """Begin to follow the log; what has to be stopped again goes onto the stack."""
         self.poller.start()
         stack.callback(self._stop_following)
-        for task in (self.events, self.refill):
+        for task in (self.events, self.refill, self.background):
             if task is not None:
                 task.start()
                 stack.callback(task.stop, _STOP_TIMEOUT_S)
@@ -119,7 +120,8 @@ def build_caching(
         refill = BackgroundTask("hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S)
     events = BackgroundTask("hms-events", lambda: poller.step().next_step_in_s)
     warming = Warming(settings, cache, store, poller, warming_processes)
-    return Caching(cache, poller, events, refill, warming, (settings.cache.include, settings.cache.exclude))
+    background = BackgroundTask("hms-background-loads", lambda: 0.0 if cache.background.step() else _REFILL_PAUSE_S)
+    return Caching(cache, poller, events, refill, background, warming, (settings.cache.include, settings.cache.exclude))
 
 
 def cache_options(settings: Settings) -> CacheOptions:
@@ -136,6 +138,7 @@ def cache_options(settings: Settings) -> CacheOptions:
             trust_write_ids=cache.write_id_reads == "trust",
             without_write_ids=cache.reads_without_write_ids,
         ),
+        load_at_once_partitions=cache.load_at_once_partitions,
         limits_partitions=settings.catalog.partition_request_limit >= 0,
         filter_limits=filter_limits(settings),
     )
@@ -148,6 +151,8 @@ def _show(cache: Cache, metrics: CacheMetrics) -> None:
     metrics.loads.set_function(lambda: cache.loader.loads)
     metrics.discarded_loads.set_function(lambda: cache.loader.discarded)
     metrics.refills.set_function(lambda: cache.refill.refilled)
+    metrics.background_loads.set_function(lambda: cache.background.loaded)
+    metrics.background_loads_waiting.set_function(lambda: cache.background.waiting)
     metrics.evictions.set_function(lambda: shared.evictions)
     metrics.resets.set_function(lambda: shared.resets)
     metrics.bytes.set_function(lambda: shared.weight)

@@ -159,6 +159,12 @@ class CacheMetrics(_Subsystem):
             "cache_loads_discarded_total", "Loads not kept because an event overtook them."
         )
         self.refills = self._count("cache_refills_total", "Entries loaded again before somebody asked.")
+        self.background_loads = self._count(
+            "cache_background_loads_total", "Large tables loaded while reads of them passed through."
+        )
+        self.background_loads_waiting = self._gauge(
+            "cache_background_loads_waiting", "Large tables that wait for such a load now."
+        )
         self.evictions = self._count("cache_evictions_total", "Tables dropped for the memory budget.")
         self.resets = self._count("cache_resets_total", "Times that everything was dropped.")
         self.bytes = self._gauge("cache_bytes", "Encoded bytes held.")

@@ -28,7 +28,7 @@ from hms_cache.store.events.fired_events import FiredEvents
 from hms_cache.store.objects.constraints import Constraints
 from hms_cache.store.objects.functions import Functions
 from hms_cache.store.partition_store import Partitions
-from hms_cache.store.partitions.pages import read_partition_pages
+from hms_cache.store.partitions.pages import count_partitions, read_partition_pages
 from hms_cache.store.partitions.reads import PartitionRows
 from hms_cache.store.schema import TBLS
 from hms_cache.store.snapshots import Snapshot, SnapshotStore, StatisticsOfColumn
@@ -104,6 +104,9 @@ class ObjectStore(SnapshotStore):
 
     def read_partition_pages(self, catalog: str, database: str, table: str) -> Iterator[PartitionRows]:
         return read_partition_pages(self._context, catalog, database, table)
+
+    def count_partitions(self, catalog: str, database: str, table: str, most: int) -> int:
+        return count_partitions(self._context, catalog, database, table, most)
 
     def read_column_statistics(
         self,

@@ -54,6 +54,12 @@ class SnapshotStore(RawStore):
         """
 
     @abstractmethod
+    def count_partitions(self, catalog: str, database: str, table: str, most: int) -> int:
+        """How many partitions a table has, `most` where it has more: so many rows of an index are read; 0 where there
+        is no such table. One statement, for an estimate of what a load would cost. Raises DatabaseUnavailable.
+        """
+
+    @abstractmethod
     def read_column_statistics(
         self,
         catalog: str,

@@ -29,7 +29,7 @@ from tests.documentation.pages import GENERATED, ROOT, Page, page, pages
 OPERATIONS = page("operations.md")
 CONSISTENCY = page("consistency.md")
 COMMANDS = {" ".join(("hms-cache", *words)): command for words, command in all_commands()}
-PROMISES = {f"P{number}" for number in range(1, 12)}
+PROMISES = {f"P{number}" for number in range(1, 13)}
 SECTIONS = {name.partition(".")[0] for name in SETTING_NAMES}
 #: Files that happen to be called as a setting could be.
 NOT_SETTINGS = re.compile(r"\.(toml|md|xml|py)$")

@@ -12,6 +12,7 @@ from hms_cache.cache.reads.cached_store import CachedStore
 from hms_cache.cache.reads.own_writes import OwnWrites
 from hms_cache.cache.reads.reading import Reading, ReadModes, ReadObserver
 from hms_cache.cache.shared_cache import CommitResolver, SharedCache
+from hms_cache.cache.warming.background_loads import AT_ONCE_PARTITIONS, BackgroundLoads
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.refill import Refill
 from hms_cache.clock import Clock
@@ -33,6 +34,7 @@ class CacheOptions:
     limits_partitions: bool = False
     filter_limits: FilterLimits = field(default_factory=FilterLimits)
     apply_timeout_s: float = 5.0
+    load_at_once_partitions: int = AT_ONCE_PARTITIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Cache:
     loader: Loader
     reading: Reading
     refill: Refill
+    background: BackgroundLoads
     own_writes: OwnWrites
     store: CachedStore
 
@@ -65,6 +68,7 @@ def build_cache(
     freshness = Freshness(shared, check, follower, clock, options.max_staleness_s, options.apply_timeout_s)
     policy = CachePolicy(options.include, options.exclude, options.peers)
     loader = Loader(shared, store, freshness, follower.ensure_applied, lambda reason: follower.fail(reason))
+    background = BackgroundLoads(shared, loader, store, clock, options.load_at_once_partitions)
     reading = Reading(
         shared,
         freshness,
@@ -75,6 +79,7 @@ def build_cache(
         observe,
         limits_partitions=options.limits_partitions,
         filter_limits=options.filter_limits,
+        background=background,
     )
     return Cache(
         shared,
@@ -83,6 +88,7 @@ def build_cache(
         loader,
         reading,
         Refill(shared, loader, clock),
+        background,
         OwnWrites(freshness),
         CachedStore(store, reading),
     )

@@ -133,7 +133,10 @@ class CachedPartitions(PartitionStore):
             return partial(_partition_answer, self._select(held, selection, max_parts), projection, reader)
 
         version = RequestVersion(valid_write_ids, table_id)
-        return self._from_set("partitions", key_of(catalog, database, table), version, answer, ask)
+        asks_for_all = isinstance(selection, AllPartitions) and max_parts < 0
+        return self._from_set(
+            "partitions", key_of(catalog, database, table), version, answer, ask, asks_for_all=asks_for_all
+        )
 
     def get_partition_names(
         self,
@@ -243,8 +246,10 @@ class CachedPartitions(PartitionStore):
         version: RequestVersion,
         answer: Callable[[Entry, PartitionSet], Callable[[], T] | Bypass],
         ask: Callable[[], T],
+        *,
+        asks_for_all: bool = False,
     ) -> T:
-        """An answer from the complete set, which a first question loads.
+        """An answer from the complete set, which a first question loads, unless the table is large (P12).
 
         `answer` runs under the cache's lock and selects; what it returns makes the answer of the selection afterwards.
         """
@@ -272,7 +277,9 @@ class CachedPartitions(PartitionStore):
             answered = ask()
             return lambda: answered
 
-        make = self._reading.answer(kind, look, ask_store, facet=Facet.PARTITIONS, table=key, version=version)
+        make = self._reading.answer(
+            kind, look, ask_store, facet=Facet.PARTITIONS, table=key, version=version, asks_for_all=asks_for_all
+        )
         return make()
 
     # Writes: the store's, unchanged (P9)

@@ -16,6 +16,7 @@ from hms_cache.cache.reads.moments import Moments
 from hms_cache.cache.reads.reads_of_writes import serves_a_write
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.warming.background_loads import BackgroundLoads
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.clock import Clock
@@ -88,7 +89,10 @@ class Reading:
         observe: ReadObserver | None = None,
         limits_partitions: bool = False,
         filter_limits: FilterLimits | None = None,
+        *,
+        background: BackgroundLoads,
     ) -> None:
+        self.background = background
         self.filter_limits = filter_limits or FilterLimits()
         """What is beyond them goes to the store, which refuses it and counts that."""
         self.limits_partitions = limits_partitions
@@ -113,8 +117,10 @@ class Reading:
         table: TableName | None = None,
         subject: Key | None = None,
         version: RequestVersion = NO_VERSION,
+        asks_for_all: bool = False,
     ) -> T:
         """One read. `look` runs under the cache's lock and touches memory only; `ask` asks the store.
+        `asks_for_all`: the store would read the whole table for it, so that a load of the whole costs no more.
 
         Raises what `ask` raises, and what `look` raises when it finds from complete names that there is no such object.
         Whatever else goes wrong on the way to memory is logged and leaves the question to the store (P9); only a
@@ -154,6 +160,8 @@ class Reading:
                 self._observe(kind, reason)
                 self.moments.note(position)
                 return found
+            if table is not None and not asks_for_all and self._passes_through(table, facet, found):
+                return self._ask(kind, Reason.NOT_HELD, ask)
             reason = Reason.MISS
             if not self._load(found):
                 break
@@ -241,6 +249,18 @@ class Reading:
                 return found
         except Exception:
             return None
+
+    def _passes_through(self, table: TableName, facet: Facet, need: Need) -> bool:
+        """Whether what is missing is more than the read asked for (P12)."""
+        if facet not in (Facet.PARTITIONS, Facet.PARTITION_STATISTICS):
+            return False
+        try:
+            return self.background.passes_through(table, need.wanted)
+        except DatabaseUnavailableError:
+            raise
+        except Exception:
+            _log.exception("how large a table is could not be found out")
+            return True
 
     def _load(self, need: Need) -> bool:
         try:

@@ -17,6 +17,9 @@ class Reason(enum.StrEnum):
     WRONG_TABLE_ID = "wrong_table_id"
     INCOMPLETE = "incomplete"
     """The answer needs something that could not be kept: it changed while it was loaded, or is too large."""
+    NOT_HELD = "not_held"
+    """Partitions of a large table that is not held: the store answered exactly what was asked, rather than the read
+    wait for the whole table, which is loaded in the background if it is asked for again (P12)."""
     EXCLUDED = "excluded"
     UNSUPPORTED_FIELD = "unsupported_field"
     """The request asks for something that the cache does not model."""

@@ -55,8 +55,10 @@ class Loader:
         self.refused = 0
         """Loads that showed an older moment or another server than the cache is of."""
 
-    def load(self, wanted: Iterable[Wanted]) -> bool:
+    def load(self, wanted: Iterable[Wanted], *, unhurried: bool = False) -> bool:
         """Loads what nobody else is loading, waits for the rest; True when everything loaded here was kept.
+
+        `unhurried`: with a rest after each page of partitions, for loads that nobody has to wait for.
 
         Raises what the store raises, but NoSuchObjectException: what is absent shows in the lists of names.
         """
@@ -76,7 +78,8 @@ class Loader:
                     self._running[one] = done
                     mine.append(one)
         try:
-            kept = self._load(mine, self._reads.read) if mine else True
+            read = self._reads.read_unhurried if unhurried else self._reads.read
+            kept = self._load(mine, read) if mine else True
         finally:
             with self._lock:
                 for one in mine:

@@ -6,10 +6,11 @@ Nothing here looks into a cache: what is read can be read by another process tha
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from hms_cache.cache.entries import Facet, Key, has_commit_parameters, is_transactional
 from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeError, Values
@@ -27,6 +28,14 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from hms_cache.wire.codec import encode_struct
+
+Page = TypeVar("Page")
+
+REST_SHARE = 0.25
+"""A load that nobody waits for takes a quarter longer, and leaves that to calls."""
+
+LONGEST_REST_S = 0.1
+"""A snapshot holds old rows in the database: it shall not stay open for the rests' sake."""
 
 MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
 
@@ -111,21 +120,42 @@ class SnapshotReads:
 
     def read(self, wanted: Sequence[Wanted]) -> SnapshotRead:
         """A `Reader`."""
+        return self._read(wanted, rests=False)
+
+    def read_unhurried(self, wanted: Sequence[Wanted]) -> SnapshotRead:
+        """A `Reader` that rests after each page of partitions: calls get the processor and the database meanwhile."""
+        return self._read(wanted, rests=True)
+
+    def _read(self, wanted: Sequence[Wanted], *, rests: bool) -> SnapshotRead:
         with self._store.snapshot() as snapshot:
             fence = snapshot.event_id
-            moment = Moment(self._store, self._budget_bytes, lambda key: self._held_database(key, fence))
+            moment = Moment(self._store, self._budget_bytes, lambda key: self._held_database(key, fence), rests)
             loaded = moment.read(wanted)
             highest_id = self._store.get_highest_table_id() if self._wants_highest_id(fence) else None
             return SnapshotRead(fence, loaded, highest_id, snapshot.server_identity)
+
+
+def _with_rests(pages: Iterator[Page]) -> Iterator[Page]:
+    """The pages, each followed by a rest of a part of the time that it took to read and to use."""
+    began_s = time.monotonic()
+    for page in pages:
+        yield page
+        time.sleep(min(LONGEST_REST_S, REST_SHARE * (time.monotonic() - began_s)))
+        began_s = time.monotonic()
 
 
 class Moment:
     """One snapshot: what is read twice in it is read once."""
 
     def __init__(
-        self, store: SnapshotStore, budget_bytes: int, held_database: Callable[[DatabaseName], Database | None]
+        self,
+        store: SnapshotStore,
+        budget_bytes: int,
+        held_database: Callable[[DatabaseName], Database | None],
+        rests: bool = False,
     ) -> None:
         self._store = store
+        self._rests = rests
         self._budget_bytes = budget_bytes
         self._held_database = held_database
         self._tables: dict[TableName, Table | None] = {}
@@ -226,6 +256,8 @@ class Moment:
         keys = tuple((field.name, field.type) for field in table.partitionKeys or ())
         if not one.detail:
             pages = self._store.read_partition_pages(*key)
+            if self._rests:
+                pages = _with_rests(pages)
             try:
                 whole = PartitionSet.from_pages(keys, pages, complete=True, most_bytes=self._budget_bytes)
             except SetTooLargeError:

@@ -86,6 +86,14 @@ class CacheSettings(Section):
         "recent",
         "Whether a recently used table that an event invalidated is loaded again before somebody asks.",
     )
+    load_at_once_partitions: int = setting(
+        300,
+        "Tables with at most so many partitions are loaded whole by the first read of their partitions. Reads of larger"
+        " ones are answered from the database until the table, asked for again, has been loaded in the background.",
+        unit="partitions",
+        reason="So many take some 10 ms to load, about as long as the question that needs them.",
+        ge=0,
+    )
     warm: Literal["full", "names", "off"] = setting(
         "names",
         "What is loaded at start, while calls are already answered: whole tables with their partitions, the names of"

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, bindparam, func, select
+from sqlalchemy import Connection, Integer, Select, bindparam, func, select
 
+from hms_cache.metadata.names import normalize_identifier
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.partitions.reads import PartitionRows, read_partition_page
 from hms_cache.store.partitions.selection import PartitionedTable, empty_values, find_partitioned_table
-from hms_cache.store.schema import PARTITIONS
+from hms_cache.store.schema import DBS, PARTITIONS, TBLS
 
 SMALLEST_PAGE: Final = 1_000
 """Partitions in a page: some 2 MB of rows and texts, five statements."""
@@ -34,6 +35,36 @@ def _span() -> Select[Any]:
     part_id = PARTITIONS.c.PART_ID
     return select(func.count(), func.min(part_id), func.max(part_id)).where(
         PARTITIONS.c.TBL_ID == bindparam("table_id")
+    )
+
+
+@lru_cache(maxsize=1)
+def _bounded_count() -> Select[Any]:
+    some = (
+        select(PARTITIONS.c.PART_ID)
+        .join(TBLS, TBLS.c.TBL_ID == PARTITIONS.c.TBL_ID)
+        .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
+        .where(
+            DBS.c.CTLG_NAME == bindparam("catalog"),
+            DBS.c.NAME == bindparam("database"),
+            TBLS.c.TBL_NAME == bindparam("table"),
+        )
+        .limit(bindparam("most", type_=Integer))
+        .subquery()
+    )
+    return select(func.count()).select_from(some)
+
+
+def count_partitions(context: StoreContext, catalog: str, database: str, table: str, most: int) -> int:
+    """See `SnapshotStore.count_partitions`."""
+    parameters = {
+        "catalog": normalize_identifier(catalog),
+        "database": normalize_identifier(database),
+        "table": normalize_identifier(table),
+        "most": most,
+    }
+    return run_read(
+        context.database, lambda connection: int(connection.execute(_bounded_count(), parameters).scalar_one())
     )
 
 

@@ -1,0 +1,181 @@
+"""Large tables are loaded in the background, when it is worth it, while reads of them pass through (P12).
+
+A read of partitions that are not held asks here first. A small table is loaded at once: that costs about as much as
+the question itself. A large one is answered by the store, for exactly what was asked, at the cost of an uncached
+read. It is queued for a load when it was asked again, and is loaded if it fits its share of the budget. The one who
+calls `step` loads one table at a time, page by page with rests between, on one connection: no request waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final
+
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.partitions.partition_set import PartitionSet, Values
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.warming.loader import Loader
+from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.clock import Clock
+from hms_cache.notifications.scope import TableName
+from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.snapshots import SnapshotStore
+
+_log = logging.getLogger(__name__)
+
+AT_ONCE_PARTITIONS: Final = 300
+"""The default of `cache.load_at_once_partitions`: their load takes some 10 ms, as a planner's question does."""
+
+ASKED_AGAIN_S: Final = 600.0
+"""A table that is asked for again within ten minutes is worth a load: as long as a refill takes one for recent."""
+
+TABLE_SHARE: Final = 2
+"""A table that takes more than half of the budget would evict everything else, and be evicted by it."""
+
+FREE_SHARE: Final = 0.9
+"""Tables above a tenth of the budget are loaded only into what is free of it up to this part."""
+
+BYTES_A_PARTITION: Final = 200
+"""What a held partition takes (docs/evidence/benchmarks.md: 192): the size of a table before it is loaded."""
+
+MOST_QUEUED: Final = 1_000
+"""Tables that wait for a load, and single partitions of one table; more of them come back when asked again."""
+
+MOST_REMEMBERED: Final = 10_000
+"""Tables whose size or last question is remembered, some 2 MB."""
+
+
+class BackgroundLoads:
+    """The queue and its worker's `step`. `_lock` guards all attributes; it is never held across I/O or another lock."""
+
+    def __init__(
+        self,
+        cache: SharedCache,
+        loader: Loader,
+        store: SnapshotStore,
+        clock: Clock,
+        at_once_partitions: int = AT_ONCE_PARTITIONS,
+    ) -> None:
+        self._cache = cache
+        self._loader = loader
+        self._store = store
+        self._clock = clock
+        self.at_once_partitions = at_once_partitions
+        self._lock = threading.Lock()
+        self._large: OrderedDict[TableName, float] = OrderedDict()
+        """Tables that were found large, and when; a table that has shrunk since is only loaded later."""
+        self._asked: OrderedDict[TableName, float] = OrderedDict()
+        """When reads of tables that are not queued passed through last."""
+        self._queue: OrderedDict[TableName, dict[Values, None]] = OrderedDict()
+        """What to load: tables, with the single partitions that reads named, for where the whole is too large."""
+        self.loaded = 0
+        """Tables loaded so."""
+
+    def passes_through(self, table: TableName, wanted: Sequence[Wanted]) -> bool:
+        """Whether the store shall answer rather than a load of what a read of partitions needs; then the table is
+        queued if it is worth it.
+
+        One statement where the size of the table is not known. Raises DatabaseUnavailable.
+        """
+        of_partitions = [one for one in wanted if one.facet in (Facet.TABLE, Facet.PARTITIONS)]
+        if not of_partitions or self._is_refill(table, of_partitions) or not self._is_large(table):
+            return False
+        self._ask_for(table, [values for one in of_partitions for values in one.detail])
+        return True
+
+    def _is_refill(self, table: TableName, wanted: Sequence[Wanted]) -> bool:
+        """Whether only some partitions are missing of a set that is complete otherwise: to read these costs less."""
+        with self._cache.lock:
+            entry = self._cache.tables.get(table)
+            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+            if not isinstance(held, PartitionSet) or not held.complete:
+                return False
+        return sum(len(one.detail) or MOST_QUEUED + 1 for one in wanted) <= MOST_QUEUED
+
+    def _is_large(self, table: TableName) -> bool:
+        now_s = self._clock.monotonic_s()
+        with self._lock:
+            found_s = self._large.get(table)
+        if found_s is not None and now_s - found_s < ASKED_AGAIN_S:
+            return True
+        if self._store.count_partitions(*table, self.at_once_partitions + 1) <= self.at_once_partitions:
+            return False
+        with self._lock:
+            _remember(self._large, table, now_s)
+        return True
+
+    def _ask_for(self, table: TableName, named: Sequence[Values]) -> None:
+        now_s = self._clock.monotonic_s()
+        with self._cache.lock:
+            entry = self._cache.tables.get(table)
+            reads = entry.reads if entry is not None else self._cache.reads_before.get(table, 0)
+        with self._lock:
+            asked_s = self._asked.pop(table, float("-inf"))
+            if table not in self._queue:
+                if (not reads and now_s - asked_s > ASKED_AGAIN_S) or len(self._queue) >= MOST_QUEUED:
+                    _remember(self._asked, table, now_s)
+                    return
+                self._queue[table] = {}
+            single = self._queue[table]
+            single.update(dict.fromkeys(named[: MOST_QUEUED - len(single)]))
+
+    # The worker's side
+
+    def step(self) -> bool:
+        """Loads one table; False when none waits. An outage of the database leaves it to later questions."""
+        with self._lock:
+            if not self._queue:
+                return False
+            table, named = self._queue.popitem(last=False)
+        try:
+            if self._load(table, tuple(named)):
+                self.loaded += 1
+        except DatabaseUnavailable as error:
+            _log.info("%s is not loaded while the database is away: %s", ".".join(table), error)
+        return True
+
+    def drain(self) -> None:
+        """Loads all that waits now, on this thread."""
+        while self.step():
+            pass
+
+    @property
+    def waiting(self) -> int:
+        """Tables that wait for their load."""
+        with self._lock:
+            return len(self._queue)
+
+    def _load(self, table: TableName, named: tuple[Values, ...]) -> bool:
+        if not self._holds_table(table):
+            self._loader.load([Wanted(table, Facet.TABLE)])
+            if not self._holds_table(table):
+                return False  # there is none, it may not be cached, or it has just changed
+        if self._fits(table):
+            return self._loader.load([Wanted(table, Facet.PARTITIONS)], unhurried=True)
+        return bool(named) and self._loader.load([Wanted(table, Facet.PARTITIONS, named)])
+
+    def _holds_table(self, table: TableName) -> bool:
+        with self._cache.lock:
+            entry = self._cache.tables.get(table)
+            return entry is not None and Facet.TABLE in entry.facets
+
+    def _fits(self, table: TableName) -> bool:
+        """Whether the whole table is worth its share of the budget."""
+        with self._cache.lock:
+            if (table, Facet.PARTITIONS) in self._cache.too_large:
+                return False
+            budget_bytes = self._cache.budget_bytes
+            free_bytes = int(budget_bytes * FREE_SHARE) - self._cache.weight
+        most_bytes = min(budget_bytes // TABLE_SHARE, max(free_bytes, budget_bytes // 10))
+        most_partitions = most_bytes // BYTES_A_PARTITION
+        return self._store.count_partitions(*table, most_partitions + 1) <= most_partitions
+
+
+def _remember(seen: OrderedDict[TableName, float], table: TableName, now_s: float) -> None:
+    seen.pop(table, None)
+    seen[table] = now_s
+    while len(seen) > MOST_REMEMBERED:
+        seen.popitem(last=False)

@@ -1,0 +1,175 @@
+"""Reads of large tables that are not held pass through; the table is loaded beside them (P12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.reads.reading import ReadModes
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.warming.background_loads import ASKED_AGAIN_S
+from hms_cache.notifications.scope import TableName
+from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
+from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.engine.errors import DatabaseUnavailable
+from tests.cache.conftest import MakeServer
+from tests.cache.world import CATALOG, Server, create_database, encoded, partition, table
+from tests.databases import count_statements
+from tests.manual_clock import ManualClock
+
+T = TableName(CATALOG, "d", "t")
+KEYS = (("p", "string"), ("q", "int"))
+LARGE = 20
+
+READS: dict[str, Callable[[RawStore], Any]] = {
+    "one": lambda store: store.get_partition(CATALOG, "d", "t", ["a", "3"]),
+    "none": lambda store: store.get_partition(CATALOG, "d", "t", ["a", "99"]),
+    "names": lambda store: store.get_partitions(CATALOG, "d", "t", ByNames(("p=a/q=1", "p=a/q=2", "p=x/q=1"))),
+    "filter": lambda store: store.get_partitions(CATALOG, "d", "t", ByFilter('p = "b" and q > 3')),
+    "ps": lambda store: store.get_partitions(CATALOG, "d", "t", ByPartialValues(("b",))),
+    "first of all": lambda store: store.get_partitions(CATALOG, "d", "t", AllPartitions(), max_parts=3),
+    "names of ps": lambda store: store.get_partition_names(CATALOG, "d", "t", ByPartialValues(("a",))),
+    "all names": lambda store: store.get_partition_names(CATALOG, "d", "t", AllPartitions()),
+    "count": lambda store: store.get_partition_count(CATALOG, "d", "t", ByFilter('p = "a"')),
+    "values": lambda store: store.get_partition_values(CATALOG, "d", "t", ["p"]),
+}
+
+
+def make_large(server: Server) -> None:
+    create_database(server.objects, "d")
+    server.objects.create_table(table("d", "t", KEYS))
+    values = [(letter, str(number)) for letter in "ab" for number in range(LARGE // 2)]
+    server.objects.add_partitions(CATALOG, "d", "t", [partition(table("d", "t"), one) for one in values])
+    server.poller.step()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def here(servers: MakeServer, clock: ManualClock) -> Server:
+    """A table of 20 partitions, more than are loaded at once."""
+    server = servers(CacheOptions(load_at_once_partitions=LARGE - 1), clock)
+    make_large(server)
+    return server
+
+
+def is_held(server: Server) -> bool:
+    entry = server.cache.shared.entry(T)
+    held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+    return isinstance(held, PartitionSet) and held.whole
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_cold_read_costs_what_an_uncached_one_costs(name: str, here: Server, servers: MakeServer) -> None:
+    uncached = servers(CacheOptions(modes=ReadModes(enabled=False)))
+    READS["count"](uncached.store), READS["filter"](uncached.store)  # the shape of the schema is looked at once
+    with count_statements(uncached.database) as without:
+        expected = encoded(lambda: READS[name](uncached.store))
+    READS["count"](here.store)  # its size is known from here on
+    here.reasons()
+    with count_statements(here.database) as seen:
+        assert encoded(lambda: READS[name](here.store)) == expected
+    assert here.reasons() == [Reason.NOT_HELD]
+    assert seen.count == without.count + 1, "the position check"
+    assert here.cache.loader.loads == 0
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_table_that_is_asked_again_is_loaded_beside_and_answers_then(name: str, here: Server) -> None:
+    expected = encoded(lambda: READS[name](here.objects))
+    for _ in range(2):
+        assert here.cache.background.waiting == 0
+        assert encoded(lambda: READS[name](here.store)) == expected
+    assert not is_held(here)
+    assert here.cache.background.waiting == 1
+    here.cache.background.drain()
+    assert is_held(here)
+    assert (here.cache.background.loaded, here.cache.background.waiting) == (1, 0)
+    here.reasons()
+    assert encoded(lambda: READS[name](here.store)) == expected
+    assert here.reasons() == [Reason.INCOMPLETE if name == "none" else Reason.HIT]
+
+
+def test_what_asks_for_all_partitions_fills_the_cache_on_its_way(here: Server) -> None:
+    assert len(here.store.get_partitions(CATALOG, "d", "t", AllPartitions()).partitions) == LARGE
+    assert is_held(here)
+    here.reasons()
+    READS["filter"](here.store)
+    assert here.reasons() == [Reason.HIT]
+
+
+def test_a_small_table_is_loaded_by_its_first_read(servers: MakeServer) -> None:
+    server = servers(CacheOptions(load_at_once_partitions=LARGE))
+    make_large(server)
+    READS["filter"](server.store)
+    assert is_held(server)
+
+
+def test_a_table_that_is_asked_once_in_a_while_is_not_loaded(here: Server, clock: ManualClock) -> None:
+    for _ in range(3):
+        READS["filter"](here.store)
+        clock.advance(ASKED_AGAIN_S + 1)
+    assert here.cache.background.waiting == 0
+
+
+def test_a_table_that_does_not_fit_its_share_is_not_loaded_but_its_single_partitions_are(
+    servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hms_cache.cache.warming.background_loads.BYTES_A_PARTITION", 10**9)
+    server = servers(CacheOptions(load_at_once_partitions=2))
+    make_large(server)
+    expected = encoded(lambda: READS["one"](server.objects))
+    for _ in range(2):  # the table, then what was asked of it
+        for _ in range(2):
+            READS["one"](server.store)
+            READS["filter"](server.store)
+        server.cache.background.drain()
+    assert not is_held(server)
+    server.reasons()
+    assert encoded(lambda: READS["one"](server.store)) == expected
+    READS["filter"](server.store)
+    assert server.reasons() == [Reason.HIT, Reason.NOT_HELD]
+
+
+def test_what_changes_while_a_table_is_loaded_is_seen(here: Server, servers: MakeServer) -> None:
+    elsewhere = servers()
+    for _ in range(2):
+        READS["ps"](here.store)
+
+    def change() -> None:
+        new = partition(table("d", "t"), ("b", "77"))
+        elsewhere.objects.add_partitions(CATALOG, "d", "t", [new], if_not_exists=True)
+        here.poller.step()
+
+    here.during_loads(change)
+    here.cache.background.drain()
+    for name, ask in READS.items():
+        assert encoded(lambda ask=ask: ask(here.store)) == encoded(lambda ask=ask: ask(here.objects)), name
+
+
+def test_an_outage_leaves_the_load_to_a_later_question(here: Server) -> None:
+    for _ in range(2):
+        READS["ps"](here.store)
+    away = DatabaseUnavailable("away")
+
+    def fail() -> None:
+        raise away
+
+    here.during_loads(fail)
+    assert here.cache.background.step()
+    assert (here.cache.background.loaded, here.cache.background.waiting) == (0, 0)
+
+
+def test_the_queue_is_bounded(here: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hms_cache.cache.warming.background_loads.MOST_QUEUED", 0)
+    for _ in range(5):
+        READS["ps"](here.store)
+    assert here.cache.background.waiting == 0
