@@ -104,9 +104,11 @@ class DatabaseServer:
     Databases with the schema are kept and emptied before each further use, since making 83 tables takes time.
     """
 
-    def __init__(self, url: URL, stop: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, url: URL, stop: Callable[[], None] = lambda: None, process_id: int = 0) -> None:
+        """`process_id`: of a server of ours."""
         self._url = url
         self._stop_server = stop
+        self.process_id = process_id
         self._admin: Engine = create_engine(url, isolation_level="AUTOCOMMIT", pool_size=1)
         self._numbers = itertools.count()
         self._idle: list[str] = []
@@ -116,6 +118,10 @@ class DatabaseServer:
     def admin_url(self) -> URL:
         """Of the account that may do everything."""
         return self._url
+
+    def admin(self) -> Connection:
+        """A connection of the account that may do everything, in autocommit mode."""
+        return self._admin.connect()
 
     def create_database(self) -> str:
         """A new and empty database's URL."""
@@ -191,7 +197,7 @@ def start_mariadb(*more: str) -> DatabaseServer:
     own = [f"--port={port}", f"--socket={directory / 's'}", f"--pid-file={directory / 'pid'}"]
     process = _start([server, *shared, *own, *_MARIADB_OPTIONS, *more], directory, None)
     url = make_url(f"mysql+pymysql://root@127.0.0.1:{port}/")
-    return DatabaseServer(url, _ready(url, process, directory))
+    return DatabaseServer(url, _ready(url, process, directory), process.pid)
 
 
 def start_postgresql() -> DatabaseServer:
@@ -229,6 +235,20 @@ def start_galera() -> DatabaseServer:
     )
 
 
+def start_mariadb_replica(primary: DatabaseServer) -> DatabaseServer:
+    """A read-only server that follows one of `start_mariadb` with ``--log-bin`` and a ``--server-id`` other than 2. It
+    holds what is made on the primary from now on, and makes none."""
+    replica = start_mariadb("--server-id=2", "--read-only=ON")
+    source = primary.admin_url
+    with replica.admin() as connection:
+        connection.exec_driver_sql(
+            f"CHANGE MASTER TO MASTER_HOST='{source.host}', MASTER_PORT={source.port}, MASTER_USER='root',"
+            " MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1"
+        )
+        connection.exec_driver_sql("START SLAVE")
+    return replica
+
+
 def start_postgresql_standby(primary: DatabaseServer) -> DatabaseServer:
     """A hot standby that follows a server of `start_postgresql`. It holds the primary's databases, and makes none."""
     server, basebackup = _postgresql("postgres"), _postgresql("pg_basebackup")
@@ -262,7 +282,7 @@ def _serve_postgresql(server: str, data: Path, directory: Path, user: str | None
     own = ["-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", str(directory)]
     process = _start([server, *own, *_POSTGRESQL_OPTIONS], directory, user)
     url = make_url(f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres")
-    return DatabaseServer(url, _ready(url, process, directory))
+    return DatabaseServer(url, _ready(url, process, directory), process.pid)
 
 
 def _postgresql(program: str) -> str:

@@ -24,7 +24,6 @@ from hms_cache.notifications.event_applier import EventSink
 from hms_cache.notifications.poller import Poller, PollerOptions
 from hms_cache.notifications.poller_status import IllegalPollerCommand
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.dialects import reason_of_stale_reads
 from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.snapshots import SnapshotStore
 
@@ -80,12 +79,13 @@ class Caching:
         self.cache.shared.forget_all()
 
 
-def reason_against_caching(settings: Settings, database: Database) -> str | None:
-    """Why this server answers everything from the database; None when it may cache."""
-    if not settings.cache.enabled:
-        return "cache.enabled is false"
-    with database.checking() as connection:
-        return reason_of_stale_reads(connection)
+def reason_against_caching(settings: Settings) -> str | None:
+    """Why this server answers everything from the database for as long as it runs; None when it may cache.
+
+    A database that is a replica is no such reason: it may be promoted. Until then the poller takes no position, and so
+    nothing is answered from memory (`StepOutcome.NOT_PRIMARY`).
+    """
+    return None if settings.cache.enabled else "cache.enabled is false"
 
 
 def build_caching(

@@ -14,6 +14,8 @@ from hms_cache.config.database_url import masked
 from hms_cache.errors import SchemaError, StartupError
 from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.store.engine.database import Database, DatabaseOptions
+from hms_cache.store.engine.dialects import reason_of_stale_reads
+from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.sequences import raise_lagging_sequences
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.installation.check import check_schema, schema_version
@@ -36,6 +38,22 @@ def refusals_explained() -> Iterator[None]:
     except SQLAlchemyError as error:
         reason = getattr(error, "orig", None) or error
         raise StartupError(f"the database refuses: {reason}") from error
+
+
+@contextmanager
+def replicas_allowed(database: Database) -> Iterator[None]:
+    """A first write that a replica refuses is left out: its primary has the rows, and clients can read.
+
+    Raises what was raised where the database is no replica.
+    """
+    try:
+        yield
+    except DatabaseUnavailable:
+        with database.checking() as connection:
+            reason = reason_of_stale_reads(connection)
+        if reason is None:
+            raise
+        _log.warning("nothing can be written, and nothing is answered from memory: %s", reason)
 
 
 def open_database(settings: Settings, metrics: DatabaseMetrics | None = None) -> Database:

@@ -10,7 +10,13 @@ from importlib.metadata import version
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.caching import Caching, build_caching, reason_against_caching
-from hms_cache.app.database import ensure_first_rows, open_database, refusals_explained, require_schema
+from hms_cache.app.database import (
+    ensure_first_rows,
+    open_database,
+    refusals_explained,
+    replicas_allowed,
+    require_schema,
+)
 from hms_cache.app.event_loop import EventLoopThread
 from hms_cache.app.housekeeping import Housekeeping
 from hms_cache.app.management import Management, start_management
@@ -88,9 +94,10 @@ class Service:
             starting.callback(database.close)
             with refusals_explained():
                 require_schema(database, self._settings)
-                ensure_first_rows(database, self._settings)
-            stores = build_database_stores(self._settings, database, self.metrics.warehouse)
-            stores.auxiliary.roles.ensure_admins(self._settings.catalog.users_in_admin_role)
+                stores = build_database_stores(self._settings, database, self.metrics.warehouse)
+                with replicas_allowed(database):
+                    ensure_first_rows(database, self._settings)
+                    stores.auxiliary.roles.ensure_admins(self._settings.catalog.users_in_admin_role)
             raw = self._cached(stores, database, starting)
             Housekeeping(self._settings, stores).start(starting)
             uri = self._listen(
@@ -132,7 +139,7 @@ class Service:
 
     def _cached(self, stores: DatabaseStores, database: Database, starting: ExitStack) -> RawStore:
         """The store that handlers read from: a cache around the object store, if caching is allowed."""
-        reason = reason_against_caching(self._settings, database)
+        reason = reason_against_caching(self._settings)
         if reason is not None:
             self._cache_off_reason = reason
             for status in PollerStatus:

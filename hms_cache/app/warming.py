@@ -16,9 +16,10 @@ from hms_cache.app.warming_process import WarmingProcess, WarmingReads
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.warming.prewarm import Lane, Prewarm, most_used, read_most_used, write_most_used
-from hms_cache.cache.warming.snapshot_reads import SnapshotReads
+from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotReads
 from hms_cache.config import Settings
 from hms_cache.notifications.poller import Poller
+from hms_cache.notifications.scope import TableName
 from hms_cache.server.workers import CALL_THREADS
 from hms_cache.store.snapshots import SnapshotStore
 
@@ -38,10 +39,12 @@ _FIRST_POSITION_TIMEOUT_S = 30.0
 #: and their p99 be 10 ms.
 _REST_SHARE = 100.0
 
+#: Between looks, once all is loaded, whether the cache was reset, so that the warming up begins anew.
+_RESET_PAUSE_S = 1.0
+
 #: Between looks whether the names are loaded that tables are chosen from.
 _WAITING_PAUSE_S = 0.02
 
-_FINISHED_S = 3600.0
 _STOP_TIMEOUT_S = 5.0
 
 
@@ -63,23 +66,21 @@ class Warming:
         here = SnapshotReads(store, cache.shared.budget_bytes).read
         self._reads = [WarmingReads(process, here) for process in processes]
         self._file = Path(given.usage_file) if given.usage_file else None
+        self._settings = given
+        self._store = store
+        self._lock = threading.Lock()
+        self._generation: int | None = None
         self.prewarm: Prewarm | None = None
+        """The warming up under way, or the last one. It begins anew when the cache was reset: `_lock` guards that."""
         if given.warm != "off":
-            self.prewarm = Prewarm(
-                cache.shared,
-                cache.loader,
-                store,
-                CachePolicy(given.include, given.exclude, given.peers),
-                tables=given.warm == "full",
-                most_used=read_most_used(self._file) if self._file is not None else (),
-                reads=self._reads or (None,),
-            )
+            most_used_before = read_most_used(self._file) if self._file is not None else ()
+            self.prewarm = self._new_prewarm(most_used_before, self._reads or (None,))
 
     def start(self, stack: ExitStack) -> None:
         """Begin; what has to be stopped again goes onto the stack."""
         if self.prewarm is not None:
-            for number, lane in enumerate(self.prewarm.lanes):
-                warming = BackgroundTask(f"hms-warm-{number}", partial(self._step, lane))
+            for number in range(len(self.prewarm.lanes)):
+                warming = BackgroundTask(f"hms-warm-{number}", partial(self._step, number))
                 warming.start()
                 stack.callback(warming.stop, _STOP_TIMEOUT_S)
             stack.callback(self._end_processes)
@@ -89,8 +90,43 @@ class Warming:
             stack.callback(self._write_usage)
             stack.callback(usage.stop, _STOP_TIMEOUT_S)
 
-    def _step(self, lane: Lane) -> float:
-        self._poller.ensure_applied(0, _FIRST_POSITION_TIMEOUT_S)
+    def _new_prewarm(self, first: Sequence[TableName], reads: Sequence[Reader | None]) -> Prewarm:
+        given = self._settings
+        return Prewarm(
+            self._cache.shared,
+            self._cache.loader,
+            self._store,
+            CachePolicy(given.include, given.exclude, given.peers),
+            tables=given.warm == "full",
+            most_used=first,
+            reads=reads,
+        )
+
+    def _lane(self, number: int) -> Lane | None:
+        """The lane of this number in the warming up that is under way; None: it is done by fewer lanes.
+
+        After a resync or a failover nothing is held: all is loaded again, what was used most first. That is done by
+        this process alone: those that read for the first one have ended.
+        """
+        with self._lock:
+            generation = self._cache.shared.generation
+            assert self.prewarm is not None
+            if self._generation is None:
+                self._generation = generation
+            elif self._generation != generation:
+                self._generation = generation
+                self.prewarm.abandon()
+                self.prewarm = self._new_prewarm(most_used(self._cache.shared), (None,))
+                _log.info("warming up begins anew: the cache was reset")
+            lanes = self.prewarm.lanes
+            return lanes[number] if number < len(lanes) else None
+
+    def _step(self, number: int) -> float:
+        if not self._poller.ensure_applied(0, _FIRST_POSITION_TIMEOUT_S):
+            return _RESET_PAUSE_S  # the database is away, or a replica: nothing that is loaded now could be kept
+        lane = self._lane(number)
+        if lane is None:
+            return _RESET_PAUSE_S
         started_s, before_s = time.monotonic(), _processor_time_of_calls_s()
         if lane.step():
             if lane.is_waiting:
@@ -99,7 +135,7 @@ class Warming:
         assert self.prewarm is not None
         if self.prewarm.progress().finished:
             self._end_processes()
-        return _FINISHED_S
+        return _RESET_PAUSE_S
 
     def _end_processes(self) -> None:
         for reads in self._reads:

@@ -9,6 +9,7 @@ no event in (F, A] concerns it (P1). Invalidation and installation are all that 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -103,7 +104,8 @@ class SharedCache:
         """Whole facets that a load found larger than the budget: not loaded again before they change; bounded."""
         self.loads: set[Load] = set()
         self.invalidated: OrderedDict[TableName, tuple[frozenset[Facet], float]] = OrderedDict()
-        """Facets that events dropped from tables that had been read, and when that was; for the refill; bounded."""
+        """Facets that events, or a reset, dropped from tables that had been read, and when that was; for the refill;
+        bounded."""
         self.reads_before: OrderedDict[TableName, int] = OrderedDict()
         """How often tables of which nothing is held now were read from memory, so that one that changes often does not
         look cold; bounded."""
@@ -144,10 +146,15 @@ class SharedCache:
             return {}
 
     def reset(self, reason: str, position: int) -> None:
-        """Drops everything and starts anew at `position`: a hole, another history (P7)."""
+        """Drops everything and starts anew at `position`: a hole, another history (P7).
+
+        The tables that were read are handed to the refill, the last read first.
+        """
         with self.lock:
             _log.info("the cache starts anew at event %d: %s", position, reason)
+            lost = self._tables_read()
             self._forget_all()
+            self.invalidated.update(lost)
             self.creations.begin(position)
             self.position = position
             self.generation += 1
@@ -162,6 +169,17 @@ class SharedCache:
         self._clear()
         for load in self.loads:
             load.abandoned = True
+
+    def _tables_read(self) -> list[tuple[TableName, tuple[frozenset[Facet], float]]]:
+        """What the refill needs to load the tables again that were read: those that are held, and those that events
+        took out before. The last read is the last, so that it is the first to be loaded; bounded by `REFILL_KEYS`."""
+        found: dict[TableName, tuple[frozenset[Facet], float]] = dict(self.invalidated)
+        for key, entry in self.tables.items():
+            # No time is noted for requests answered from their bytes: they are the most frequent ones.
+            last_read = math.inf if self.answers.take_used(entry) else entry.last_read
+            if last_read:
+                found[key] = (frozenset((Facet.TABLE, *entry.facets)) - {Facet.PARTITIONS}, last_read)
+        return sorted(found.items(), key=lambda one: one[1][1])[-REFILL_KEYS:]
 
     def _apply_one(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> None:
         scope = event.scope

@@ -76,6 +76,11 @@ class FollowedLog(EventLog, Protocol):
         """Let go of the connections: they lead to another server than others do, or to one that is no primary."""
         ...
 
+    def keep_connections(self, *, wanted: bool) -> None:
+        """Whether connections, those of calls too, are used again. Not while what answers is no primary: its address
+        may lead to another server at any moment."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class LogPosition:

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from hms_cache.app.service import Service
+from hms_cache.cache.entries import Facet
 from hms_cache.notifications.poller import Poller
 from hms_cache.notifications.poller_status import PollerStatus
 from tests.app.test_service import client, configured
+from tests.cache.world import table
+from tests.consistency.observers import wait_until
 
 BEFORE: dict[PollerStatus, Callable[[Poller], None]] = {
     PollerStatus.ACTIVE: lambda poller: None,
@@ -73,6 +76,35 @@ def test_without_a_cache_the_status_of_the_poller_is_disabled(tmp_path: Path) ->
         service.stop()
     assert {status for status, value in shown.items() if value} == {PollerStatus.DISABLED.value}
     assert set(shown) == {status.value for status in PollerStatus}
+
+
+@pytest.mark.parametrize("warm", ["full", "names", "off"])
+def test_after_a_resync_the_cache_is_warmed_again(warm: str, tmp_path: Path) -> None:
+    """Nobody reads meanwhile: with `full` all tables come back, otherwise those that were read not long ago."""
+    service = Service(configured(tmp_path, admin__enabled=True, admin__port=0, cache__warm=warm))
+    uri = service.start()
+    try:
+        assert service.admin_sources is not None
+        cache, poller = service.admin_sources.cache, service.admin_sources.poller
+        assert cache is not None and poller is not None
+        with client(uri) as metastore:
+            for name in ("read", "unread"):
+                metastore.create_table(table("default", name))
+            for _ in range(5):
+                metastore.get_table("default", "read")
+        wanted = {"read", "unread"} if warm == "full" else {"read"}
+
+        def held() -> set[str]:
+            with cache.shared.lock:
+                return {key.table for key, entry in cache.shared.tables.items() if Facet.TABLE in entry.facets}
+
+        for _ in range(2):
+            generation = cache.shared.generation
+            poller.resync()
+            wait_until(lambda before=generation: cache.shared.generation > before, "everything is dropped")  # type: ignore[misc]
+            wait_until(lambda: held() == wanted, "it is warm again")
+    finally:
+        service.stop()
 
 
 def test_a_poll_interval_of_nothing_reads_the_log_when_a_call_needs_it(tmp_path: Path) -> None:

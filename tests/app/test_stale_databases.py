@@ -1,6 +1,7 @@
 """Databases that may miss a commit acknowledged elsewhere: real replicas, and a real Galera cluster of one.
 
-There the cache stays off and the doctor says why (P1): a position that was read on a replica proves nothing.
+There nothing is answered from memory, and status and doctor say why (P1): a position that was read on a replica proves
+nothing. Once the database is a primary, memory answers.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from hms_cache.app.caching import reason_against_caching
 from hms_cache.app.checks import run_checks
+from hms_cache.app.service import Service
+from hms_cache.config import Configuration
 from hms_cache.config.settings import Settings
-from hms_cache.store.engine.database import Database
-from tests.app.test_service import configured
+from hms_cache.notifications.poller_status import PollerStatus
+from tests.app.test_service import client, configured
+from tests.consistency.observers import wait_until
 from tests.databases import (
     DatabaseServer,
     ServerMissing,
-    closing,
     start_galera,
     start_mariadb,
     start_postgresql,
@@ -57,9 +59,30 @@ def tell(server: DatabaseServer, statement: str) -> None:
     engine.dispose()
 
 
-def why_not(settings: Settings) -> str | None:
-    with closing(Database(settings.database.url)) as database:
-        return reason_against_caching(settings, database)
+def served(directory: Path, url: str) -> Configuration:
+    """A server's configuration on this database."""
+    return configured(directory, database__url=url, admin__enabled=True, admin__port=0)
+
+
+def why_not(configuration: Configuration) -> str | None:
+    """Why a server that is started on the database does not answer from memory; None: it does, after the first read."""
+    service = Service(configuration)
+    uri = service.start()
+    try:
+        assert service.admin_sources is not None
+        poller = service.admin_sources.poller
+        assert poller is not None
+        with client(uri) as metastore:
+            if not poller.ensure_applied(0, 1):
+                assert metastore.get_all_databases() == ["default"]
+                assert not service.reads_by_outcome().get("hit")
+                return poller.status_report().reason
+            for _ in range(2):
+                assert metastore.get_all_databases() == ["default"]
+        assert service.reads_by_outcome()["hit"]
+        return None
+    finally:
+        service.stop()
 
 
 def findings(settings: Settings) -> list[str]:
@@ -69,22 +92,24 @@ def findings(settings: Settings) -> list[str]:
 @pytest.mark.mariadb
 def test_a_galera_cluster_is_cached_once_its_reads_wait(start: Callable[..., DatabaseServer], tmp_path: Path) -> None:
     server = start(start_galera)
-    settings = configured(tmp_path, database__url=server.initialized_database()).settings
+    configuration = served(tmp_path, server.initialized_database())
+    settings = configuration.settings
     reason = "the database is a Galera cluster whose reads do not wait for it (wsrep_sync_wait has no bit 1)"
-    assert why_not(settings) == reason
+    assert why_not(configuration) == reason
     assert findings(settings) == [f"the cache would stay off: {reason}"]
     tell(server, "SET GLOBAL wsrep_sync_wait = 1")
-    assert why_not(settings) is None
+    assert why_not(configuration) is None
     assert findings(settings) == []
 
 
 @pytest.mark.mariadb
 def test_a_read_only_server_is_not_cached(start: Callable[..., DatabaseServer], tmp_path: Path) -> None:
     server = start(start_mariadb)
-    settings = configured(tmp_path, database__url=server.initialized_database()).settings
-    assert why_not(settings) is None
+    configuration = served(tmp_path, server.initialized_database())
+    settings = configuration.settings
+    assert why_not(configuration) is None
     tell(server, "SET GLOBAL read_only = ON")
-    assert why_not(settings) == "the database is read-only: a replica, most likely"
+    assert why_not(configuration) == "the database is read-only: a replica, most likely"
     assert findings(settings) == ["the cache would stay off: the database is read-only: a replica, most likely"]
 
 
@@ -94,7 +119,43 @@ def test_a_hot_standby_is_not_cached(start: Callable[..., DatabaseServer], tmp_p
     url = primary.initialized_database()
     standby = start(start_postgresql_standby, primary)
     following = standby.admin_url.set(database=make_url(url).database).render_as_string(hide_password=False)
-    assert why_not(configured(tmp_path, database__url=url).settings) is None
-    settings = configured(tmp_path, database__url=following).settings
-    assert why_not(settings) == "the database is in recovery: a replica"
+    assert why_not(served(tmp_path, url)) is None
+    configuration = served(tmp_path, following)
+    settings = configuration.settings
+    assert why_not(configuration) == "the database is in recovery: a replica"
     assert findings(settings) == ["the cache would stay off: the database is in recovery: a replica"]
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in ("mariadb", "postgresql")]
+)
+def test_a_server_on_a_replica_uses_its_cache_once_that_is_promoted(
+    kind: str, start: Callable[..., DatabaseServer], tmp_path: Path
+) -> None:
+    server = start(start_mariadb if kind == "mariadb" else start_postgresql)
+    url = server.initialized_database()
+    if kind == "mariadb":
+        tell(server, "SET GLOBAL read_only = ON")
+    else:
+        assert why_not(served(tmp_path, url)) is None  # makes the database `default`
+        database = make_url(url).database
+        server = start(start_postgresql_standby, server)
+        url = server.admin_url.set(database=database).render_as_string(hide_password=False)
+    service = Service(served(tmp_path, url))
+    uri = service.start()
+    try:
+        assert service.admin_sources is not None and service.admin_sources.poller is not None
+        poller = service.admin_sources.poller
+        assert not poller.ensure_applied(0, 1)
+        assert poller.status is PollerStatus.NEEDS_RESYNC
+        with client(uri) as metastore:
+            for _ in range(3):
+                assert metastore.get_all_databases() == ["default"]
+            assert not service.reads_by_outcome().get("hit")
+            tell(server, "SET GLOBAL read_only = OFF" if kind == "mariadb" else "SELECT pg_promote()")
+            wait_until(lambda: poller.ensure_applied(0, 1), "it follows the log")
+            for _ in range(3):
+                assert metastore.get_all_databases() == ["default"]
+            assert service.reads_by_outcome()["hit"]
+    finally:
+        service.stop()

@@ -91,6 +91,17 @@ def test_the_list_of_the_most_used_outlives_a_restart(filled: str, tmp_path: Pat
     server.close()
 
 
+def test_a_reset_keeps_who_was_used_most(filled: str, tmp_path: Path) -> None:
+    server = Server(filled, tmp_path)
+    for name, reads in (("t07", 5), ("t33", 9)):
+        for _ in range(reads):
+            server.store.get_table(CATALOG, "d1", name)
+    server.poller.resync()
+    server.poller.step()
+    assert most_used(server.cache.shared) == [TableName(CATALOG, "d1", "t33"), TableName(CATALOG, "d1", "t07")]
+    server.close()
+
+
 def test_lanes_share_the_tables_out(filled: str, tmp_path: Path) -> None:
     server = Server(filled, tmp_path)
     asked: list[list[Wanted]] = [[], []]

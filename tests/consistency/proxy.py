@@ -1,4 +1,8 @@
-"""A TCP proxy in front of a database server, that can be cut and mended: an outage without stopping the server."""
+"""A TCP proxy in front of a database server, that can be cut and mended: an outage without stopping the server.
+
+It can also forward new connections to another server, and stop forwarding on those that are open without closing them:
+what an address that moves to another machine looks like.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,15 @@ from contextlib import contextmanager, suppress
 
 
 class Proxy:
-    """Forwards connections to a port. `_lock` guards the list of what is open."""
+    """Forwards connections to a port. `_lock` guards the list of what is open, and what connections share."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = host, port
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []
+        self._flowing = threading.Event()
+        """Whether the connections opened since the last `stall` are forwarded."""
+        self._flowing.set()
         self._listening: socket.socket | None = None
         self.port = 0
         self.mend()
@@ -43,6 +50,17 @@ class Proxy:
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
 
+    def switch(self, host: str, port: int) -> None:
+        """Connections that are opened from now on lead to this server; those that are open stay where they are."""
+        self._target = host, port
+
+    def stall(self) -> None:
+        """Forwards nothing more on the connections that are open, for good, and closes none: nobody is told."""
+        with self._lock:
+            stopped, self._flowing = self._flowing, threading.Event()
+            self._flowing.set()
+        stopped.clear()
+
     def _accept(self, listening: socket.socket) -> None:
         while True:
             try:
@@ -56,15 +74,18 @@ class Proxy:
                     server.close()
                     return
                 self._open += [client, server]
+                flowing = self._flowing
             for source, sink in ((client, server), (server, client)):
                 source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                threading.Thread(target=_forward, args=(source, sink), daemon=True).start()
+                threading.Thread(target=_forward, args=(source, sink, flowing), daemon=True).start()
 
 
-def _forward(source: socket.socket, sink: socket.socket) -> None:
+def _forward(source: socket.socket, sink: socket.socket, flowing: threading.Event) -> None:
     with suppress(OSError):
         while data := source.recv(65536):
+            flowing.wait()
             sink.sendall(data)
+    flowing.wait()
     for one in (source, sink):
         with suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)

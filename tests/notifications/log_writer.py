@@ -79,6 +79,7 @@ class UnreliableLog:
         self.server_suffix = ""
         self.heads = 0
         self.renewals = 0
+        self.keeps_connections = True
         self.histories: dict[History, History] = {}
         self.before_fetch: Callable[[], None] = lambda: None
 
@@ -99,6 +100,10 @@ class UnreliableLog:
     def renew(self) -> None:
         self.renewals += 1
         self.log.renew()
+
+    def keep_connections(self, *, wanted: bool) -> None:
+        self.keeps_connections = wanted
+        self.log.keep_connections(wanted=wanted)
 
     def fetch(self, after_event_id: int, limit: int) -> LogPage:
         self.before_fetch()

@@ -136,6 +136,12 @@ class Prewarm:
         give_back_freed_memory()  # of the rows that were read
         _log.info("warmed up: %d of %s tables", self._done, self._total)
 
+    def abandon(self) -> None:
+        """Ends it: what it has loaded is no longer held."""
+        with self._lock:
+            self._finished = True
+            self.ended_early = self.ended_early or "the cache was reset"
+
     def is_full(self) -> bool:
         """Whether what is left of the budget is for what is asked meanwhile."""
         return self._cache.weight > FULL_SHARE * self._cache.budget_bytes
@@ -232,9 +238,11 @@ def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def most_used(cache: SharedCache) -> list[TableName]:
-    """Cached tables that were read, the most read first."""
+    """Tables that were read from memory, the most read first; those that a reset or an event took out, too."""
     with cache.lock:
-        read = [(reads, key) for key, entry in cache.tables.items() if (reads := cache.reads_of(entry))]
+        counts = dict(cache.reads_before)
+        counts.update((key, reads) for key, entry in cache.tables.items() if (reads := cache.reads_of(entry)))
+        read = [(reads, key) for key, reads in counts.items()]
     read.sort(key=lambda one: (-one[0], one[1]))
     return [key for _, key in read[:REMEMBERED_TABLES]]
 

@@ -140,6 +140,10 @@ class Database:
         self.renewal_listeners: list[Callable[[], None]] = []
         """Told of every :meth:`renew`, by the thread that renews."""
 
+        self.keeps_connections = True
+        """Whether a connection is used again. False while the server is no primary: one that stays open would go on to
+        show a demoted server after its address has moved to the new one."""
+
         self.history_text = HistoryText(self.dialect)
         self._file: History | None = None
         """The embedded database's file as last seen."""
@@ -285,7 +289,11 @@ class Database:
         except PoolTimeout as error:
             raise self._no_connection() from error
         with connection:
-            yield connection
+            try:
+                yield connection
+            finally:
+                if not self.keeps_connections and not connection.closed:
+                    connection.invalidate()
 
     @contextmanager
     def _slot(self, places: threading.BoundedSemaphore) -> Iterator[None]:

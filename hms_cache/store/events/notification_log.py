@@ -90,6 +90,10 @@ class NotificationLog:
         """Lets go of all connections to the database."""
         self._database.renew()
 
+    def keep_connections(self, *, wanted: bool) -> None:
+        """Whether connections to the database are used again."""
+        self._database.keeps_connections = wanted
+
     # ---- for clients ----
 
     def current_event_id(self) -> int:

@@ -1,0 +1,190 @@
+"""A database server and its replica, and the moves of a failover that loses one event.
+
+What the database holds is read here by statements on its own tables, at the server itself: not through a proxy, and not
+through anything of ours that remembers.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from sqlalchemy import create_engine, select
+from sqlalchemy.engine import make_url
+from sqlalchemy.pool import NullPool
+
+from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.engine.database import Database
+from hms_cache.store.installation.init import init_schema
+from hms_cache.store.schema import NOTIFICATION_SEQUENCE, TABLE_PARAMS, TBLS
+from tests.cache.world import CATALOG, Server, changed_table
+from tests.consistency.observers import wait_until
+from tests.databases import (
+    DatabaseServer,
+    closing,
+    start_mariadb,
+    start_mariadb_replica,
+    start_postgresql,
+    start_postgresql_standby,
+)
+
+TABLES = ("t", "u")
+VERSION = "version"
+Versions = tuple[str, str]
+"""The versions of both tables."""
+
+_ACCOUNT = "metastore"
+
+
+class Pair:
+    """Primary and replica, with one database that both hold. Stopped with the stack."""
+
+    def __init__(self, kind: str, directory: Path, stack: ExitStack) -> None:
+        self.kind = kind
+        self._directory = directory
+        self._stack = stack
+        self.primary = start_mariadb("--log-bin", "--server-id=1") if kind == "mariadb" else start_postgresql()
+        stack.callback(self.primary.stop)
+        url = self.primary.create_database()
+        if kind == "mariadb":
+            self.replica = start_mariadb_replica(self.primary)
+            self._make_account()
+        else:
+            self.replica = start_postgresql_standby(self.primary)
+        stack.callback(self.replica.stop)
+        with closing(Database(url)) as database:
+            init_schema(database)
+        self.name = make_url(url).database
+        self._writers: dict[int, RawStore] = {}
+
+    def _make_account(self) -> None:
+        """One that `read_only` stops: the administrator's is above it."""
+        with self.primary.admin() as connection:
+            connection.exec_driver_sql(f"CREATE USER '{_ACCOUNT}'@'127.0.0.1'")
+            connection.exec_driver_sql(
+                f"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX ON *.* TO '{_ACCOUNT}'@'127.0.0.1'"
+            )
+
+    def url(self, server: DatabaseServer, port: int | None = None) -> str:
+        """Of the metastore's account at this server, through another port if given."""
+        url = server.admin_url.set(database=self.name, port=port or server.admin_url.port)
+        if self.kind == "mariadb":
+            url = url.set(username=_ACCOUNT)
+        return url.render_as_string(hide_password=False)
+
+    def writer(self, server: DatabaseServer) -> RawStore:
+        """A store that remembers nothing, at this server."""
+        number = id(server)
+        if number not in self._writers:
+            made = Server(self.url(server), self._directory)
+            self._stack.callback(made.close)
+            self._writers[number] = made.objects
+        return self._writers[number]
+
+    def write(self, server: DatabaseServer, table: str, version: str) -> None:
+        """One event."""
+        store = self.writer(server)
+        store.alter_table(CATALOG, "d", table, changed_table(store, "d", table, **{VERSION: version}))
+
+    def versions(self, server: DatabaseServer) -> Versions:
+        """What both tables are at now."""
+        found = select(TBLS.c.TBL_NAME, TABLE_PARAMS.c.PARAM_VALUE).join(
+            TABLE_PARAMS, TABLE_PARAMS.c.TBL_ID == TBLS.c.TBL_ID
+        )
+        engine = create_engine(self._sqlalchemy_url(server), poolclass=NullPool)
+        with engine.connect() as connection:
+            rows = connection.execute(found.where(TABLE_PARAMS.c.PARAM_KEY == VERSION)).tuples().all()
+        versions = dict(rows)
+        return versions.get("t", ""), versions.get("u", "")
+
+    def last_event_id(self, server: DatabaseServer) -> int:
+        """The end of the log."""
+        engine = create_engine(self._sqlalchemy_url(server), poolclass=NullPool)
+        with engine.connect() as connection:
+            return int(connection.execute(select(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID)).scalar_one()) - 1
+
+    def _sqlalchemy_url(self, server: DatabaseServer) -> str:
+        url = server.admin_url.set(database=self.name)
+        return url.render_as_string(hide_password=False)
+
+    def wait_for_replica(self) -> None:
+        """Until the replica holds what the primary does."""
+
+        def is_equal() -> bool:
+            with suppress(Exception):  # its tables may not be there yet
+                return self.last_event_id(self.replica) == self.last_event_id(self.primary)
+            return False
+
+        wait_until(is_equal, "the replica has caught up")
+
+    def stop_replication(self) -> None:
+        """What the primary commits from now on is lost when the replica is promoted."""
+        with self.replica.admin() as connection:
+            if self.kind == "mariadb":
+                connection.exec_driver_sql("STOP SLAVE")
+                return
+            connection.exec_driver_sql("ALTER SYSTEM SET primary_conninfo = ''")
+            connection.exec_driver_sql("SELECT pg_reload_conf()")
+            count = "SELECT count(*) FROM pg_stat_wal_receiver"
+            wait_until(lambda: connection.exec_driver_sql(count).scalar_one() == 0, "it receives no more")
+
+    def promote(self) -> None:
+        """The replica is the primary from now on."""
+        with self.replica.admin() as connection:
+            if self.kind == "mariadb":
+                connection.exec_driver_sql("RESET SLAVE ALL")
+                connection.exec_driver_sql("SET GLOBAL read_only = 0")
+            else:
+                connection.exec_driver_sql("SELECT pg_promote()")
+
+    def demote(self) -> None:
+        """The primary takes no more writes, and says so; its connections stay."""
+        with self.primary.admin() as connection:
+            connection.exec_driver_sql("SET GLOBAL read_only = 1")
+
+    def hang(self) -> None:
+        """The primary answers nobody, and closes nothing, until the end of the test."""
+        processes = [self.primary.process_id]
+        if self.kind == "postgresql":
+            children = Path(f"/proc/{processes[0]}/task/{processes[0]}/children").read_text()
+            processes += map(int, children.split())
+        self._stack.callback(_signal, processes, signal.SIGCONT)
+        _signal(processes, signal.SIGSTOP)
+
+
+def _signal(processes: list[int], number: signal.Signals) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
+class Epochs:
+    """What the database held, and when: `began` before the first commit of a state, until after the next one's."""
+
+    def __init__(self) -> None:
+        self.states: list[Versions] = []
+        self.from_s: list[float] = []
+        self.until_s: list[float] = []
+
+    def begin(self, make: Callable[[], object], read: Callable[[], Versions]) -> None:
+        """Runs what brings the next state, and notes it. The last one may be seen until that has ended."""
+        began_s = time.monotonic()
+        make()
+        ended_s = time.monotonic()
+        if self.until_s:
+            self.until_s[-1] = ended_s
+        self.states.append(read())
+        self.from_s.append(began_s)
+        self.until_s.append(float("inf"))
+
+    def explains(self, table: str, version: str, began_s: float, ended_s: float) -> bool:
+        """Whether a read of this time may have shown this."""
+        index = TABLES.index(table)
+        return any(
+            state[index] == version and from_s <= ended_s and began_s <= until_s
+            for state, from_s, until_s in zip(self.states, self.from_s, self.until_s, strict=True)
+        )
