@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, or_, select
 from sqlalchemy.exc import OperationalError
 
 from hms_cache.expressions import (
@@ -23,10 +23,12 @@ from hms_cache.expressions import (
     bind,
     evaluate,
     evaluate_expression,
+    name_patterns,
     parse_filter,
     sql_prefilter,
 )
 from hms_cache.expressions.hive_tree import parse_expression
+from hms_cache.expressions.name_prefilter import LIKE_ESCAPE
 from hms_cache.metadata.names import normalize_identifier, qualified
 from hms_cache.metadata.partition_names import (
     DEFAULT_PARTITION_VALUE,
@@ -198,7 +200,7 @@ def _name(found: tuple[int, str]) -> str:
 _COUNT = select(func.count()).select_from(PARTITIONS).where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
 _NAMES = select(PARTITIONS.c.PART_ID, PARTITIONS.c.PART_NAME).where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
 _LISTED_NAMES = _NAMES.where(PARTITIONS.c.PART_NAME.in_(bindparam("names", expanding=True)))
-_LIKE_NAMES = _NAMES.where(PARTITIONS.c.PART_NAME.like(bindparam("pattern"), escape="!"))
+_LIKE_NAMES = _NAMES.where(PARTITIONS.c.PART_NAME.like(bindparam("pattern"), escape=LIKE_ESCAPE))
 _FIRST_NAMES = _NAMES.limit(bindparam("limit"))
 _EMPTY_VALUES = (
     select(PARTITION_KEY_VALS.c.PART_ID, PARTITION_KEY_VALS.c.INTEGER_IDX, PARTITION_KEY_VALS.c.PART_KEY_VAL)
@@ -401,6 +403,21 @@ def _key_columns(
     connection: Connection, table: PartitionedTable, bound: Bound
 ) -> tuple[list[tuple[int, str]], KeyColumns]:
     """The partitions that the database cannot rule out, and their values as columns."""
+    pairs = _pairs(connection, *_narrowing(connection, table, bound))
+    values = read_values(connection, table, pairs)
+    return pairs, KeyColumns.from_values(table.keys, values, bound.default_partition_name)
+
+
+def _narrowing(connection: Connection, table: PartitionedTable, bound: Bound) -> tuple[Select[Any], dict[str, Any]]:
+    """The statement that finds them: by the beginnings of names where these are known, else by key values."""
+    parameters: dict[str, Any] = {"table_id": table.table_id}
+    patterns = name_patterns(bound, table.keys)
+    if patterns is not None and len(patterns) == 1:
+        return _LIKE_NAMES, {**parameters, "pattern": patterns[0]}
+    if patterns is not None:
+        return _NAMES.where(
+            or_(*(PARTITIONS.c.PART_NAME.like(one, escape=LIKE_ESCAPE) for one in patterns))
+        ), parameters
     joins: dict[int, Any] = {}
 
     def column(index: int) -> ColumnElement[str]:
@@ -415,9 +432,7 @@ def _key_columns(
         for index, values in joins.items():
             source = source.join(values, and_(values.c.PART_ID == PARTITIONS.c.PART_ID, values.c.INTEGER_IDX == index))
         statement = _NAMES.select_from(source).where(condition)
-    pairs = _pairs(connection, statement, {"table_id": table.table_id})
-    values = read_values(connection, table, pairs)
-    return pairs, KeyColumns.from_values(table.keys, values, bound.default_partition_name)
+    return statement, parameters
 
 
 @lru_cache(maxsize=64)

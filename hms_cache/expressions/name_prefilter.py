@@ -1,0 +1,90 @@
+"""LIKE patterns for the names of partitions that a filter may select.
+
+`PARTITION_KEY_VALS` has a row for each key of each partition: to find one day of a large table there, the database
+reads the rows of all days. Where a filter says which texts the first keys have, the names of its partitions begin with
+them (`dt=2024-01-01/`), and the index on `PARTITIONS.PART_NAME` finds those alone.
+
+The patterns let too much through and never too little; `evaluate` decides. Only texts that no writer escapes in a name
+are used, as writers need not agree on which others they escape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from hms_cache.expressions.bound import Bound, BoundAnd, BoundComparison, BoundIn, BoundNode
+from hms_cache.expressions.key_types import KeyKind, KeyValue, PartitionKey, date_of
+from hms_cache.expressions.tree import ComparisonOperator
+
+LIKE_ESCAPE: Final = "!"
+
+MAX_NAME_PATTERNS: Final = 50
+"""Each is a range of the index. More of them are no faster than the join with the key values."""
+
+_NEVER_ESCAPED = re.compile(r"[A-Za-z0-9_.\-]+\Z")
+
+
+def name_patterns(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[str, ...] | None:
+    """Patterns, escaped with `LIKE_ESCAPE`, of which the name of each selected partition matches one; None: unknown."""
+    conditions = bound.root.children if isinstance(bound.root, BoundAnd) else (bound.root,)
+    begun = [""]
+    for index, (key, _) in enumerate(keys):
+        found = _components(bound, conditions, index)
+        if found is None or not _NEVER_ESCAPED.match(key):
+            break
+        texts, is_whole = found
+        if len(begun) * len(texts) > MAX_NAME_PATTERNS:
+            break
+        is_last = index == len(keys) - 1
+        end = ("" if is_last else "/") if is_whole else "%"
+        begun = [f"{start}{_literal(f'{key.lower()}={text}')}{end}" for start in begun for text in texts]
+        if not is_whole:
+            return tuple(begun)
+        if is_last:
+            return tuple(begun)
+    return tuple(f"{start}%" for start in begun) if begun != [""] else None
+
+
+def _components(bound: Bound, conditions: Iterable[BoundNode], index: int) -> tuple[list[str], bool] | None:
+    """Texts of which the key's component in a name is one, or begins with one (False)."""
+    for node in conditions:
+        match node:
+            case BoundComparison(at, kind, ComparisonOperator.EQUAL, value) if at == index:
+                found = _spellings(bound, kind, [value])
+            case BoundIn(at, kind, values, False) if at == index:
+                found = _spellings(bound, kind, sorted(values))
+            case _:
+                continue
+        if found is not None:
+            return found
+    return None
+
+
+def _spellings(bound: Bound, kind: KeyKind, values: Sequence[KeyValue]) -> tuple[list[str], bool] | None:
+    if len(values) > MAX_NAME_PATTERNS:
+        return None
+    if kind is KeyKind.TEXT:
+        texts = [str(value) for value in values]
+        usable = all(_NEVER_ESCAPED.match(text) and text != bound.default_partition_name for text in texts)
+        return (texts, True) if usable and texts else None
+    if kind is KeyKind.DATE and not bound.is_expression and values:
+        # A lenient reading takes days and months without leading zeros, and a time of day behind the date.
+        return sorted({start for value in values for start in _dates(int(value))}), False
+    return None
+
+
+def _dates(days: int) -> list[str]:
+    date = date_of(days)
+    year, month, day = f"{date.year:04}", f"{date.month:02}", f"{date.day:02}"
+    spellings = [f"{year}-{month}-{day}"]
+    if date.month < 10:
+        spellings.append(f"{year}-{date.month}-")
+    if date.day < 10:
+        spellings.append(f"{year}-{month}-{date.day}")
+    return spellings
+
+
+def _literal(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
