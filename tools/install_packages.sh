@@ -19,6 +19,11 @@ case "${1:-}" in
     need javac openjdk-17-jdk-headless
     need mvn maven
     need thrift thrift-compiler
+    need /usr/sbin/krb5kdc krb5-kdc
+    need /usr/sbin/kadmin.local krb5-admin-server
+    need kinit krb5-user
+    need krb5-config libkrb5-dev
+    need /usr/sbin/slapd slapd
     ;;
   browser)
     need chromium chromium

@@ -17,7 +17,7 @@ from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.service import Service
 from hms_cache.app.warming_process import warming_processes
 from hms_cache.config import Configuration
-from hms_cache.errors import ConfigurationError
+from hms_cache.errors import ConfigurationError, StartupError
 
 _log = logging.getLogger(__name__)
 
@@ -122,7 +122,11 @@ def _reload(service: Service, load: Callable[[], Configuration]) -> None:
         for problem in error.problems:
             _log.error("not reloaded: %s", problem)
         return
-    taken, refused = service.reload(configuration)
+    try:
+        taken, refused = service.reload(configuration)
+    except StartupError as error:
+        _log.error("not reloaded: %s", error)
+        return
     set_up_logging(configuration.settings.log)
     _log.info("reloaded: %s", ", ".join(taken) or "nothing that a running server can take has changed")
     if refused:

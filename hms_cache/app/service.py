@@ -10,6 +10,7 @@ from importlib.metadata import version
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.caching import Caching, build_caching, reason_against_caching
+from hms_cache.app.certificates import server_context
 from hms_cache.app.database import (
     ensure_first_rows,
     open_database,
@@ -35,8 +36,10 @@ from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.hot_path import HotPath
 from hms_cache.server.kept_replies import KeptReplies
+from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.service import MetastoreServer
 from hms_cache.server.stores import Stores
+from hms_cache.server.tls import TlsPort
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.engine.database import Database
 from hms_cache.store.transactions.committed_writes import read_committed_writes
@@ -71,6 +74,7 @@ class Service:
         self._started = ExitStack()
         self._caching: Caching | None = None
         self._dispatcher: Dispatcher | None = None
+        self._tls: TlsPort | None = None
         self._cache_off_reason = ""
         self.admin_sources: AdminSources | None = None
         """What the management port looks at; None without one."""
@@ -127,7 +131,14 @@ class Service:
         return self._site.reads_by_outcome()
 
     def reload(self, configuration: Configuration) -> tuple[list[str], list[str]]:
-        """Take the settings that a running server can take; (their names, the names of those that need a restart)."""
+        """Take the settings that a running server can take; (their names, the names of those that need a restart).
+
+        Connections that are open keep their TLS; those from now on get certificates and keys as the files are now.
+        Raises `StartupError` for files that cannot be used, with nothing taken.
+        """
+        if self._tls is not None:
+            # The files may be new although their names are not.
+            self._tls.context = server_context(configuration.settings.server)
         taken, refused = self._configuration.reloadable_changes(configuration.settings)
         self._configuration = self._configuration.with_changes(configuration, taken)
         self._pending_restart = tuple(refused)
@@ -197,6 +208,11 @@ class Service:
             operations=self.metrics.operations,
         )
         self._dispatcher = server.dispatcher
+        if settings.tls_enabled:
+            self._tls = TlsPort(server_context(settings), settings.tls_handshake_timeout_s, refusal_of_plain_call)
+            server.listener.tls = self._tls
+            tls = self._tls
+            self.metrics.server.tls_handshakes.include(lambda: {(outcome,): n for outcome, n in tls.outcomes.items()})
         try:
             host, port = loop.run(server.start(settings.host, settings.port, reuse_port=settings.workers > 1))
         except OSError as error:

@@ -21,8 +21,12 @@ _ENCODERS = {
 }
 
 
-#: Classes of Hive's that stand for values of ours; an empty one is none.
-_CLASSES = {
+#: Classes and lists of Hive's that stand for values of ours; an empty one is none.
+_HIVE_WORDS = {
+    "server.tls_minimum_version": {
+        "1.2": "SSLv2,SSLv3,TLSv1,TLSv1.1",
+        "1.3": "SSLv2,SSLv3,TLSv1,TLSv1.1,TLSv1.2",
+    },
     "catalog.metadata_translation": {
         "off": "",
         "hive4": "org.apache.hadoop.hive.metastore.MetastoreDefaultTransformer",
@@ -79,10 +83,12 @@ class HiveValues:
             return _STORES[value]
         if reference.name in ("cache.include", "cache.exclude"):
             return ",".join(_in_hive_expression(pattern) for pattern in value)
-        if reference.name in _CLASSES:
-            return _CLASSES[reference.name][value]
+        if reference.name in _HIVE_WORDS:
+            return _HIVE_WORDS[reference.name][value]
         if reference.name == "transactions.min_history_level":
             return "false" if value == "off" else "true"
+        if value is None:
+            return ""
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, tuple):

@@ -23,7 +23,11 @@ from hms_cache.config.unhonoured import ACCEPT_SETTING, SiteReview, Unhonoured
 from hms_cache.errors import ConfigurationError
 
 #: Secrets that may stand in a file of their own: the setting and the setting that names the file.
-_SECRET_FILES = (("database", "password", "password_file"), ("admin", "token", "token_file"))
+_SECRET_FILES = (
+    ("database", "password", "password_file"),
+    ("admin", "token", "token_file"),
+    ("server", "tls_key_password", "tls_key_password_file"),
+)
 #: A variable that names the TOML file, for containers whose command is fixed.
 CONFIG_FILE_VARIABLE = "HMS_CACHE_CONFIG"
 
@@ -45,7 +49,9 @@ class _Layers:
         elif key not in types[section].model_fields:
             names = [f"{section}.{name}" for name in types[section].model_fields]
             others = [reference.name for reference in all_settings()]
-            hint = _suggestion(f"{section}.{key}", names) or _suggestion(f"{section}.{key}", others)
+            elsewhere = [name for name in others if name.endswith(f".{key}")]
+            name = f"{section}.{key}"
+            hint = _suggestion(name, elsewhere) or _suggestion(name, names) or _suggestion(name, others)
             self.problems.append(f"{origin}: no setting {section}.{key}{hint}")
         elif f"{section}.{key}" not in self.origins:
             self.values[section][key] = value

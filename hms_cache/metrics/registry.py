@@ -88,6 +88,13 @@ class ServerMetrics(_Subsystem):
         self.refused_session_changes = self._count(
             "session_changes_refused_total", "Users, groups and options refused because of their size or number."
         )
+        self.tls_handshakes = self._tally(
+            "tls_handshakes_total",
+            "TLS handshakes. outcome: ok, plaintext (no TLS at all), protocol (no version or cipher in common),"
+            " client_certificate (none, or not a good one), refused_by_client (it does not trust the server's),"
+            " timeout, closed, other.",
+            "outcome",
+        )
         self.refused_calls = self._count(
             "calls_refused_total", "Calls refused because server.max_in_flight were on their way."
         )

@@ -15,6 +15,7 @@ from hms_cache.server.connection import Connection
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.hot_path import HotPath
 from hms_cache.server.session import Session, SessionBudget
+from hms_cache.server.tls import TlsPort
 from hms_cache.server.workers import WorkerPool
 
 _log = logging.getLogger(__name__)
@@ -60,6 +61,8 @@ class Listener:
         self.limits = limits
         self.hot_path: HotPath | None = None
         """Set before `start`, or never: then every request is decoded."""
+        self.tls: TlsPort | None = None
+        """Set before `start`, or never: then the port is plain."""
         self.draining = False
         self.in_flight = 0
         self.bad_messages = 0
@@ -83,12 +86,17 @@ class Listener:
         self._empty = asyncio.Event()
         self._empty.set()
         self._server = await self.loop.create_server(
-            lambda: Connection(self), host, port, backlog=BACKLOG, reuse_port=reuse_port or None, family=_family(host)
+            self._protocol, host, port, backlog=BACKLOG, reuse_port=reuse_port or None, family=_family(host)
         )
         if self.limits.idle_timeout_s:
             self._look_for_idle()
         address = self._server.sockets[0].getsockname()
         return str(address[0]), int(address[1])
+
+    def _protocol(self) -> asyncio.Protocol:
+        """For a new socket."""
+        connection = Connection(self)
+        return connection if self.tls is None else self.tls.protect(connection)
 
     @property
     def connections(self) -> int:

@@ -11,7 +11,7 @@ from hms_cache.config.settings import all_settings
 PACKAGE = Path(__file__).parents[2] / "hms_cache"
 
 #: Read by the loader itself.
-BY_THE_LOADER = {"database.password_file", "admin.token_file"}
+BY_THE_LOADER = {"database.password_file", "admin.token_file", "server.tls_key_password_file"}
 #: Told to clients that ask for the configuration under Hive's names, and acted upon by those.
 BY_CLIENTS = {"catalog.batch_retrieve_max", "catalog.batch_retrieve_table_partition_max"}
 

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, Self
 
-from hms_cache.config.quantities import Seconds, SizeBytes
+from pydantic import SecretStr, model_validator
+
+from hms_cache.config.quantities import OptionalPath, Seconds, SizeBytes
 from hms_cache.config.setting import Section, setting
+
+
+def _oldest_not_blacklisted(protocols: str) -> str:
+    """Of Hive's blacklist, such as SSLv2,SSLv3,TLSv1. Java and Hive compare without regard to case."""
+    blacklisted = {name.strip().lower() for name in protocols.split(",")}
+    return "1.3" if "tlsv1.2" in blacklisted else "1.2"
 
 
 class ServerSettings(Section):
@@ -147,6 +155,59 @@ class ServerSettings(Section):
         reason="Kubernetes kills a process 30 s after it asked it to stop.",
         ge=0,
     )
+    tls_enabled: bool = setting(
+        False,
+        "true: clients must speak TLS, 1.2 at least. What speaks plain Thrift is refused.",
+        site_keys=("metastore.use.SSL", "hive.metastore.use.SSL"),
+    )
+    tls_certificate_file: OptionalPath = setting(
+        None,
+        "The server's certificate and those of the authorities between it and the root: PEM, or PKCS12 with the key"
+        " (needs hms-cache[tls]). Read again on SIGHUP, like the other files, for connections from then on.",
+        site_keys=("metastore.keystore.path", "hive.metastore.keystore.path"),
+        reloadable=True,
+    )
+    tls_key_file: OptionalPath = setting(
+        None, "PEM file with the certificate's key. Empty: it is in tls_certificate_file.", reloadable=True
+    )
+    tls_key_password: SecretStr = setting(
+        SecretStr(""),
+        "Password of the key or of the PKCS12 file. Better in a file: tls_key_password_file.",
+        site_keys=("metastore.keystore.password", "hive.metastore.keystore.password"),
+        reloadable=True,
+    )
+    tls_key_password_file: OptionalPath = setting(None, "File whose first line is that password.", reloadable=True)
+    tls_client_certificates: Literal["none", "optional", "required"] = setting(
+        "none",
+        "Whether clients show a certificate of an authority of tls_client_ca_file. optional: one that is shown must be"
+        " good.",
+        reloadable=True,
+    )
+    tls_client_ca_file: OptionalPath = setting(
+        None, "PEM file with the authorities that sign the certificates of clients.", reloadable=True
+    )
+    tls_minimum_version: Literal["1.2", "1.3"] = setting(
+        "1.2",
+        "Oldest version of TLS that is spoken. Hive's blacklist of protocols makes it 1.3 if it names TLSv1.2.",
+        reason="Browsers and Java's own defaults gave 1.1 up years ago (RFC 8996).",
+        site_keys=("metastore.ssl.protocol.blacklist", "hive.ssl.protocol.blacklist"),
+        from_site=_oldest_not_blacklisted,
+        reloadable=True,
+    )
+    tls_ciphers: str = setting(
+        "",
+        "Cipher suites of TLS 1.2, in OpenSSL's words; those of 1.3 are all good. Empty: OpenSSL's default, less those"
+        " without forward secrecy.",
+        reloadable=True,
+    )
+    tls_handshake_timeout_s: Seconds = setting(
+        10.0,
+        "A client that has not finished its handshake by then is disconnected.",
+        unit="seconds",
+        reason="A handshake is two round trips.",
+        gt=0,
+        le=3600,
+    )
     audit: Literal["all", "writes", "off"] = setting(
         "writes",
         "Which calls get an audit line, in the shape of Hive's HiveMetaStore.audit log.",
@@ -164,3 +225,11 @@ class ServerSettings(Section):
         reason="Some 20,000 ordinary lines: seconds of writes at full speed.",
         ge=64 * 1024,
     )
+
+    @model_validator(mode="after")
+    def _tls_has_its_files(self) -> Self:
+        if self.tls_enabled and self.tls_certificate_file is None:
+            raise ValueError("tls_enabled needs tls_certificate_file, the server's certificate")
+        if self.tls_client_certificates != "none" and self.tls_client_ca_file is None:
+            raise ValueError("tls_client_certificates needs tls_client_ca_file, the authorities that sign them")
+        return self

@@ -1,0 +1,129 @@
+"""Certificates and keys of the configuration, as the TLS context of a listener."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hms_cache.config.sections import ServerSettings
+from hms_cache.errors import StartupError
+
+_JAVA_MAGIC = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
+"""How the files of Java's own key stores begin: JKS and JCEKS."""
+
+_PKCS12_TAG = b"\x30"
+"""The ASN.1 sequence that a PKCS12 file is; PEM is text."""
+
+_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL"
+"""Of TLS 1.2: what gives forward secrecy and is authenticated as a whole (RFC 7525, 4.2); Java 8 has some of it."""
+
+
+def server_context(settings: ServerSettings) -> ssl.SSLContext:
+    """The context that the settings `tls_*` describe, from files as they are now. Raises StartupError."""
+    assert settings.tls_certificate_file is not None, "the settings were checked"
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}[
+        settings.tls_minimum_version
+    ]
+    # A client could keep the loop busy with handshakes within one connection.
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    try:
+        context.set_ciphers(settings.tls_ciphers or _CIPHERS)
+    except ssl.SSLError as error:
+        raise StartupError(
+            f"server.tls_ciphers: OpenSSL knows none of {settings.tls_ciphers!r}",
+            remedy="`openssl ciphers -v` lists the names.",
+        ) from error
+    _load_certificate(context, settings)
+    if settings.tls_client_certificates != "none":
+        _load_client_authorities(context, settings)
+    return context
+
+
+def _load_certificate(context: ssl.SSLContext, settings: ServerSettings) -> None:
+    file = settings.tls_certificate_file
+    assert file is not None
+    password = settings.tls_key_password.get_secret_value()
+    content = _content(file, "server.tls_certificate_file")
+    if content.startswith(_JAVA_MAGIC):
+        raise StartupError(
+            f"server.tls_certificate_file: {file} is a key store of Java's own format (JKS)",
+            remedy="Convert it: keytool -importkeystore -srckeystore OLD -destkeystore NEW.p12 -deststoretype pkcs12",
+        )
+    try:
+        if content.startswith(_PKCS12_TAG):
+            with _pem_of_pkcs12(file, content, password) as (pem, pem_password):
+                context.load_cert_chain(pem, password=pem_password)
+        else:
+            # A function, so that OpenSSL does not ask on the terminal for a password that is missing.
+            context.load_cert_chain(file, settings.tls_key_file, password=lambda: password)
+    except (ssl.SSLError, OSError, ValueError) as error:
+        key_file = settings.tls_key_file or file
+        raise StartupError(
+            f"server.tls_certificate_file, tls_key_file: no use of {file} and {key_file}: {_reason(error)}",
+            remedy="Both must be PEM, or one PKCS12 file; the key must be the certificate's and its password right.",
+        ) from error
+
+
+@contextmanager
+def _pem_of_pkcs12(file: Path, content: bytes, password: str) -> Iterator[tuple[str, str]]:
+    """A file with certificate and key for OpenSSL, which reads no others, and its password.
+
+    The key is encrypted with a password that is made for it: the file's own permissions are not all that protects it
+    in the instant that it exists.
+    """
+    try:
+        from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
+        from cryptography.hazmat.primitives.serialization.pkcs12 import load_key_and_certificates
+    except ImportError as error:
+        raise StartupError(
+            f"server.tls_certificate_file: {file} is PKCS12, which needs the package cryptography",
+            remedy="Install hms-cache[tls], or convert it: openssl pkcs12 -in FILE -out FILE.pem -nodes",
+        ) from error
+    key, certificate, others = load_key_and_certificates(content, password.encode() if password else None)
+    if key is None or certificate is None:
+        raise ValueError("it holds no certificate with a key")
+    pem_password = secrets.token_hex(32)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(pem_password.encode()))
+    pem += b"".join(one.public_bytes(Encoding.PEM) for one in (certificate, *others))
+    handle, name = tempfile.mkstemp(prefix="hms-cache-", suffix=".pem")  # for this user only
+    try:
+        with os.fdopen(handle, "wb") as writing:
+            writing.write(pem)
+        yield name, pem_password
+    finally:
+        os.unlink(name)
+
+
+def _load_client_authorities(context: ssl.SSLContext, settings: ServerSettings) -> None:
+    file = settings.tls_client_ca_file
+    assert file is not None
+    _content(file, "server.tls_client_ca_file")
+    try:
+        context.load_verify_locations(file)
+    except (ssl.SSLError, OSError) as error:
+        raise StartupError(
+            f"server.tls_client_ca_file: {file} holds no certificates in PEM: {_reason(error)}",
+            remedy="Export them: keytool -exportcert -rfc, or openssl x509 -outform pem.",
+        ) from error
+    required = settings.tls_client_certificates == "required"
+    context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
+
+
+def _content(file: Path, setting: str) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise StartupError(
+            f"{setting}: {file} cannot be read: {error.strerror}",
+            remedy="The account of the server must be able to read it.",
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return (error.reason if isinstance(error, ssl.SSLError) else None) or str(error) or type(error).__name__

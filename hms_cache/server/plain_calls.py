@@ -1,0 +1,29 @@
+"""What a client is told that speaks plain Thrift to a port with TLS."""
+
+from __future__ import annotations
+
+from thrift.Thrift import TApplicationException
+
+from hms_cache.wire import MessageReader, WireError, encode_exception
+
+_LARGEST_REQUEST_BYTES = 64 * 1024
+"""A first call (set_ugi, get_database, …) has some hundred bytes and comes in one piece."""
+
+
+def refusal_of_plain_call(data: bytes) -> bytes:
+    """A fault for the call that `data` begins with; nothing, if that is not a whole one that expects an answer."""
+    reader = MessageReader(_LARGEST_REQUEST_BYTES)
+    try:
+        reader.feed(data)
+        message = reader.next_message()
+    except WireError:
+        return b""
+    finally:
+        reader.close()
+    if message is None or not message.expects_reply:
+        return b""
+    fault = TApplicationException(
+        TApplicationException.PROTOCOL_ERROR,
+        "this metastore speaks TLS on this port: set hive.metastore.use.SSL=true and a trust store in the client",
+    )
+    return encode_exception(message, fault)

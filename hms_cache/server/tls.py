@@ -1,0 +1,339 @@
+"""TLS between the socket and a connection: a protocol to the one, a transport to the other.
+
+The loop's own TLS is not used, for three reasons. It counts what it has encrypted and not sent as sent, so that a
+client that takes nothing of a large reply could not be noticed (P11). A connection exists for it only after the
+handshake, so that clients in their handshake would have no limit. And each connection here takes the context that is
+in force when it comes, so that a new certificate needs no new listener.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, Literal, cast
+
+_log = logging.getLogger(__name__)
+
+PIECE_BYTES = 256 * 1024
+"""Of a reply, encrypted at once: the rest waits as it is until the client has taken this, so that a large reply is not
+held twice and other clients have their turn (at 1 GiB/s this takes a quarter of a millisecond)."""
+
+MAX_LOGGED_ADDRESSES = 1024
+"""Addresses whose first failed handshake is logged; beyond them failures are counted only."""
+
+Outcome = Literal[
+    "ok", "plaintext", "protocol", "client_certificate", "refused_by_client", "timeout", "closed", "other"
+]
+
+_HANDSHAKE_RECORD = 0x16
+"""The first byte of each TLS client (RFC 8446, 5.1); plain Thrift begins with 0x80 or 0x00, HTTP with a letter."""
+
+_PROTOCOL_REASONS = frozenset(
+    {"UNSUPPORTED_PROTOCOL", "NO_SHARED_CIPHER", "NO_PROTOCOLS_AVAILABLE", "VERSION_TOO_LOW", "NO_SUITABLE_KEY_SHARE",
+     "INAPPROPRIATE_FALLBACK", "WRONG_VERSION_NUMBER", "WRONG_SSL_VERSION", "NO_SUITABLE_SIGNATURE_ALGORITHM",
+     "TLSV1_ALERT_PROTOCOL_VERSION"}
+)  # fmt: skip
+_CERTIFICATE_REASONS = frozenset(
+    {"CERTIFICATE_VERIFY_FAILED", "PEER_DID_NOT_RETURN_A_CERTIFICATE", "EE_KEY_TOO_SMALL", "CA_KEY_TOO_SMALL"}
+)
+
+
+class TlsPort:
+    """TLS of one port. Everything but `context` is touched on the port's event loop only."""
+
+    def __init__(
+        self, context: ssl.SSLContext, handshake_timeout_s: float, answer_plaintext: Callable[[bytes], bytes]
+    ) -> None:
+        """`answer_plaintext`: what a client that does not speak TLS is told, from the first bytes it sent."""
+        self.context = context
+        """In force for connections from now on; a reload sets another one, from any thread."""
+        self.handshake_timeout_s = handshake_timeout_s
+        self.answer_plaintext = answer_plaintext
+        self.outcomes: dict[Outcome, int] = {
+            "ok": 0,
+            "plaintext": 0,
+            "protocol": 0,
+            "client_certificate": 0,
+            "refused_by_client": 0,
+            "timeout": 0,
+            "closed": 0,
+            "other": 0,
+        }
+        """How handshakes ended."""
+        self._logged: set[str] = set()
+
+    def protect(self, upper: asyncio.Protocol) -> TlsLayer:
+        """A protocol for a new socket, that hands to `upper` what the client sent in TLS."""
+        return TlsLayer(upper, self)
+
+    def failed(self, outcome: Outcome, address: str, reason: str) -> None:
+        """A handshake failed: counted, and logged when it is the first of its address."""
+        self.outcomes[outcome] += 1
+        if address not in self._logged and len(self._logged) < MAX_LOGGED_ADDRESSES:
+            self._logged.add(address)
+            _log.warning("no TLS with %s: %s (later failures of this address are only counted)", address, reason)
+
+
+class TlsLayer(asyncio.Protocol, asyncio.Transport):
+    """One connection's TLS. `upper` is told of the connection at once, so that limits hold for handshakes, too."""
+
+    def __init__(self, upper: asyncio.Protocol, port: TlsPort) -> None:
+        super().__init__()
+        self._upper = upper
+        self._port = port
+        self._lower: asyncio.Transport
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._context = port.context
+        self._tls = self._context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._greeted = False
+        """Whether the client has begun a handshake."""
+        self._established = False
+        self._counted = False
+        """Whether the outcome of the handshake is known."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._backlog: deque[memoryview] = deque()
+        """What is to be sent and not encrypted yet."""
+        self._backlog_bytes = 0
+        self._lower_paused = False
+        self._upper_paused = False
+        self._ended = False
+        self._closing = False
+
+    # The socket's protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Tells the connection, and gives the client its time for the handshake."""
+        self._lower = cast(asyncio.Transport, transport)
+        self._lower.set_write_buffer_limits(high=0)
+        self._timer = asyncio.get_running_loop().call_later(self._port.handshake_timeout_s, self._overdue)
+        self._upper.connection_made(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Goes on with the handshake, or decrypts."""
+        if self._closing:
+            return
+        if not self._greeted and data[0] != _HANDSHAKE_RECORD:
+            self._refuse_plaintext(data)
+            return
+        self._greeted = True
+        self._incoming.write(data)
+        if self._established or self._shake_hands():
+            self._deliver()
+
+    def eof_received(self) -> bool:
+        """True: this layer closes the socket by itself."""
+        if self._established:
+            self._end()
+        else:
+            self.abort()
+        return True
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tells the connection."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._counted:
+            self._fail("closed", "the connection ended in the handshake")
+        self._closing = True
+        self._drop_backlog()
+        self._upper.connection_lost(error)
+
+    def pause_writing(self) -> None:
+        """The client takes less than is sent."""
+        self._lower_paused = True
+        if not self._upper_paused:
+            self._upper_paused = True
+            self._upper.pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client caught up: more is encrypted."""
+        self._lower_paused = False
+        self._pump()
+        if self._upper_paused and not self._lower_paused and not self._backlog:
+            self._upper_paused = False
+            self._upper.resume_writing()
+
+    # The connection's transport
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Encrypts and sends; what the client does not take yet waits as it is."""
+        if self._closing or not self._established:
+            return
+        if not self._backlog and not self._lower_paused and len(data) <= PIECE_BYTES:
+            try:
+                self._tls.write(data)
+            except ssl.SSLError:
+                self.abort()
+                return
+            self._lower.write(self._outgoing.read())
+            return
+        self._backlog.append(memoryview(data))
+        self._backlog_bytes += len(data)
+        self._pump()
+
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
+        """As one `write`: each part for itself would be a record for itself."""
+        self.write(b"".join(list_of_data))
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes that the client has not taken."""
+        return self._lower.get_write_buffer_size() + self._backlog_bytes
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Always none: see `connection_made`."""
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """As asyncio's transports, those with TLS included."""
+        if name == "ssl_object":
+            return self._tls
+        if name == "sslcontext":
+            return self._context
+        return self._lower.get_extra_info(name, default)
+
+    def pause_reading(self) -> None:
+        """Takes nothing from the socket for a time."""
+        self._lower.pause_reading()
+
+    def resume_reading(self) -> None:
+        """The end of that time."""
+        self._lower.resume_reading()
+
+    def is_reading(self) -> bool:
+        """Whether the socket is read."""
+        return self._lower.is_reading()
+
+    def is_closing(self) -> bool:
+        """Whether the connection is being closed."""
+        return self._closing or self._lower.is_closing()
+
+    def close(self) -> None:
+        """Closes after what is already written has gone out. The client's answer to TLS's end is not waited for."""
+        if not self._closing:
+            self._closing = True
+            if not self._backlog:
+                self._finish()
+
+    def abort(self) -> None:
+        """Closes at once."""
+        self._closing = True
+        self._drop_backlog()
+        self._lower.abort()
+
+    # Handshake
+
+    def _shake_hands(self) -> bool:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self._flush()
+            return False
+        except ssl.SSLError as error:
+            # With the alert that tells the client why. The timer stays, for a client that does not take it.
+            self._flush()
+            self._fail(_outcome_of(error), error.reason or type(error).__name__)
+            self._closing = True
+            self._lower.close()
+            return False
+        self._established = self._counted = True
+        self._port.outcomes["ok"] += 1
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._flush()
+        return True
+
+    def _refuse_plaintext(self, data: bytes) -> None:
+        self._fail("plaintext", "it does not speak TLS")
+        self._closing = True
+        self._lower.write(self._port.answer_plaintext(data))
+        self._lower.close()
+
+    def _overdue(self) -> None:
+        self._timer = None
+        if not self._counted:
+            self._fail("timeout", f"no handshake within {self._port.handshake_timeout_s:g} s")
+        self.abort()
+
+    def _fail(self, outcome: Outcome, reason: str) -> None:
+        self._counted = True
+        name = self._lower.get_extra_info("peername")
+        self._port.failed(outcome, str(name[0]) if isinstance(name, tuple) and name else "local", reason)
+
+    # Bytes
+
+    def _deliver(self) -> None:
+        """Hands on all that can be decrypted."""
+        pieces: list[bytes] = []
+        ended = broken = False
+        try:
+            while piece := self._tls.read(PIECE_BYTES):
+                pieces.append(piece)
+            ended = True
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            ended = True
+        except ssl.SSLError:
+            broken = True
+        if self._outgoing.pending:  # a new key (TLS 1.3), or an alert
+            self._flush()
+        if pieces:
+            self._upper.data_received(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+        if broken:
+            self.abort()
+        elif ended and not self._closing:
+            self._end()
+
+    def _end(self) -> None:
+        """The client will send no more."""
+        if not self._ended:
+            self._ended = True
+            if not self._upper.eof_received():
+                self.close()
+
+    def _pump(self) -> None:
+        """Encrypts what waits, as long as the client takes it."""
+        while self._backlog and not self._lower_paused:
+            data = self._backlog[0]
+            try:
+                written = self._tls.write(data[:PIECE_BYTES])
+            except ssl.SSLError:
+                self.abort()
+                return
+            self._backlog_bytes -= written
+            if written == len(data):
+                self._backlog.popleft()
+            else:
+                self._backlog[0] = data[written:]
+            self._lower.write(self._outgoing.read())
+        if self._closing and not self._backlog:
+            self._finish()
+
+    def _finish(self) -> None:
+        if self._established:
+            with suppress(ssl.SSLError):  # the end is told; the client's own is not there yet
+                self._tls.unwrap()
+            self._flush()
+        self._lower.close()
+
+    def _flush(self) -> None:
+        if self._outgoing.pending and not self._lower.is_closing():
+            self._lower.write(self._outgoing.read())
+
+    def _drop_backlog(self) -> None:
+        self._backlog.clear()
+        self._backlog_bytes = 0
+
+
+def _outcome_of(error: ssl.SSLError) -> Outcome:
+    reason = error.reason or ""
+    if reason in _PROTOCOL_REASONS:
+        return "protocol"
+    if reason in _CERTIFICATE_REASONS:
+        return "client_certificate"
+    return "refused_by_client" if "ALERT" in reason else "other"
