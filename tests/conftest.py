@@ -135,8 +135,6 @@ def start_server(tmp_path: Path, database_servers: ServerLookup) -> Iterator[Ser
                 url = databases.initialized_database()
                 stack.callback(databases.give_back, url)
             settings.setdefault("warehouse.directory", tmp_path / "warehouse")
-            # Where clients' tests put databases, beside those of the warehouse.
-            settings.setdefault("warehouse.allowed_locations", f"{tmp_path},file:/nowhere")
             return stack.enter_context(server_process(tmp_path / name, url, settings))
 
         yield start

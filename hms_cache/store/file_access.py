@@ -1,8 +1,10 @@
 """Which directories one transaction may touch, and which of them others use.
 
-Allowed are the warehouse, `warehouse.allowed_locations`, and what databases and catalogs declare. A client cannot widen
-that: databases and catalogs are made and altered only inside of it (`require_declarable`), so that what the metastore
-declares elsewhere was there before, or is another metastore's doing.
+Allowed are the warehouse, `warehouse.allowed_locations`, and the directories of databases. What this server makes is
+its own: a database may be put anywhere where nothing is yet, and its directory counts as allowed from then on. A client
+cannot widen that to what others have: a database that is put where something is already is marked
+(`LOCATION_LEFT_ALONE`) and makes nothing allowed. One without a mark outside was there before, or is another
+metastore's doing.
 
 An object's metadata may name any location of an allowed scheme. Where that is not allowed, files are left alone:
 nothing is made, listed, moved or deleted there, and what must not be done by halves (TRUNCATE, an exchange of
@@ -13,14 +15,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select, union_all
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    Select,
+    and_,
+    exists,
+    func,
+    or_,
+    select,
+    union_all,
+)
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, LIKE_ESCAPE
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.features import SchemaFeatures
+from hms_cache.store.rows.database_rows import LOCATION_LEFT_ALONE, MANAGED_LOCATION_LEFT_ALONE
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.schema import CTLGS, DBS, SDS, TBLS
+from hms_cache.store.schema import CTLGS, DATABASE_PARAMS, DBS, SDS, TBLS
 from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 
@@ -64,37 +80,52 @@ class FileAccess:
         # The directory of a database that lies elsewhere is a root only because of that database.
         return AllowedLocation(location, (location.parent,))
 
-    def require_declarable(self, location: Location, what: str) -> AllowedLocation | None:
-        """Where a database or catalog may lie; None if this server touches no files at all.
+    def declare(self, location: Location, what: str) -> AllowedLocation | None:
+        """The directory to make for a database or catalog that is put there; None where files are left alone.
 
-        Raises MetaException outside of what is allowed: its own declaration would make it allowed.
+        Outside of what is allowed that is a directory that is absent or empty. To be asked before the database is
+        written. Raises MetaException for a scheme that is not allowed.
         """
         if not self._warehouse.manages_files:
             return None
         self._warehouse.require_known_scheme(location)
-        found = self.allow(location)
+        found = self.allow(location) or self._warehouse.claim(location)
         if found is None:
-            raise MetaException(
-                f"{what} cannot lie at {location}: that is outside of the warehouse, or a symbolic link leads there. "
-                "The operator of this metastore can allow it with warehouse.allowed_locations"
+            _LOG.warning(
+                "%s is put at %s, which is %s and not an empty directory: files there and below are left alone",
+                what,
+                location,
+                OUTSIDE,
             )
         return found
 
     def declared(self) -> tuple[Location, ...]:
-        """The locations of all databases and catalogs, as of this transaction's first question."""
+        """The locations of the databases that make them allowed, as of this transaction's first question.
+
+        A catalog's is that of its default database, unless it was altered: nothing is made for an altered one.
+        """
         if self._declared is None:
-            managed = features_of(self._connection).column(DBS.c.DB_MANAGED_LOCATION_URI)
-            texts = self._connection.execute(
-                union_all(select(DBS.c.DB_LOCATION_URI), select(managed), select(CTLGS.c.LOCATION_URI))
-            ).scalars()
+            texts = self._connection.execute(_declared_statement(features_of(self._connection))).scalars()
             locations = []
             for text in set(texts) - {None, ""}:
                 try:
                     locations.append(self._warehouse.location(text))
                 except MetaException:
-                    continue  # a catalog's TBD, or another writer's nonsense
+                    continue  # another writer's nonsense
             self._declared = tuple(sorted(locations, key=str))
         return self._declared
+
+
+def _declared_statement(features: SchemaFeatures) -> CompoundSelect[Any]:
+    def of(column: ColumnElement[str], mark: str) -> Select[Any]:
+        is_marked = exists().where(DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID, DATABASE_PARAMS.c.PARAM_KEY == mark)
+        # Where a remote database says it lies is judged by nobody: this server has no files of it.
+        return select(column).where(~is_marked, func.coalesce(features.column(DBS.c.TYPE), "NATIVE") != "REMOTE")
+
+    return union_all(
+        of(DBS.c.DB_LOCATION_URI, LOCATION_LEFT_ALONE),
+        of(features.column(DBS.c.DB_MANAGED_LOCATION_URI), MANAGED_LOCATION_LEFT_ALONE),
+    )
 
 
 def places_in_use(

@@ -81,9 +81,9 @@ class WarehouseSettings(Section):
     )
     allowed_locations: Words = setting(
         (),
-        "Directories, beside the two above, below which this server may make, list, move and delete files, and"
-        " databases and catalogs may be made. Where databases of the metastore lie already is allowed, too, if one of"
-        " these directories has the same scheme. Elsewhere objects can be registered, but their files are left alone.",
+        "Directories, beside the two above, below which this server may make, list, move and delete files. The"
+        " directories of databases that it made, or that were there before, are allowed, too, if one of these"
+        " directories has the same scheme. Elsewhere objects can be registered, but their files are left alone.",
     )
     allowed_schemes: Words = setting(
         KNOWN_SCHEMES,

@@ -64,7 +64,7 @@ class Catalogs(CatalogStore):
             if read_catalog(transaction.connection, new.name) is not None:
                 raise AlreadyExistsException(f"Catalog {new.name} already exists")
             files = FileAccess(self._context, transaction.connection)
-            allowed = files.require_declarable(location, f"Catalog {new.name}")
+            allowed = files.declare(location, f"Catalog {new.name}")
             _insert_catalog(transaction, new)
             transaction.append_event(self._context.messages.build_create_catalog(new))
             if allowed is not None:
@@ -98,8 +98,7 @@ class Catalogs(CatalogStore):
             if (catalog.locationUri or "").strip():
                 location = self._context.warehouse.location(catalog.locationUri)
                 if catalog.locationUri != before.locationUri and location != self._parsed(before.locationUri):
-                    files = FileAccess(self._context, transaction.connection)
-                    files.require_declarable(location, f"Catalog {name}")
+                    self._context.warehouse.require_known_scheme(location)
                 after.locationUri = catalog.locationUri
             transaction.connection.execute(
                 update(CTLGS)

@@ -23,17 +23,20 @@ from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_wr
 from hms_cache.store.file_access import OUTSIDE, SHARED, FileAccess, places_in_use, tell_files_stay
 from hms_cache.store.objects.functions import drop_functions, read_functions
 from hms_cache.store.rows.database_rows import (
+    LOCATION_LEFT_ALONE,
+    MANAGED_LOCATION_LEFT_ALONE,
     DatabaseRow,
     read_catalog,
     read_database,
     read_databases,
     require_database,
+    without_marks,
 )
 from hms_cache.store.rows.storage_descriptor_writes import write_parameters
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import DATABASE_PARAMS, DB_PRIVS, DBS, FUNCS, I_SCHEMA, PACKAGES, STORED_PROCS, TBLS
 from hms_cache.store.tables.drops import drop_tables_of_database, locations_of_tables
-from hms_cache.store.warehouse import AllowedLocation
+from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     Database,
@@ -83,6 +86,7 @@ class Databases(DatabaseStore):
 
     def alter_database(self, catalog: str, name: str, database: Database) -> None:
         names = normalize_identifier(catalog), normalize_identifier(name)
+        self._context.warehouse.reach(database.locationUri, database.managedLocationUri)
         run_write(self._context.database, lambda transaction: self._alter(transaction, *names, copy.deepcopy(database)))
 
     def drop_database(
@@ -117,19 +121,19 @@ class Databases(DatabaseStore):
         found = require_database(transaction.connection, catalog, name)
         before = found.database
         after = copy.deepcopy(before)
-        after.parameters = dict(sorted((new.parameters or {}).items()))
+        after.parameters = without_marks(new.parameters)
         after.ownerName = new.ownerName
         if new.ownerType is not None:
             after.ownerType = new.ownerType
         # Blank texts leave what is stored, as in Hive.
         if (new.description or "").strip():
             after.description = new.description
-        files = FileAccess(self._context, transaction.connection)
+        declarations = _Declarations(self._context, transaction, name, dict(found.marks))
         if (new.locationUri or "").strip():
-            after.locationUri = self._new_location(files, name, before.locationUri, new.locationUri)
+            after.locationUri = declarations.change(LOCATION_LEFT_ALONE, before.locationUri, new.locationUri)
         if (new.managedLocationUri or "").strip():
-            after.managedLocationUri = self._new_location(
-                files, name, before.managedLocationUri, new.managedLocationUri
+            after.managedLocationUri = declarations.change(
+                MANAGED_LOCATION_LEFT_ALONE, before.managedLocationUri, new.managedLocationUri
             )
         transaction.connection.execute(
             update(DBS)
@@ -148,16 +152,49 @@ class Databases(DatabaseStore):
             )
         )
         write_parameters(
-            transaction.connection, DATABASE_PARAMS, "DB_ID", found.database_id, before.parameters, after.parameters
+            transaction.connection,
+            DATABASE_PARAMS,
+            "DB_ID",
+            found.database_id,
+            {**before.parameters, **found.marks},
+            {**after.parameters, **declarations.marks},
         )
         transaction.append_event(self._context.messages.build_alter_database(before, after))
+        declarations.make_directories()
 
-    def _new_location(self, files: FileAccess, name: str, before: str | None, sent: str) -> str:
-        """The location to store; one that is not what is stored already must be allowed."""
+
+class _Declarations:
+    """The locations that a transaction gives to a database: their directories, and marks where files are left alone."""
+
+    def __init__(self, context: StoreContext, transaction: WriteTransaction, name: str, marks: dict[str, str]) -> None:
+        self._context = context
+        self._transaction = transaction
+        self._files = FileAccess(context, transaction.connection)
+        self._name = name
+        self._directories: list[AllowedLocation] = []
+        self.marks = marks
+
+    def add(self, mark: str, location: Location) -> None:
+        """Judges a location. Raises MetaException for a scheme that is not allowed."""
+        directory = self._files.declare(location, f"Database {self._name}")
+        self.marks.pop(mark, None)
+        if directory is not None:
+            self._directories.append(directory)
+        elif self._context.warehouse.manages_files:
+            self.marks[mark] = str(location)
+
+    def change(self, mark: str, before: str | None, sent: str) -> str:
+        """The location to store; one that is not what is stored already is judged."""
         location = self._context.warehouse.location(sent)
         if sent != before and str(location) != before:
-            files.require_declarable(location, f"Database {name}")
+            self.add(mark, location)
         return str(location)
+
+    def make_directories(self) -> None:
+        """Makes what is missing, undone with the transaction. Raises MetaException."""
+        changes = self._context.warehouse.changes(self._transaction)
+        for directory in self._directories:
+            changes.make_directory(directory)
 
 
 def insert_database(context: StoreContext, transaction: WriteTransaction, database: Database) -> None:
@@ -177,18 +214,17 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
     location = context.warehouse.database_location(database, catalog)
     managed = context.warehouse.location(database.managedLocationUri) if database.managedLocationUri else None
     is_remote = database.type == DatabaseType.REMOTE
-    directories = []
+    declarations = _Declarations(context, transaction, database.name, {})
     if not is_remote:
-        files = FileAccess(context, connection)
-        for each in (managed, location):
-            if each is not None:
-                directories.append(files.require_declarable(each, f"Database {database.name}"))
+        if managed is not None:
+            declarations.add(MANAGED_LOCATION_LEFT_ALONE, managed)
+        declarations.add(LOCATION_LEFT_ALONE, location)
     database.locationUri = str(location)
     database.managedLocationUri = None if managed is None else str(managed)
     database.ownerName = database.ownerName or context.settings.server_user
     database.ownerType = database.ownerType or PrincipalType.USER
     database.createTime = context.now_s()
-    database.parameters = dict(sorted((database.parameters or {}).items()))
+    database.parameters = without_marks(database.parameters)
     database.type = database.type or DatabaseType.NATIVE
     database.privileges = None
     database_id = transaction.id("MDatabase")
@@ -217,13 +253,11 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
         )
     except IntegrityError as error:
         raise RetryableConflict(f"somebody else created database {database.name} at the same moment") from error
-    write_parameters(connection, DATABASE_PARAMS, "DB_ID", database_id, {}, database.parameters)
+    write_parameters(
+        connection, DATABASE_PARAMS, "DB_ID", database_id, {}, {**database.parameters, **declarations.marks}
+    )
     transaction.append_event(context.messages.build_create_database(database))
-    if not is_remote:
-        changes = context.warehouse.changes(transaction)
-        for directory in directories:
-            if directory is not None:
-                changes.make_directory(directory)
+    declarations.make_directories()
 
 
 def delete_database(

@@ -19,6 +19,14 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     PrincipalType,
 )
 
+LOCATION_LEFT_ALONE = "hms_cache.location.left_alone"
+MANAGED_LOCATION_LEFT_ALONE = "hms_cache.managed_location.left_alone"
+"""Database parameters: this server registered the location outside of what is allowed and did not make its directory,
+so that the database does not make it allowed. Clients neither see nor set them. The value is the location, for people
+who look into the table; what counts is that the parameter is there."""
+
+_MARKS = frozenset({LOCATION_LEFT_ALONE, MANAGED_LOCATION_LEFT_ALONE})
+
 
 @dataclass(slots=True)
 class DatabaseRow:
@@ -26,6 +34,14 @@ class DatabaseRow:
 
     database: Database
     database_id: int
+    marks: dict[str, str]
+    """Its parameters that clients do not see."""
+
+
+def without_marks(parameters: dict[str, str] | None) -> dict[str, str]:
+    """A client's database parameters, sorted, without those that are this server's own."""
+    # Databases compare keys without trailing spaces, some without case.
+    return {key: value for key, value in sorted((parameters or {}).items()) if key.strip().lower() not in _MARKS}
 
 
 @lru_cache(maxsize=8)
@@ -52,7 +68,7 @@ def read_database(connection: Connection, catalog: str, database: str) -> Databa
     """The database with this (normalized) name, in one statement."""
     statement = _database_statement(features_of(connection).missing_columns)
     rows = connection.execute(statement, {"catalog": catalog, "database": database}).all()
-    return DatabaseRow(_database(rows), rows[0].DB_ID) if rows else None
+    return _database_row(rows) if rows else None
 
 
 def read_databases(connection: Connection, catalog: str, *conditions: ColumnElement[bool]) -> dict[str, DatabaseRow]:
@@ -61,7 +77,7 @@ def read_databases(connection: Connection, catalog: str, *conditions: ColumnElem
     rows_of: dict[str, list[Row[Any]]] = {}
     for row in connection.execute(statement.where(DBS.c.CTLG_NAME == catalog, *conditions)):
         rows_of.setdefault(row.NAME, []).append(row)
-    return {name: DatabaseRow(_database(rows), rows[0].DB_ID) for name, rows in rows_of.items()}
+    return {name: _database_row(rows) for name, rows in rows_of.items()}
 
 
 def read_database_id(connection: Connection, catalog: str, database: str) -> int | None:
@@ -88,6 +104,11 @@ def read_catalog(connection: Connection, catalog: str) -> Catalog | None:
     return Catalog(name=row.NAME, description=row.DESC, locationUri=row.LOCATION_URI, createTime=row.CREATE_TIME)
 
 
+def _database_row(rows: list[Row[Any]] | Any) -> DatabaseRow:
+    marks = {row.PARAM_KEY: row.PARAM_VALUE or "" for row in rows if row.PARAM_KEY in _MARKS}
+    return DatabaseRow(_database(rows), rows[0].DB_ID, marks)
+
+
 def _database(rows: list[Row[Any]] | Any) -> Database:
     row = rows[0]
     is_remote = (row.TYPE or "NATIVE").upper() == "REMOTE"
@@ -99,7 +120,7 @@ def _database(rows: list[Row[Any]] | Any) -> Database:
             sorted(
                 (each.PARAM_KEY, each.PARAM_VALUE)
                 for each in rows
-                if each.PARAM_KEY is not None and each.PARAM_VALUE is not None
+                if each.PARAM_KEY is not None and each.PARAM_VALUE is not None and each.PARAM_KEY not in _MARKS
             )
         ),
         ownerName=row.OWNER_NAME,

@@ -56,6 +56,17 @@ def is_directory(path: str, roots: Sequence[str]) -> bool:
     return os.path.isdir(_real(path, roots))
 
 
+def is_vacant(path: str, roots: Sequence[str]) -> bool:
+    """Whether nothing is there, or an empty directory; not where that may not be looked at."""
+    try:
+        with _opened(_real(path, roots), _LIST) as directory, os.scandir(directory) as listed:
+            return next(listed, None) is None
+    except FileNotFoundError:
+        return True
+    except (NotADirectoryError, PermissionError):
+        return False
+
+
 def exists(path: str, roots: Sequence[str]) -> bool:
     """Whether there is anything of that name, a link that leads nowhere included."""
     try:

@@ -29,6 +29,13 @@ def make_directory(file_system: Any, path: str) -> bool:
     return True
 
 
+def is_vacant(file_system: Any, path: str) -> bool:
+    """Whether nothing is there, or an empty directory."""
+    if not file_system.exists(path):
+        return True
+    return bool(file_system.isdir(path)) and not file_system.ls(path, detail=False)
+
+
 def remove_empty_directory(file_system: Any, path: str) -> None:
     """Removes a directory without anything in it; one that has something, or is none, stays as it is."""
     if file_system.isdir(path) and not file_system.ls(path, detail=False):

@@ -127,6 +127,17 @@ class Warehouse:
         )
         return allow(location, (*self._roots, *more))
 
+    def claim(self, location: Location) -> AllowedLocation | None:
+        """The location of a new database outside of what is allowed, if nothing is there: what is made is our own.
+
+        None where something is there, or where this server has no business: on a host or in a bucket in which the
+        operator names no directory, at the root, and where a symbolic link leads there. Raises MetaException.
+        """
+        if not self.may_be_declared(location) or not any(root.is_same_file_system(location) for root in self._roots):
+            return None
+        found = self.allow(location, (location,))
+        return found if found is not None and self.is_vacant(found) else None
+
     def may_be_declared(self, location: Location) -> bool:
         """Whether files there may be touched if a database of the metastore says that it lies there."""
         return self.manages_files and location.scheme in self._own_schemes and not location.is_root
@@ -229,10 +240,10 @@ class Warehouse:
         for text in texts:
             with suppress(MetaException):
                 locations.append(self.location(text or ""))
-        for location in {(each.scheme, each.authority): each for each in locations}.values():
-            allowed = None if location.scheme == "file" else self.allow(location)
-            if allowed is not None:
-                self.exists(allowed)
+        wanted = {(each.scheme, each.authority.lower()) for each in locations}
+        for root in {(each.scheme, each.authority.lower()): each for each in self._roots}.values():
+            if root.scheme != "file" and (root.scheme, root.authority.lower()) in wanted:
+                self.exists(AllowedLocation(root, (root,)))
 
     def is_directory(self, location: AllowedLocation) -> bool:
         """Whether there is a directory."""
@@ -242,6 +253,16 @@ class Warehouse:
             location,
             lambda: local_files.is_directory(location.location.path, location.root_paths),
             lambda file_system, path: bool(file_system.isdir(path)),
+        )
+
+    def is_vacant(self, location: AllowedLocation) -> bool:
+        """Whether nothing is there, or an empty directory."""
+        return self._do(
+            "look",
+            f"Cannot look at {location}",
+            location,
+            lambda: local_files.is_vacant(location.location.path, location.root_paths),
+            remote_files.is_vacant,
         )
 
     def exists(self, location: AllowedLocation) -> bool:

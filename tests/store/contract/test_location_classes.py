@@ -16,8 +16,11 @@ import pytest
 from sqlalchemy import update
 
 from hms_cache.store.contract.partitions import AllPartitions
-from hms_cache.store.engine.work_units import run_write
-from hms_cache.store.schema import DBS
+from hms_cache.store.databases.database_store import insert_database
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.replication_marks import mark_incompatible
+from hms_cache.store.rows.database_rows import LOCATION_LEFT_ALONE, MANAGED_LOCATION_LEFT_ALONE
+from hms_cache.store.schema import DATABASE_PARAMS, DBS
 from hms_cache.store.warehouse import file_systems
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest, table
@@ -277,41 +280,183 @@ class TestPartitions:
         assert len(t.partitions("s")) == (0 if done else 1)
 
 
+MADE = ("allowed", "declared", "outside")
+"""Where the directory of a database is made if nothing is there."""
+
+UNMADE = ("outside", "link", "remote")
+"""Where a database may be put without any work on its files, if something is there; of an outside link always."""
+
+
+def marks(t: StoreUnderTest) -> set[tuple[str, str]]:
+    """What the database notes of locations that are left alone."""
+    names = {row.DB_ID: row.NAME for row in t.rows(DBS.c.DB_ID, DBS.c.NAME)}
+    rows = t.rows(DATABASE_PARAMS.c.DB_ID, DATABASE_PARAMS.c.PARAM_KEY)
+    return {(names[row.DB_ID], row.PARAM_KEY) for row in rows if "left_alone" in row.PARAM_KEY.lower()}
+
+
 @pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("field", ["locationUri", "managedLocationUri"])
 class TestDatabasesAndCatalogs:
-    def test_create_database(self, places: Places, kind: str) -> None:
-        t = places.under_test
-        message = SCHEME if kind == "unknown" else "Database x cannot lie at"
-        for field in ("locationUri", "managedLocationUri"):
-            done = refused_unless(
-                kind in TOUCHED,
-                partial(t.create_database, "x", **{field: places.location(kind)}),
-                message,
-            )
-            path = places.path(kind)
-            assert path is None or path.is_dir() == done
-            if done:
-                t.store.drop_database(CATALOG, "x", delete_data=True, cascade=False)
-                assert path is not None
-                assert not path.exists()
+    """A database at a directory that is absent, empty or filled; managed tables below it, and drops of both."""
 
-    def test_alter_database(self, places: Places, kind: str) -> None:
+    @pytest.mark.parametrize("state", ["absent", "empty"])
+    def test_create_and_drop_database(self, places: Places, kind: str, field: str, state: str) -> None:
         t = places.under_test
-        message = SCHEME if kind == "unknown" else "Database d cannot lie at"
-        new = ttypes.Database(name=DATABASE, locationUri=places.location(kind), parameters={})
-        refused_unless(kind in TOUCHED, lambda: t.store.alter_database(CATALOG, DATABASE, new), message)
-        stored = t.store.get_database(CATALOG, DATABASE).locationUri
-        assert (stored == places.location(kind)) == (kind in TOUCHED)
+        path = places.path(kind)
+        if state == "empty" and path is not None:
+            path.mkdir(parents=True)
+        if not refused_unless(
+            kind in REGISTERED, partial(t.create_database, "x", **{field: places.location(kind)}), SCHEME
+        ):
+            return
+        assert getattr(t.store.get_database(CATALOG, "x"), field) == places.location(kind)
+        t.store.create_table(table("t", dbName="x", location=f"{places.location(kind)}/t"))
+        assert path is None or (path / "t").is_dir() == (kind in MADE)
+        if path is not None and kind in MADE:
+            (path / "t" / "data").write_bytes(b"1")
+        t.store.drop_table(CATALOG, "x", "t", delete_data=True)
+        assert path is None or not (path / "t").exists()
+        t.store.drop_database(CATALOG, "x", delete_data=True, cascade=False)
+        assert path is None or path.exists() == (kind == "link" and state == "empty")
 
-    def test_catalogs(self, places: Places, kind: str) -> None:
+    def test_create_and_drop_database_where_something_is(
+        self, places: Places, kind: str, field: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
         t = places.under_test
-        message = SCHEME if kind == "unknown" else "Catalog c cannot lie at"
-        new = ttypes.Catalog(name="c", locationUri=places.location(kind))
-        if refused_unless(kind in TOUCHED, lambda: t.store.create_catalog(new), message):
-            assert places.path(kind).is_dir()  # type: ignore[union-attr]
-        else:
-            t.store.create_catalog(ttypes.Catalog(name="c", locationUri=places.location("allowed", "c")))
-            refused_unless(False, lambda: t.store.alter_catalog("c", new), message)
+        places.fill(kind)
+        with caplog.at_level(logging.WARNING):
+            if not refused_unless(
+                kind in REGISTERED, partial(t.create_database, "x", **{field: places.location(kind)}), SCHEME
+            ):
+                return
+        assert (f"Database x is put at {places.location(kind)}, which is outside" in caplog.text) == (kind in UNMADE)
+        t.store.create_table(table("t", dbName="x", location=places.location(kind)))
+        assert t.get("t", "x").parameters.get("numFiles") == ("1" if kind in TOUCHED else None)
+        t.store.create_table(table("u", dbName="x", location=f"{places.location(kind)}/u"))
+        path = places.path(kind)
+        assert path is None or (path / "u").is_dir() == (kind in TOUCHED)
+        t.store.drop_database(CATALOG, "x", delete_data=True, cascade=True)
+        assert places.has_data(kind) in (None, kind not in TOUCHED)
+
+    @pytest.mark.parametrize("state", ["absent", "filled"])
+    def test_alter_database(self, places: Places, kind: str, field: str, state: str) -> None:
+        t = places.under_test
+        if state == "filled":
+            places.fill(kind)
+        new = ttypes.Database(name=DATABASE, parameters={"own": "1"}, **{field: places.location(kind)})
+        done = refused_unless(kind in REGISTERED, lambda: t.store.alter_database(CATALOG, DATABASE, new), SCHEME)
+        stored = t.store.get_database(CATALOG, DATABASE)
+        assert (getattr(stored, field) == places.location(kind)) == done
+        if not done:
+            return
+        is_made = kind in TOUCHED or (kind in MADE and state == "absent")
+        assert stored.parameters == {"own": "1"}
+        assert (marks(t) != set()) == (not is_made)
+        path = places.path(kind)
+        assert path is None or path.is_dir() == (is_made or state == "filled")
+        t.store.drop_database(CATALOG, DATABASE, delete_data=True, cascade=False)
+        assert path is None or path.exists() == (state == "filled" and kind not in TOUCHED)
+
+    def test_catalogs(self, places: Places, kind: str, field: str) -> None:
+        if field == "managedLocationUri":
+            return  # catalogs have none
+        t = places.under_test
+        for number, fill in enumerate((False, True)):
+            name = f"c{number}"
+            if fill:
+                places.fill(kind, name)
+            new = ttypes.Catalog(name=name, locationUri=places.location(kind, name))
+            if not refused_unless(kind in REGISTERED, partial(t.store.create_catalog, new), SCHEME):
+                continue
+            path = places.path(kind, name)
+            assert path is None or path.is_dir() == (fill or kind in MADE)
+            t.create_database("inner", catalogName=name)
+            assert path is None or (path / "inner.db").is_dir() == (kind in MADE)
+            t.store.drop_database(name, "inner", delete_data=True, cascade=False)
+            t.store.drop_catalog(name)
+            assert path is None or path.is_dir() == fill
+        t.store.create_catalog(ttypes.Catalog(name="c", locationUri=places.location("allowed", "c")))
+        moved = ttypes.Catalog(name="c", locationUri=places.location(kind, "moved"))
+        refused_unless(kind in REGISTERED, lambda: t.store.alter_catalog("c", moved), SCHEME)
+        path = places.path(kind, "moved")
+        assert path is None or not path.exists()
+
+
+class TestMarks:
+    """What the server notes of a database that it leaves alone is its own."""
+
+    def test_a_client_neither_sees_nor_sets_nor_removes_it(self, places: Places) -> None:
+        t = places.under_test
+        places.fill("outside")
+        keys = (LOCATION_LEFT_ALONE, MANAGED_LOCATION_LEFT_ALONE, f"{LOCATION_LEFT_ALONE.upper()} ")
+        sent = dict.fromkeys(keys, "file:/x")
+        t.create_database("x", locationUri=places.location("outside"), parameters={**sent, "own": "1"})
+        assert marks(t) == {("x", LOCATION_LEFT_ALONE)}
+        found = t.store.get_database(CATALOG, "x")
+        assert found.parameters == {"own": "1"}
+        for parameters in ({}, sent, {"own": "2"}):
+            found.parameters = dict(parameters)
+            t.store.alter_database(CATALOG, "x", found)
+            assert marks(t) == {("x", LOCATION_LEFT_ALONE)}
+        assert "left_alone" not in "".join(str(row.message) for row in t.notifications())
+        t.store.drop_database(CATALOG, "x", delete_data=True, cascade=True)
+        assert places.has_data("outside")
+
+    def test_it_goes_with_the_location(self, places: Places) -> None:
+        t = places.under_test
+        places.fill("outside", "filled")
+        t.create_database("x", locationUri=places.location("outside", "filled"))
+        for name, expected in (("new", set()), ("filled", {("x", LOCATION_LEFT_ALONE)}), ("other", set())):
+            found = ttypes.Database(name="x", locationUri=places.location("outside", name), parameters={})
+            t.store.alter_database(CATALOG, "x", found)
+            assert marks(t) == expected
+        t.store.drop_database(CATALOG, "x", delete_data=True, cascade=True)
+        assert places.has_data("outside", "filled")
+
+    def test_a_replication_mark_keeps_it(self, places: Places) -> None:
+        t = places.under_test
+        places.fill("outside")
+        t.create_database("x", locationUri=places.location("outside"))
+        run_write(t.database, lambda transaction: mark_incompatible(transaction, t.context.messages, ["x"]))
+        assert marks(t) == {("x", LOCATION_LEFT_ALONE)}
+        assert t.store.get_database(CATALOG, "x").parameters == {"repl.incompatible": "true"}
+
+    def test_a_database_of_another_system_allows_nothing(self, places: Places) -> None:
+        """A REMOTE one is a name for what a connector reaches; this server makes no directory for it."""
+        t = places.under_test
+        places.fill("outside")
+        t.create_database(
+            "x", type=ttypes.DatabaseType.REMOTE, locationUri=places.location("outside"), connector_name="c"
+        )
+        t.create_table("t", location=places.location("outside"))
+        t.drop("t")
+        assert places.has_data("outside")
+        t.store.drop_database(CATALOG, "x", delete_data=True, cascade=False)
+        assert places.has_data("outside")
+
+    def test_what_was_kept_is_no_longer_ours(self, places: Places) -> None:
+        """A database made at its directory and dropped without its data: made there again, it is left alone."""
+        t = places.under_test
+        for delete_data in (False, True):
+            t.create_database("x", locationUri=places.location("outside"))
+            path = places.path("outside")
+            assert path is not None
+            (path / "data").write_bytes(b"1")
+            t.store.drop_database(CATALOG, "x", delete_data=delete_data, cascade=False)
+        assert places.has_data("outside")
+
+    def test_a_directory_that_is_not_committed_is_not_left(self, places: Places) -> None:
+        t = places.under_test
+        with pytest.raises(RuntimeError):
+            run_write(t.database, partial(_fail_after_insert, t, places.location("outside")), ids={"MDatabase": 1})
+        path = places.path("outside")
+        assert path is not None
+        assert not path.exists()
+
+
+def _fail_after_insert(t: StoreUnderTest, location: str, transaction: WriteTransaction) -> None:
+    insert_database(t.context, transaction, ttypes.Database(name="x", locationUri=location))
+    raise RuntimeError("after the directory")
 
 
 def test_a_database_that_is_elsewhere_already_stays_as_it_is(places: Places) -> None:
