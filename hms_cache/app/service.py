@@ -28,6 +28,7 @@ from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.app.warming_process import WarmingProcess
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.errors import StartupError
 from hms_cache.metrics import Metrics
@@ -62,10 +63,13 @@ class Service:
         metrics: Metrics | None = None,
         siblings: Siblings | None = None,
         warming: Sequence[WarmingProcess] = (),
+        positions: WorkerPositions | None = None,
     ) -> None:
-        """`siblings`: the place among several worker processes of one server. `warming`: read for the prewarm."""
+        """`siblings`: the place among several worker processes of one server, which share `positions`. `warming`: read
+        for the prewarm."""
         self._warming = warming
         self._siblings = siblings or Siblings()
+        self._positions = positions
         self._pending_restart: tuple[str, ...] = ()
         self._configuration = configuration
         self._settings = configuration.settings
@@ -165,6 +169,7 @@ class Service:
             self.metrics,
             lambda txn_ids: read_committed_writes(database, txn_ids),
             self._warming,
+            self._positions.slot(self._siblings.own_index) if self._positions is not None else None,
         )
         self._caching.start(starting)
         return self._caching.cache.store

@@ -111,6 +111,8 @@ class SharedCache:
         look cold; bounded."""
         self.answers = Answers(budget_bytes // ANSWERS_SHARE, ALWAYS_KEPT_ANSWER_BYTES)
         self.creations = CreationWatch()
+        self.position_listener: Callable[[int, bool], None] | None = None
+        """Told of each position before memory is brought to it, without the lock, and whether by a reset."""
         self.evictions = 0
         self.resets = 0
         self._transactions = TransactionTracker()
@@ -125,6 +127,8 @@ class SharedCache:
         hands over what it may concern instead (P8).
         """
         resolved = self._resolve(events)
+        if self.position_listener is not None:
+            self.position_listener(new_position, False)
         with self.lock:
             for event in events:
                 if event.event_id <= self.position:
@@ -150,6 +154,8 @@ class SharedCache:
 
         The tables that were read are handed to the refill, the last read first.
         """
+        if self.position_listener is not None:
+            self.position_listener(position, True)
         with self.lock:
             _log.info("the cache starts anew at event %d: %s", position, reason)
             lost = self._tables_read()

@@ -18,6 +18,7 @@ from hms_cache.cache.reads.reading import Reading
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Moment
+from hms_cache.cache.worker_positions import Told, WorkerSlot
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.event_log import LogHead
 from hms_cache.notifications.events import scope_of_row
@@ -203,6 +204,11 @@ def load_of_an_older_moment_kept(patch: Patch) -> None:
     patch(Loader, "_is_of_this_history", lambda self, slots, found: True)
 
 
+def workers_tell_nothing(patch: Patch) -> None:
+    """Worker processes of one server do not read what the others have come to."""
+    patch(WorkerSlot, "read", lambda *_: Told(-1, float("-inf"), True))
+
+
 MUTANTS = {
     one.__name__: one
     for one in (
@@ -221,6 +227,7 @@ MUTANTS = {
         late_joiner_on_the_loop,
         identity_not_checked,
         load_of_an_older_moment_kept,
+        workers_tell_nothing,
     )
 }
 
