@@ -158,6 +158,7 @@ def _show(cache: Cache, metrics: CacheMetrics) -> None:
     metrics.check_requests.set_function(lambda: cache.check.requests)
     metrics.loads.set_function(lambda: cache.loader.loads)
     metrics.discarded_loads.set_function(lambda: cache.loader.discarded)
+    metrics.refused_loads.set_function(lambda: cache.loader.refused)
     metrics.refills.set_function(lambda: cache.refill.refilled)
     metrics.background_loads.set_function(lambda: cache.background.loaded)
     metrics.background_loads_waiting.set_function(lambda: cache.background.waiting)

@@ -165,6 +165,10 @@ class CacheMetrics(_Subsystem):
         self.discarded_loads = self._count(
             "cache_loads_discarded_total", "Loads not kept because an event overtook them."
         )
+        self.refused_loads = self._count(
+            "cache_loads_refused_total",
+            "Loads not kept because they showed another server, or an earlier moment, than the one that is followed.",
+        )
         self.refills = self._count("cache_refills_total", "Entries loaded again before somebody asked.")
         self.background_loads = self._count(
             "cache_background_loads_total", "Large tables loaded while reads of them passed through."
