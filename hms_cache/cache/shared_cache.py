@@ -32,9 +32,11 @@ from hms_cache.cache.entries import (
 from hms_cache.cache.event_rules import (
     CHANGES_DATABASE_NAMES,
     CHANGES_TABLE_NAMES,
+    PARAMETERS_ALTERED,
     WHOLE_TABLE,
     Action,
     keeps_content,
+    keeps_partitions,
     table_rule,
 )
 from hms_cache.cache.partitions.partition_set import PartitionSet, Values
@@ -213,6 +215,8 @@ class SharedCache:
 
     def _apply_to_tables(self, event: ev.Event, scope: Scope) -> None:
         rule = table_rule(event)
+        if isinstance(event, ev.TableAltered) and self._has_partitions(scope.tables) and keeps_partitions(event):
+            rule = PARAMETERS_ALTERED
         changes_names = type(event) in CHANGES_TABLE_NAMES
         if changes_names and not (isinstance(event, ev.TableAltered) and not event.is_rename):
             self._transactions.forget_tables(scope.tables.__contains__)
@@ -224,6 +228,17 @@ class SharedCache:
                 self._drop(event.event_id, table.in_database, Facet.TABLE_NAMES)
         for table, values in scope.partitions.items():
             self._apply_rule(event.event_id, table, rule, tuple(values))
+
+    def _has_partitions(self, tables: Iterable[TableName]) -> bool:
+        """Whether anything of their partitions is held or on its way: only then an image is worth decoding."""
+        of_partitions = {Facet.PARTITIONS, Facet.PARTITION_STATISTICS}
+        for table in tables:
+            entry = self.tables.get(table)
+            if entry is not None and not of_partitions.isdisjoint(entry.facets):
+                return True
+            if any(load.key == table and not of_partitions.isdisjoint(load.facets) for load in self.loads):
+                return True
+        return False
 
     def _apply_rule(
         self, event_id: int, table: TableName, rule: Mapping[Facet, Action], named: tuple[Values, ...] | None

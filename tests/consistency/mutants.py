@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hms_cache.cache import shared_cache
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.position_check import CheckResult, PositionCheck
@@ -209,6 +210,11 @@ def workers_tell_nothing(patch: Patch) -> None:
     patch(WorkerSlot, "read", lambda *_: Told(-1, float("-inf"), True))
 
 
+def alter_taken_for_harmless(patch: Patch) -> None:
+    """An ALTER_TABLE that changed locations or columns keeps the partitions, as one of a parameter does."""
+    patch(shared_cache, "keeps_partitions", lambda event: not event.is_rename)
+
+
 MUTANTS = {
     one.__name__: one
     for one in (
@@ -228,6 +234,7 @@ MUTANTS = {
         identity_not_checked,
         load_of_an_older_moment_kept,
         workers_tell_nothing,
+        alter_taken_for_harmless,
     )
 }
 
