@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
+from hms_cache.app.authentication import mechanisms
 from hms_cache.app.caching import Caching, build_caching, reason_against_caching
 from hms_cache.app.certificates import server_context
 from hms_cache.app.database import (
@@ -38,6 +39,7 @@ from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.hot_path import HotPath
 from hms_cache.server.kept_replies import KeptReplies
 from hms_cache.server.plain_calls import refusal_of_plain_call
+from hms_cache.server.sasl import SaslPort
 from hms_cache.server.service import MetastoreServer
 from hms_cache.server.stores import Stores
 from hms_cache.server.tls import TlsPort
@@ -218,6 +220,17 @@ class Service:
             server.listener.tls = self._tls
             tls = self._tls
             self.metrics.server.tls_handshakes.include(lambda: {(outcome,): n for outcome, n in tls.outcomes.items()})
+        found = mechanisms(self._settings)
+        if found:
+            sasl = server.listener.sasl = SaslPort(
+                found,
+                self._settings.authentication.handshake_timeout_s,
+                options.limits.message_timeout_s,
+                options.limits.max_message_bytes,
+                server.listener.buffers,
+            )
+            starting.callback(sasl.close)
+            self.metrics.server.authentications.include(lambda: {(outcome,): n for outcome, n in sasl.outcomes.items()})
         try:
             host, port = loop.run(server.start(settings.host, settings.port, reuse_port=settings.workers > 1))
         except OSError as error:

@@ -95,6 +95,13 @@ class ServerMetrics(_Subsystem):
             " timeout, closed, other.",
             "outcome",
         )
+        self.authentications = self._tally(
+            "authentications_total",
+            "SASL negotiations. outcome: ok, refused (wrong ticket, password or principal), refused_by_client,"
+            " bad_message (cut, too long, unknown mechanism), plaintext (no SASL), unavailable (no directory), timeout,"
+            " closed; bad_frame: a connection closed later for a frame that was too long or changed on its way.",
+            "outcome",
+        )
         self.refused_calls = self._count(
             "calls_refused_total", "Calls refused because server.max_in_flight were on their way."
         )
