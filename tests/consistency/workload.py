@@ -180,16 +180,8 @@ class Size:
 class Workload:
     """Runs clients against servers at these ports; `history` grows with each run."""
 
-    def __init__(
-        self,
-        ports: Sequence[int],
-        database_url: str,
-        seed: int,
-        client: Callable[[Sequence[int]], Client] | None = None,
-    ) -> None:
-        """`client`: makes a connection to each server."""
+    def __init__(self, ports: Sequence[int], database_url: str, seed: int) -> None:
         self.history = History()
-        self._client = client or Client
         self._ports = tuple(ports)
         self._url = database_url
         self._seed = seed
@@ -203,7 +195,7 @@ class Workload:
 
     def prepare(self) -> None:
         """The databases, and tables to begin with."""
-        client = self._client(self._ports)
+        client = Client(self._ports)
         for name in DATABASES:
             client.connections[0].create_database(ttypes.Database(name=name))
         writer = _Writer(self, client, random.Random(self._seed))
@@ -245,7 +237,7 @@ class Workload:
             yield
 
     def _thread(self, stack: ExitStack, work: Callable[..., None], *arguments: Any) -> threading.Thread:
-        client = self._client(self._ports)
+        client = Client(self._ports)
         stack.callback(client.close)
 
         def run() -> None:

@@ -1,1 +1,0 @@
-"""Who a client is: SASL's exchange of messages as Thrift frames it, and the mechanisms. No sockets."""
