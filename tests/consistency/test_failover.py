@@ -21,13 +21,14 @@ from thrift.transport.TTransport import TTransportException
 
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import create_database, table
+from tests.consistency import mutants
 from tests.consistency.failover import TABLES, VERSION, Epochs, Pair
 from tests.consistency.observers import management_port, wait_until
 from tests.consistency.proxy import Proxy, proxy_to
 from tests.consistency.runs import STALENESS_S
 from tests.consistency.workload import Client
 from tests.databases import ServerMissing
-from tests.servers import ServerProcess, server_process
+from tests.servers import ServerProcess
 
 LONGEST_CALL_S = 30.0
 """One statement that hangs (2 s and a margin of 10 s for the socket), once more on a new connection."""
@@ -126,6 +127,22 @@ def _cases() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("kind", "failure", "setting"), _cases())
 def test_a_failover_that_loses_an_event(kind: str, failure: str, setting: str, tmp_path: Path) -> None:
+    _run(kind, failure, setting, tmp_path, ServerProcess)
+
+
+class Mutated(ServerProcess):
+    program = mutants.program(mutants.identity_not_checked.__name__)
+
+
+@pytest.mark.mariadb
+@pytest.mark.soak
+@pytest.mark.long
+def test_a_server_that_takes_an_equal_id_for_a_proof_is_found_out(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="t at lost"):
+        _run("mariadb", "crash", "0", tmp_path, Mutated)
+
+
+def _run(kind: str, failure: str, setting: str, tmp_path: Path, server_kind: type[ServerProcess]) -> None:
     with ExitStack() as stack:
         try:
             pair = Pair(kind, tmp_path, stack)
@@ -141,7 +158,9 @@ def test_a_failover_that_loses_an_event(kind: str, failure: str, setting: str, t
         proxy = stack.enter_context(proxy_to(str(address.host), int(address.port or 0)))
         url = pair.url(pair.primary, proxy.port)
         settings = {**SETTINGS, "cache.max_staleness_ms": setting}
-        server = stack.enter_context(server_process(tmp_path / "server", url, settings))
+        server = server_kind(tmp_path / "server", url, settings)
+        server.start()
+        stack.callback(server.stop)
         _fail_over(pair, proxy, server, failure, STALENESS_S[setting])
 
 
