@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ from benchmarks.load import load
 from benchmarks.measure import measure_reads
 from benchmarks.own_metastore import OwnMetastore
 from benchmarks.report import own_table
+from benchmarks.scale import fill, render
+from benchmarks.scale import measure as measure_scale
 from benchmarks.transactions import (
     Figures,
     measure_cycles,
@@ -36,6 +39,7 @@ from benchmarks.transactions import (
 if TYPE_CHECKING:
     from tests.databases import DatabaseServer
 
+SCALE_REPORT = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "scale.md"
 REPORT = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "benchmarks.md"
 
 
@@ -178,6 +182,29 @@ def _measure_transactions(hms: str, mysql: str | None, counts: list[int], second
         counter = statement_counter(mysql)
         per_call = statements_per_call(hms, lambda: statements(counter))
     return [measure_cycles(hms, count, seconds) for count in counts], per_call
+
+
+@main.command()
+@click.option("--partitions", default=100_000, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default=SCALE_REPORT, show_default=True, help="Markdown file")
+def scale(partitions: int, out: Path) -> None:
+    """Cold reads of one large table, beside the same calls without a cache, on a MariaDB of its own."""
+    from tests.databases import start_server
+
+    with tempfile.TemporaryDirectory() as temporary:
+        server = start_server("mariadb", Path(temporary))
+        try:
+            url = server.initialized_database()
+            fill(url, Path(temporary), partitions, click.echo)
+            cells = measure_scale(url, Path(temporary), partitions, click.echo)
+        finally:
+            server.stop()
+    command = f"python -m benchmarks scale --partitions {partitions}"
+    git = ["git", "describe", "--always", "--dirty"]
+    revision = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    out.write_text(render(cells, partitions, command, revision))
+    if not all(cell.is_met for cell in cells):
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

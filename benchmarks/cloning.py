@@ -88,6 +88,62 @@ def copy_partitions(url: str, database: str, source: str, targets: Sequence[str]
         cursor.execute("ANALYZE TABLE PARTITIONS, SDS, SERDES, SERDE_PARAMS, PARTITION_PARAMS, PARTITION_KEY_VALS")
 
 
+def multiply_partitions(url: str, database: str, table: str, partitions: int, hours: int) -> None:
+    """Copies the first partitions of the table `table`, numbered from 0 as `dt=day-NNNNNN/hour=N`, until it has
+    `partitions`. The copies have names, values and locations of their own."""
+    parsed = make_url(url)
+    connection = pymysql.connect(
+        host=parsed.host or "127.0.0.1",
+        port=parsed.port or 3306,
+        user=parsed.username or "root",
+        password=str(parsed.password or ""),
+        database=parsed.database,
+    )
+    with connection, connection.cursor() as cursor:
+        cursor.execute("SET SESSION foreign_key_checks = 0")
+        table_id, _, path = _table(cursor, database, table)
+        cursor.execute(
+            "SELECT MIN(p.PART_ID), MIN(p.SD_ID), MIN(d.SERDE_ID), COUNT(*) FROM PARTITIONS p "
+            "JOIN SDS d ON d.SD_ID = p.SD_ID WHERE p.TBL_ID = %s",
+            (table_id,),
+        )
+        part_id, sd_id, serde_id, count = cursor.fetchone()
+        highest = {name: _highest(cursor, name, column) for name, column in _SEQUENCES.values()}
+        number = f"n.seq + {count}"
+        day = f"CONCAT('day-', LPAD(FLOOR(({number}) / {hours}), 6, '0'))"
+        hour = f"(({number}) % {hours})"
+        numbers = f"seq_0_to_{partitions - count - 1} n"
+        name = f"CONCAT('dt=', {day}, '/hour=', {hour})"
+        new = {name: f"n.seq + {value + 1}" for name, value in highest.items()}
+        for statement in (
+            f"INSERT INTO SERDES (SERDE_ID, NAME, SLIB) SELECT {new['SERDES']}, r.NAME, r.SLIB "
+            f"FROM SERDES r JOIN {numbers} WHERE r.SERDE_ID = {serde_id}",
+            f"INSERT INTO SDS (SD_ID, CD_ID, INPUT_FORMAT, IS_COMPRESSED, IS_STOREDASSUBDIRECTORIES, LOCATION, "
+            f"NUM_BUCKETS, OUTPUT_FORMAT, SERDE_ID) SELECT {new['SDS']}, r.CD_ID, r.INPUT_FORMAT, r.IS_COMPRESSED, "
+            f"r.IS_STOREDASSUBDIRECTORIES, CONCAT('{path}/', {name}), r.NUM_BUCKETS, r.OUTPUT_FORMAT, {new['SERDES']} "
+            f"FROM SDS r JOIN {numbers} WHERE r.SD_ID = {sd_id}",
+            f"INSERT INTO PARTITIONS (PART_ID, CREATE_TIME, LAST_ACCESS_TIME, PART_NAME, SD_ID, TBL_ID, WRITE_ID) "
+            f"SELECT {new['PARTITIONS']}, r.CREATE_TIME, r.LAST_ACCESS_TIME, {name}, {new['SDS']}, r.TBL_ID, "
+            f"r.WRITE_ID FROM PARTITIONS r JOIN {numbers} WHERE r.PART_ID = {part_id}",
+            f"INSERT INTO PARTITION_PARAMS (PART_ID, PARAM_KEY, PARAM_VALUE) SELECT {new['PARTITIONS']}, r.PARAM_KEY, "
+            f"r.PARAM_VALUE FROM PARTITION_PARAMS r JOIN {numbers} WHERE r.PART_ID = {part_id}",
+            f"INSERT INTO PARTITION_KEY_VALS (PART_ID, PART_KEY_VAL, INTEGER_IDX) "
+            f"SELECT {new['PARTITIONS']}, {day}, 0 FROM {numbers}",
+            f"INSERT INTO PARTITION_KEY_VALS (PART_ID, PART_KEY_VAL, INTEGER_IDX) "
+            f"SELECT {new['PARTITIONS']}, {hour}, 1 FROM {numbers}",
+            f"UPDATE SERDES r, SERDES o SET r.SLIB = o.SLIB WHERE o.SERDE_ID = {serde_id} "
+            f"AND r.SERDE_ID > {highest['SERDES']}",
+        ):
+            cursor.execute(statement)
+        for sequence, (name, column) in _SEQUENCES.items():
+            cursor.execute(
+                "UPDATE SEQUENCE_TABLE SET NEXT_VAL = GREATEST(NEXT_VAL, %s) WHERE SEQUENCE_NAME = %s",
+                (_highest(cursor, name, column) + 1, sequence),
+            )
+        connection.commit()
+        cursor.execute("ANALYZE TABLE PARTITIONS, SDS, SERDES, SERDE_PARAMS, PARTITION_PARAMS, PARTITION_KEY_VALS")
+
+
 def _table(cursor: Any, database: str, name: str) -> tuple[int, int, str]:
     cursor.execute(
         "SELECT t.TBL_ID, s.CD_ID, s.LOCATION FROM TBLS t JOIN DBS d ON d.DB_ID = t.DB_ID "

@@ -16,6 +16,7 @@ from hms_cache.cache.reads.assembly import Cache, CacheOptions, build_cache
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import CommitResolver
+from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.config import Settings
 from hms_cache.metrics import Metrics
 from hms_cache.metrics.call_trace import call_trace
@@ -96,6 +97,7 @@ def build_caching(
     metrics: Metrics,
     resolve_commits: CommitResolver,
     warming_processes: Sequence[WarmingProcess] = (),
+    workers: WorkerSlot | None = None,
 ) -> Caching:
     """A cache over `store` and its poller, not started yet. Own commits on `database` are made known to it (P4)."""
     pollers: list[Poller] = []
@@ -110,7 +112,13 @@ def build_caching(
         call_trace.note_read(kind, reason)
 
     cache = build_cache(
-        store, database.clock, cache_options(settings), follow, resolve_commits=resolve_commits, observe=observe
+        store,
+        database.clock,
+        cache_options(settings),
+        follow,
+        resolve_commits=resolve_commits,
+        observe=observe,
+        workers=workers,
     )
     database.commit_listeners.append(cache.own_writes)
     _show(cache, metrics.cache)
@@ -150,6 +158,7 @@ def _show(cache: Cache, metrics: CacheMetrics) -> None:
     metrics.check_requests.set_function(lambda: cache.check.requests)
     metrics.loads.set_function(lambda: cache.loader.loads)
     metrics.discarded_loads.set_function(lambda: cache.loader.discarded)
+    metrics.refused_loads.set_function(lambda: cache.loader.refused)
     metrics.refills.set_function(lambda: cache.refill.refilled)
     metrics.background_loads.set_function(lambda: cache.background.loaded)
     metrics.background_loads_waiting.set_function(lambda: cache.background.waiting)

@@ -16,7 +16,6 @@ from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.server.hot_path import PositionSource
 from hms_cache.server.position_sources import InlineSource, PacketSource, ThreadSource
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.log_sessions import head_statement
 from hms_cache.store.engine.position_wire import PositionConnection
 
 _log = logging.getLogger(__name__)
@@ -81,8 +80,7 @@ def _packet_connection(database: Database) -> PositionConnection | None:
     driver: Any = None
     try:
         with database.checking() as connection:
-            expression = database.history_text.expression(connection)
-            question = str(head_statement(expression).compile(connection.engine))
+            question = str(database.history_text.statement(connection).compile(connection.engine))
         pooled: Any = database.check_engine.raw_connection()
         driver = pooled.driver_connection
         pooled.detach()

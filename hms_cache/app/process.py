@@ -16,6 +16,7 @@ from hms_cache.admin.siblings import Siblings
 from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.service import Service
 from hms_cache.app.warming_process import warming_processes
+from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.errors import ConfigurationError, StartupError
 
@@ -44,10 +45,12 @@ def run(
     load: Callable[[], Configuration],
     announce: Callable[[str], None] = print_ready,
     siblings: Siblings | None = None,
+    positions: WorkerPositions | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain and return. SIGHUP loads the configuration again.
 
-    ``announce`` is given the URI when clients may come; ``siblings`` is the place among several workers. Raises
+    ``announce`` is given the URI when clients may come; ``siblings`` is the place among several workers, which
+    share ``positions``. Raises
     ``ConfigurationError`` or ``StartupError`` before that, with nothing left running.
     """
     configuration = load()
@@ -57,7 +60,7 @@ def run(
     with warming_processes(configuration.settings) as warming, closing(_Signals()) as signals:
         # Before the start, so that a signal that arrives meanwhile ends the process in order, too.
         signals.take()
-        service = Service(configuration, siblings=siblings, warming=warming)
+        service = Service(configuration, siblings=siblings, warming=warming, positions=positions)
         uri = service.start()
         try:
             announce(uri)

@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
+from hms_cache.app.authentication import mechanisms
 from hms_cache.app.caching import Caching, build_caching, reason_against_caching
 from hms_cache.app.certificates import server_context
 from hms_cache.app.database import (
@@ -28,6 +29,7 @@ from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.app.warming_process import WarmingProcess
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.errors import StartupError
 from hms_cache.metrics import Metrics
@@ -37,6 +39,7 @@ from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.hot_path import HotPath
 from hms_cache.server.kept_replies import KeptReplies
 from hms_cache.server.plain_calls import refusal_of_plain_call
+from hms_cache.server.sasl import SaslPort
 from hms_cache.server.service import MetastoreServer
 from hms_cache.server.stores import Stores
 from hms_cache.server.tls import TlsPort
@@ -62,10 +65,13 @@ class Service:
         metrics: Metrics | None = None,
         siblings: Siblings | None = None,
         warming: Sequence[WarmingProcess] = (),
+        positions: WorkerPositions | None = None,
     ) -> None:
-        """`siblings`: the place among several worker processes of one server. `warming`: read for the prewarm."""
+        """`siblings`: the place among several worker processes of one server, which share `positions`. `warming`: read
+        for the prewarm."""
         self._warming = warming
         self._siblings = siblings or Siblings()
+        self._positions = positions
         self._pending_restart: tuple[str, ...] = ()
         self._configuration = configuration
         self._settings = configuration.settings
@@ -165,6 +171,7 @@ class Service:
             self.metrics,
             lambda txn_ids: read_committed_writes(database, txn_ids),
             self._warming,
+            self._positions.slot(self._siblings.own_index) if self._positions is not None else None,
         )
         self._caching.start(starting)
         return self._caching.cache.store
@@ -213,6 +220,17 @@ class Service:
             server.listener.tls = self._tls
             tls = self._tls
             self.metrics.server.tls_handshakes.include(lambda: {(outcome,): n for outcome, n in tls.outcomes.items()})
+        found = mechanisms(self._settings)
+        if found:
+            sasl = server.listener.sasl = SaslPort(
+                found,
+                self._settings.authentication.handshake_timeout_s,
+                options.limits.message_timeout_s,
+                options.limits.max_message_bytes,
+                server.listener.buffers,
+            )
+            starting.callback(sasl.close)
+            self.metrics.server.authentications.include(lambda: {(outcome,): n for outcome, n in sasl.outcomes.items()})
         try:
             host, port = loop.run(server.start(settings.host, settings.port, reuse_port=settings.workers > 1))
         except OSError as error:

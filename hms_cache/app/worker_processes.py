@@ -1,7 +1,8 @@
 """``server.workers`` processes on one port: each a whole server, and so a full member of the set of servers.
 
-The kernel spreads connections over the processes (SO_REUSEPORT). They share nothing but the database: what one of them
-writes, the others learn from the notification log as they do from servers on other machines. The parent starts them,
+The kernel spreads connections over the processes (SO_REUSEPORT). What one of them writes, the others learn from the
+notification log as they do from servers on other machines; how far each has come they tell each other in a page of
+shared memory, so that a client may change from one to another (`WorkerPositions`). The parent starts them,
 passes signals on, replaces one that ends, and serves nobody itself.
 """
 
@@ -25,6 +26,7 @@ from hms_cache.admin.siblings import Siblings
 from hms_cache.app.child_processes import end_with_parent
 from hms_cache.app.management import hold_management_port
 from hms_cache.app.process import run
+from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.errors import StartupError
@@ -57,6 +59,7 @@ class _Workers:
         self._configured_port = configured_port
         self._port = port
         self._siblings = siblings
+        self._positions = WorkerPositions(siblings.count)
         self.running: dict[int, tuple[int, int]] = {}
         """Process id to the worker's index and the end of the pipe that tells of its readiness."""
 
@@ -79,7 +82,12 @@ class _Workers:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
-            run(lambda: self._load_again(siblings), announce=lambda uri: _tell(writing, uri), siblings=siblings)
+            run(
+                lambda: self._load_again(siblings),
+                announce=lambda uri: _tell(writing, uri),
+                siblings=siblings,
+                positions=self._positions,
+            )
             status = 0
         except Exception:
             _log.exception("a worker failed")

@@ -74,6 +74,27 @@ TABLE_RULES: dict[type[ev.Event], Mapping[Facet, Action]] = {
     ev.WriteIdsAllocated: _row(KEEP, KEEP, KEEP, KEEP, KEEP, KEEP),
 }
 
+PARAMETERS_ALTERED = _row(DROP, DROP, KEEP, DROP, KEEP, DROP)
+"""The row of an ALTER_TABLE that `keeps_partitions`. Table statistics go: they are read again in one statement."""
+
+_NOT_OF_PARTITIONS = ("owner", "ownerType", "lastAccessTime", "parameters", "privileges", "writeId")
+"""Fields of a table that no row of a partition, no statistics and no cached answer about partitions is made from. All
+others must be equal: names, ids, keys, type, retention, the storage descriptor with columns and location, …"""
+
+_STRUCTURAL_PARAMETERS = frozenset(
+    {
+        "external",
+        "translated_to_external",
+        "transactional",
+        "transactional_properties",
+        "storage_handler",
+        "partition_level_privilege",
+        "avro.schema.url",
+        "avro.schema.literal",
+    }
+)
+"""Parameters, in lower case, that say what kind of table it is: an alter of one of them may rewrite its partitions."""
+
 CHANGES_TABLE_NAMES = frozenset(
     {ev.TableCreated, ev.TableAltered, ev.TableDropped, ev.TableReloaded, ev.UndecodedEvent}
 )
@@ -95,6 +116,36 @@ def keeps_content(event: ev.DatabaseAltered) -> bool:
     if before is None or after is None or (before.name, before.catalogName) != (after.name, after.catalogName):
         return False
     return sync_property(before.parameters or {}) == sync_property(after.parameters or {})
+
+
+def keeps_partitions(event: ev.TableAltered) -> bool:
+    """Whether the images of a table show that its partitions and their statistics stay as they were.
+
+    An alter writes to partitions when the name, the location, the columns or the keys change (Hive 2.3 to 4.x,
+    HiveAlterHandler.alterTable; cascading does nothing where the columns are equal), and when the table is truncated.
+    A change of parameters, owner or write id does not. Without both images, or with ones that cannot be read, nothing
+    is shown.
+    """
+    if event.is_truncate or event.is_rename:
+        return False
+    try:
+        before, after = event.before(), event.after()
+    except Exception:
+        return False
+    if before is None or after is None or before.sd is None or after.sd is None:
+        return False
+    if _structure(before.parameters) != _structure(after.parameters):
+        return False
+    if sync_property(before.parameters or {}) != sync_property(after.parameters or {}):
+        return False
+    for image in (before, after):
+        for name in _NOT_OF_PARTITIONS:
+            setattr(image, name, None)
+    return bool(before == after)
+
+
+def _structure(parameters: Mapping[str, str] | None) -> dict[str, str]:
+    return {name: text for name, text in (parameters or {}).items() if name.lower() in _STRUCTURAL_PARAMETERS}
 
 
 def table_rule(event: ev.Event) -> Mapping[Facet, Action]:

@@ -22,6 +22,7 @@ from typing import Protocol
 
 from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.clock import Clock
 from hms_cache.notifications.event_log import History
 from hms_cache.notifications.poller_status import PollerStatus
@@ -78,7 +79,9 @@ class Freshness:
         clock: Clock,
         max_staleness_s: float,
         apply_timeout_s: float = 5.0,
+        workers: WorkerSlot | None = None,
     ) -> None:
+        """`workers`: what the worker processes of this server tell each other; None: there is one process."""
         self.max_staleness_s = max_staleness_s
         self.apply_timeout_s = apply_timeout_s
         self._cache = cache
@@ -90,6 +93,18 @@ class Freshness:
         self._floor = -1
         self._current_at_s = float("-inf")
         self._required_after_s = float("-inf")
+        self._workers = workers
+        if workers is not None:
+            cache.position_listener = self._tell_position
+
+    def _tell_position(self, position: int, is_reset: bool) -> None:
+        """Before memory answers anything at this position: the other workers must not answer below it (P3)."""
+        assert self._workers is not None
+        if is_reset:
+            self._workers.begin(position, self._follower.server_identity)
+            self._workers.require_check(self._clock.monotonic_s())
+        else:
+            self._workers.raise_floor(position, self._follower.server_identity)
 
     @property
     def floor(self) -> int:
@@ -103,9 +118,13 @@ class Freshness:
         with self._lock:
             self._follow_reset()
             self._floor = max(self._floor, event_id)
+        if self._workers is not None:
+            self._workers.raise_floor(event_id, self._follower.server_identity)
 
     def _follow_reset(self) -> None:
-        """Under the lock. After a reset ids may be those of another history, in which the old floor means nothing (P7).
+        """Under the lock: takes over what other workers told.
+
+        After a reset ids may be those of another history, in which the old floor means nothing (P7).
 
         A write may have been acknowledged after the reset's position was read: the next read has to ask.
         """
@@ -115,6 +134,14 @@ class Freshness:
             self._floor = -1
             self._current_at_s = float("-inf")
             self._required_after_s = self._clock.monotonic_s()
+            if self._workers is not None:
+                self._workers.forget_seen()
+        if self._workers is not None and self._workers.has_changed():
+            told = self._workers.read(self._follower.server_identity)
+            self._floor = max(self._floor, told.floor)
+            self._required_after_s = max(self._required_after_s, told.required_after_s)
+            if not told.agree:  # one of them has not seen a failover yet
+                self._required_after_s = self._clock.monotonic_s()
 
     def may_serve(self) -> bool:
         """Whether memory is true at its position, as far as the poller can tell."""
@@ -126,6 +153,8 @@ class Freshness:
         now_s = self._clock.monotonic_s()
         with self._lock:
             self._required_after_s = max(self._required_after_s, now_s)
+        if self._workers is not None:
+            self._workers.require_check(now_s)
 
     def is_check_required(self) -> bool:
         """Whether a read may have shown what memory does not have yet, so that even `trust` has to ask first (P3)."""

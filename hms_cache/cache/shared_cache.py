@@ -32,9 +32,11 @@ from hms_cache.cache.entries import (
 from hms_cache.cache.event_rules import (
     CHANGES_DATABASE_NAMES,
     CHANGES_TABLE_NAMES,
+    PARAMETERS_ALTERED,
     WHOLE_TABLE,
     Action,
     keeps_content,
+    keeps_partitions,
     table_rule,
 )
 from hms_cache.cache.partitions.partition_set import PartitionSet, Values
@@ -111,6 +113,8 @@ class SharedCache:
         look cold; bounded."""
         self.answers = Answers(budget_bytes // ANSWERS_SHARE, ALWAYS_KEPT_ANSWER_BYTES)
         self.creations = CreationWatch()
+        self.position_listener: Callable[[int, bool], None] | None = None
+        """Told of each position before memory is brought to it, without the lock, and whether by a reset."""
         self.evictions = 0
         self.resets = 0
         self._transactions = TransactionTracker()
@@ -125,6 +129,8 @@ class SharedCache:
         hands over what it may concern instead (P8).
         """
         resolved = self._resolve(events)
+        if self.position_listener is not None:
+            self.position_listener(new_position, False)
         with self.lock:
             for event in events:
                 if event.event_id <= self.position:
@@ -150,6 +156,8 @@ class SharedCache:
 
         The tables that were read are handed to the refill, the last read first.
         """
+        if self.position_listener is not None:
+            self.position_listener(position, True)
         with self.lock:
             _log.info("the cache starts anew at event %d: %s", position, reason)
             lost = self._tables_read()
@@ -207,6 +215,8 @@ class SharedCache:
 
     def _apply_to_tables(self, event: ev.Event, scope: Scope) -> None:
         rule = table_rule(event)
+        if isinstance(event, ev.TableAltered) and self._has_partitions(scope.tables) and keeps_partitions(event):
+            rule = PARAMETERS_ALTERED
         changes_names = type(event) in CHANGES_TABLE_NAMES
         if changes_names and not (isinstance(event, ev.TableAltered) and not event.is_rename):
             self._transactions.forget_tables(scope.tables.__contains__)
@@ -218,6 +228,17 @@ class SharedCache:
                 self._drop(event.event_id, table.in_database, Facet.TABLE_NAMES)
         for table, values in scope.partitions.items():
             self._apply_rule(event.event_id, table, rule, tuple(values))
+
+    def _has_partitions(self, tables: Iterable[TableName]) -> bool:
+        """Whether anything of their partitions is held or on its way: only then an image is worth decoding."""
+        of_partitions = {Facet.PARTITIONS, Facet.PARTITION_STATISTICS}
+        for table in tables:
+            entry = self.tables.get(table)
+            if entry is not None and not of_partitions.isdisjoint(entry.facets):
+                return True
+            if any(load.key == table and not of_partitions.isdisjoint(load.facets) for load in self.loads):
+                return True
+        return False
 
     def _apply_rule(
         self, event_id: int, table: TableName, rule: Mapping[Facet, Action], named: tuple[Values, ...] | None

@@ -14,6 +14,7 @@ from hms_cache.config.quantities import format_size
 from hms_cache.config.secrets import redacted
 from hms_cache.config.sections import (
     AdminSettings,
+    AuthenticationSettings,
     CacheSettings,
     CatalogSettings,
     CompactionSettings,
@@ -43,6 +44,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     server: ServerSettings = Field(default_factory=ServerSettings)
+    authentication: AuthenticationSettings = Field(default_factory=AuthenticationSettings)
     security: SecuritySettings = Field(default_factory=SecuritySettings)
     database: DatabaseSettings = Field(default_factory=DatabaseSettings)
     warehouse: WarehouseSettings = Field(default_factory=WarehouseSettings)

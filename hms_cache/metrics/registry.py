@@ -95,6 +95,13 @@ class ServerMetrics(_Subsystem):
             " timeout, closed, other.",
             "outcome",
         )
+        self.authentications = self._tally(
+            "authentications_total",
+            "SASL negotiations. outcome: ok, refused (wrong ticket, password or principal), refused_by_client,"
+            " bad_message (cut, too long, unknown mechanism), plaintext (no SASL), unavailable (no directory), timeout,"
+            " closed; bad_frame: a connection closed later for a frame that was too long or changed on its way.",
+            "outcome",
+        )
         self.refused_calls = self._count(
             "calls_refused_total", "Calls refused because server.max_in_flight were on their way."
         )
@@ -164,6 +171,10 @@ class CacheMetrics(_Subsystem):
         self.loads = self._count("cache_loads_total", "Loads of entries from the database.")
         self.discarded_loads = self._count(
             "cache_loads_discarded_total", "Loads not kept because an event overtook them."
+        )
+        self.refused_loads = self._count(
+            "cache_loads_refused_total",
+            "Loads not kept because they showed another server, or an earlier moment, than the one that is followed.",
         )
         self.refills = self._count("cache_refills_total", "Entries loaded again before somebody asked.")
         self.background_loads = self._count(

@@ -16,7 +16,7 @@ from thrift.Thrift import TApplicationException
 from hms_cache.cache.answers import Reply
 from hms_cache.server.faults import wire_fault
 from hms_cache.server.first_call import FirstCall
-from hms_cache.server.session import Session
+from hms_cache.server.session import AUTHENTICATED_USER, Session
 from hms_cache.wire import Message, MessageReader, ServerFull, WireError, encode_exception
 
 if TYPE_CHECKING:
@@ -266,6 +266,8 @@ class Connection(asyncio.Protocol):
         session = self._session
         if session is None:
             session = self._session = Session(self._address, self._listener.session_budget)
+            if self._transport is not None:
+                session.authenticate(self._transport.get_extra_info(AUTHENTICATED_USER))
             self._listener.first_call(self)
         dispatcher = self._listener.dispatcher
         if dispatcher.runs_on_loop(message):

@@ -14,6 +14,7 @@ from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.connection import Connection
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.hot_path import HotPath
+from hms_cache.server.sasl import SaslPort
 from hms_cache.server.session import Session, SessionBudget
 from hms_cache.server.tls import TlsPort
 from hms_cache.server.workers import WorkerPool
@@ -63,6 +64,8 @@ class Listener:
         """Set before `start`, or never: then every request is decoded."""
         self.tls: TlsPort | None = None
         """Set before `start`, or never: then the port is plain."""
+        self.sasl: SaslPort | None = None
+        """Set before `start`, or never: then clients do not authenticate."""
         self.draining = False
         self.in_flight = 0
         self.bad_messages = 0
@@ -95,8 +98,10 @@ class Listener:
 
     def _protocol(self) -> asyncio.Protocol:
         """For a new socket."""
-        connection = Connection(self)
-        return connection if self.tls is None else self.tls.protect(connection)
+        protocol: asyncio.Protocol = Connection(self)
+        if self.sasl is not None:
+            protocol = self.sasl.protect(protocol)
+        return protocol if self.tls is None else self.tls.protect(protocol)
 
     @property
     def connections(self) -> int:

@@ -1,4 +1,4 @@
-"""What a client is told that speaks plain Thrift to a port with TLS."""
+"""What a client is told that speaks plain Thrift to a port with TLS or authentication."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ _LARGEST_REQUEST_BYTES = 64 * 1024
 """A first call (set_ugi, get_database, …) has some hundred bytes and comes in one piece."""
 
 
-def refusal_of_plain_call(data: bytes) -> bytes:
+TLS_REQUIRED = "this metastore speaks TLS on this port: set hive.metastore.use.SSL=true and a trust store in the client"
+
+
+def refusal_of_plain_call(data: bytes, text: str = TLS_REQUIRED) -> bytes:
     """A fault for the call that `data` begins with; nothing, if that is not a whole one that expects an answer."""
     reader = MessageReader(_LARGEST_REQUEST_BYTES)
     try:
@@ -22,8 +25,4 @@ def refusal_of_plain_call(data: bytes) -> bytes:
         reader.close()
     if message is None or not message.expects_reply:
         return b""
-    fault = TApplicationException(
-        TApplicationException.PROTOCOL_ERROR,
-        "this metastore speaks TLS on this port: set hive.metastore.use.SSL=true and a trust store in the client",
-    )
-    return encode_exception(message, fault)
+    return encode_exception(message, TApplicationException(TApplicationException.PROTOCOL_ERROR, text))

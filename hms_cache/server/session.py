@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
+AUTHENTICATED_USER = "authenticated_user"
+"""Under this name of a transport's `get_extra_info` its connection finds the user."""
+
 _ids = itertools.count(1)
 
 MAX_VARIABLES = 64
@@ -49,13 +52,24 @@ class Session:
     identifier: int = field(default_factory=lambda: next(_ids))
     closing: bool = False
     held_bytes: int = 0
+    authenticated: bool = False
+
+    def authenticate(self, user: str | None) -> None:
+        """The client has shown that it is this user; None: the port asks nobody."""
+        if user is not None:
+            self.user, self.authenticated = user, True
 
     def close_after_reply(self) -> None:
         """The client said fb303 `shutdown`: this conversation ends; the server and other clients stay."""
         self.closing = True
 
     def set_user(self, user: str, groups: tuple[str, ...]) -> None:
-        """Raises MetaException when names are too long or too many."""
+        """Of a client that did not authenticate; who did keeps its name, as in Hive, where `set_ugi` then does nothing.
+
+        Raises MetaException when names are too long or too many.
+        """
+        if self.authenticated:
+            return
         longest = max(map(len, (user, *groups)))
         if longest > MAX_NAME_CHARACTERS:
             self.budget.refused += 1

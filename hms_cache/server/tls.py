@@ -9,25 +9,28 @@ in force when it comes, so that a new certificate needs no new listener.
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-_log = logging.getLogger(__name__)
+from hms_cache.server.layer import Handshakes, Layer
 
 PIECE_BYTES = 256 * 1024
 """Of a reply, encrypted at once: the rest waits as it is until the client has taken this, so that a large reply is not
 held twice and other clients have their turn (at 1 GiB/s this takes a quarter of a millisecond)."""
 
-MAX_LOGGED_ADDRESSES = 1024
-"""Addresses whose first failed handshake is logged; beyond them failures are counted only."""
-
-Outcome = Literal[
-    "ok", "plaintext", "protocol", "client_certificate", "refused_by_client", "timeout", "closed", "other"
-]
+OUTCOMES = (
+    "ok",
+    "plaintext",
+    "protocol",
+    "client_certificate",
+    "refused_by_client",
+    "timeout",
+    "closed",
+    "other",
+)
 
 _HANDSHAKE_RECORD = 0x16
 """The first byte of each TLS client (RFC 8446, 5.1); plain Thrift begins with 0x80 or 0x00, HTTP with a letter."""
@@ -42,50 +45,31 @@ _CERTIFICATE_REASONS = frozenset(
 )
 
 
-class TlsPort:
+class TlsPort(Handshakes):
     """TLS of one port. Everything but `context` is touched on the port's event loop only."""
 
     def __init__(
         self, context: ssl.SSLContext, handshake_timeout_s: float, answer_plaintext: Callable[[bytes], bytes]
     ) -> None:
         """`answer_plaintext`: what a client that does not speak TLS is told, from the first bytes it sent."""
+        super().__init__("TLS", OUTCOMES)
         self.context = context
         """In force for connections from now on; a reload sets another one, from any thread."""
         self.handshake_timeout_s = handshake_timeout_s
         self.answer_plaintext = answer_plaintext
-        self.outcomes: dict[Outcome, int] = {
-            "ok": 0,
-            "plaintext": 0,
-            "protocol": 0,
-            "client_certificate": 0,
-            "refused_by_client": 0,
-            "timeout": 0,
-            "closed": 0,
-            "other": 0,
-        }
-        """How handshakes ended."""
-        self._logged: set[str] = set()
 
     def protect(self, upper: asyncio.Protocol) -> TlsLayer:
         """A protocol for a new socket, that hands to `upper` what the client sent in TLS."""
         return TlsLayer(upper, self)
 
-    def failed(self, outcome: Outcome, address: str, reason: str) -> None:
-        """A handshake failed: counted, and logged when it is the first of its address."""
-        self.outcomes[outcome] += 1
-        if address not in self._logged and len(self._logged) < MAX_LOGGED_ADDRESSES:
-            self._logged.add(address)
-            _log.warning("no TLS with %s: %s (later failures of this address are only counted)", address, reason)
 
-
-class TlsLayer(asyncio.Protocol, asyncio.Transport):
+class TlsLayer(Layer):
     """One connection's TLS. `upper` is told of the connection at once, so that limits hold for handshakes, too."""
 
     def __init__(self, upper: asyncio.Protocol, port: TlsPort) -> None:
         super().__init__()
         self._upper = upper
         self._port = port
-        self._lower: asyncio.Transport
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._context = port.context
@@ -193,19 +177,7 @@ class TlsLayer(asyncio.Protocol, asyncio.Transport):
             return self._tls
         if name == "sslcontext":
             return self._context
-        return self._lower.get_extra_info(name, default)
-
-    def pause_reading(self) -> None:
-        """Takes nothing from the socket for a time."""
-        self._lower.pause_reading()
-
-    def resume_reading(self) -> None:
-        """The end of that time."""
-        self._lower.resume_reading()
-
-    def is_reading(self) -> bool:
-        """Whether the socket is read."""
-        return self._lower.is_reading()
+        return super().get_extra_info(name, default)
 
     def is_closing(self) -> bool:
         """Whether the connection is being closed."""
@@ -259,10 +231,9 @@ class TlsLayer(asyncio.Protocol, asyncio.Transport):
             self._fail("timeout", f"no handshake within {self._port.handshake_timeout_s:g} s")
         self.abort()
 
-    def _fail(self, outcome: Outcome, reason: str) -> None:
+    def _fail(self, outcome: str, reason: str) -> None:
         self._counted = True
-        name = self._lower.get_extra_info("peername")
-        self._port.failed(outcome, str(name[0]) if isinstance(name, tuple) and name else "local", reason)
+        self._port.failed(outcome, self._address, reason)
 
     # Bytes
 
@@ -330,7 +301,7 @@ class TlsLayer(asyncio.Protocol, asyncio.Transport):
         self._backlog_bytes = 0
 
 
-def _outcome_of(error: ssl.SSLError) -> Outcome:
+def _outcome_of(error: ssl.SSLError) -> str:
     reason = error.reason or ""
     if reason in _PROTOCOL_REASONS:
         return "protocol"

@@ -87,22 +87,29 @@ def test_after_a_resync_the_cache_is_warmed_again(warm: str, tmp_path: Path) -> 
         assert service.admin_sources is not None
         cache, poller = service.admin_sources.cache, service.admin_sources.poller
         assert cache is not None and poller is not None
-        with client(uri) as metastore:
-            for name in ("read", "unread"):
-                metastore.create_table(table("default", name))
-            for _ in range(5):
-                metastore.get_table("default", "read")
         wanted = {"read", "unread"} if warm == "full" else {"read"}
 
         def held() -> set[str]:
             with cache.shared.lock:
                 return {key.table for key, entry in cache.shared.tables.items() if Facet.TABLE in entry.facets}
 
-        for _ in range(2):
-            generation = cache.shared.generation
-            poller.resync()
-            wait_until(lambda before=generation: cache.shared.generation > before, "everything is dropped")  # type: ignore[misc]
-            wait_until(lambda: held() == wanted, "it is warm again")
+        with client(uri) as metastore:
+            for name in ("read", "unread"):
+                metastore.create_table(table("default", name))
+            for _ in range(2):
+
+                def is_hit() -> bool:
+                    metastore.get_table("default", "read")
+                    hits = service.reads_by_outcome().get("hit", 0)
+                    metastore.get_table("default", "read")
+                    return service.reads_by_outcome().get("hit", 0) > hits
+
+                wait_until(is_hit, "it is read from memory")
+                generation = cache.shared.generation
+                poller.resync()
+                assert poller.ensure_applied(0, 30)
+                assert cache.shared.generation > generation
+                wait_until(lambda: held() == wanted, "it is warm again")
     finally:
         service.stop()
 

@@ -21,7 +21,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("store",),
     ("notifications", "expressions", "txn"),
     ("metadata",),
-    ("wire",),
+    ("wire", "authentication"),
     ("config", "metrics", "clock", "errors", "patterns"),
 )
 #: The innermost ones are small and build on each other.

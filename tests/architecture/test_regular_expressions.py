@@ -21,8 +21,9 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "hms_cache"
 FUNCTIONS = {"compile", "match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
 #: Globs that operators write, of which fnmatch makes expressions that never try a star again.
+#: Rules for names of principals are operators', too, and those names are short.
 #: In config/secrets.py: texts that are escaped.
-OF_OPERATORS = {"cache/policy.py", "config/secrets.py"}
+OF_OPERATORS = {"authentication/local_names.py", "cache/policy.py", "config/secrets.py"}
 #: What these read is the answer of a database to a question about its own schema, or of a program that we start.
 OF_TRUSTED_TEXT = {"store/engine/inspection.py", "store/installation/check.py", "cli/demo/java.py", "app/database.py"}
 SAMPLES = [*map(chr, range(128)), "é", "\u2028"]

@@ -10,6 +10,7 @@ import pytest
 
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.clock import Clock, SystemClock
+from hms_cache.notifications.messages import MessageFormat
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.settings import StoreSettings
 from tests.cache.world import Server
@@ -27,7 +28,10 @@ def servers(sqlite_database: Database, tmp_path: Path) -> Iterator[MakeServer]:
     with contextlib.ExitStack() as stack:
 
         def make(
-            options: CacheOptions | None = None, clock: Clock | None = None, settings: StoreSettings | None = None
+            options: CacheOptions | None = None,
+            clock: Clock | None = None,
+            settings: StoreSettings | None = None,
+            message_format: MessageFormat = MessageFormat.JSON,
         ) -> Server:
             server = Server(
                 url,
@@ -35,6 +39,7 @@ def servers(sqlite_database: Database, tmp_path: Path) -> Iterator[MakeServer]:
                 options or CacheOptions(),
                 clock or SystemClock(),
                 settings or StoreSettings(),
+                message_format,
             )
             stack.callback(server.close)
             return server

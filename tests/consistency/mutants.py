@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hms_cache.cache import shared_cache
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.position_check import CheckResult, PositionCheck
@@ -18,6 +19,7 @@ from hms_cache.cache.reads.reading import Reading
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Moment
+from hms_cache.cache.worker_positions import Told, WorkerSlot
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.event_log import LogHead
 from hms_cache.notifications.events import scope_of_row
@@ -203,6 +205,16 @@ def load_of_an_older_moment_kept(patch: Patch) -> None:
     patch(Loader, "_is_of_this_history", lambda self, slots, found: True)
 
 
+def workers_tell_nothing(patch: Patch) -> None:
+    """Worker processes of one server do not read what the others have come to."""
+    patch(WorkerSlot, "read", lambda *_: Told(-1, float("-inf"), True))
+
+
+def alter_taken_for_harmless(patch: Patch) -> None:
+    """An ALTER_TABLE that changed locations or columns keeps the partitions, as one of a parameter does."""
+    patch(shared_cache, "keeps_partitions", lambda event: not event.is_rename)
+
+
 MUTANTS = {
     one.__name__: one
     for one in (
@@ -221,6 +233,8 @@ MUTANTS = {
         late_joiner_on_the_loop,
         identity_not_checked,
         load_of_an_older_moment_kept,
+        workers_tell_nothing,
+        alter_taken_for_harmless,
     )
 }
 

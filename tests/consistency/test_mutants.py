@@ -13,10 +13,12 @@ import pytest
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.verification.invariants import InvariantViolation
 from hms_cache.clock import Clock, SystemClock
+from hms_cache.notifications.messages import MessageFormat
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from tests.cache import (
     test_freshness_cells,
+    test_harmless_changes,
     test_hot_path,
     test_loads,
     test_other_histories,
@@ -73,8 +75,18 @@ def mutated_servers(sqlite_database: Database, tmp_path: Path) -> Iterator[Calla
     url = sqlite_database.url.render_as_string(hide_password=False)
     with contextlib.ExitStack() as stack:
 
-        def make(options: CacheOptions | None = None, clock: Clock | None = None) -> Server:
-            server = Server(url, tmp_path / "warehouse", options or CacheOptions(), clock or SystemClock())
+        def make(
+            options: CacheOptions | None = None,
+            clock: Clock | None = None,
+            message_format: MessageFormat = MessageFormat.JSON,
+        ) -> Server:
+            server = Server(
+                url,
+                tmp_path / "warehouse",
+                options or CacheOptions(),
+                clock or SystemClock(),
+                message_format=message_format,
+            )
 
             def close() -> None:
                 with contextlib.suppress(InvariantViolation):
@@ -95,6 +107,10 @@ def _after_a_restore(make: Callable[..., Server]) -> None:
         test_other_histories.test_another_history_under_the_same_id_is_not_mixed_with_the_one_in_memory(
             0.0, False, make, Path(directory)
         )
+
+
+def _after_an_alter(name: str, cascade: bool, make: Callable[..., Server]) -> None:
+    test_harmless_changes.test_after_an_alter_memory_equals_the_database(name, MessageFormat.JSON, cascade, make)
 
 
 FOUND_BY_DESIGN: list[tuple[Callable[..., None], Callable[[Callable[..., Server]], None]]] = [
@@ -145,6 +161,8 @@ FOUND_BY_DESIGN: list[tuple[Callable[..., None], Callable[[Callable[..., Server]
         test_other_histories.test_a_load_that_shows_less_than_was_applied_is_refused,
     ),
     (mutants.load_of_an_older_moment_kept, test_other_histories.test_a_load_from_another_server_is_refused),
+    (mutants.alter_taken_for_harmless, lambda make: _after_an_alter("location", False, make)),
+    (mutants.alter_taken_for_harmless, lambda make: _after_an_alter("column added", True, make)),
 ]
 
 

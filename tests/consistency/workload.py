@@ -180,8 +180,16 @@ class Size:
 class Workload:
     """Runs clients against servers at these ports; `history` grows with each run."""
 
-    def __init__(self, ports: Sequence[int], database_url: str, seed: int) -> None:
+    def __init__(
+        self,
+        ports: Sequence[int],
+        database_url: str,
+        seed: int,
+        client: Callable[[Sequence[int]], Client] | None = None,
+    ) -> None:
+        """`client`: makes a connection to each server."""
         self.history = History()
+        self._client = client or Client
         self._ports = tuple(ports)
         self._url = database_url
         self._seed = seed
@@ -195,7 +203,7 @@ class Workload:
 
     def prepare(self) -> None:
         """The databases, and tables to begin with."""
-        client = Client(self._ports)
+        client = self._client(self._ports)
         for name in DATABASES:
             client.connections[0].create_database(ttypes.Database(name=name))
         writer = _Writer(self, client, random.Random(self._seed))
@@ -237,7 +245,7 @@ class Workload:
             yield
 
     def _thread(self, stack: ExitStack, work: Callable[..., None], *arguments: Any) -> threading.Thread:
-        client = Client(self._ports)
+        client = self._client(self._ports)
         stack.callback(client.close)
 
         def run() -> None:

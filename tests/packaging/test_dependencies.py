@@ -13,7 +13,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 #: Parts that run only where an extra is installed.
-WITH_EXTRAS = {"jobs": "spark", "cli/demo": "spark"}
+WITH_EXTRAS = {
+    "jobs/": "spark",
+    "cli/demo/": "spark",
+    "store/engine/postgresql_driver.py": "postgresql",
+    "app/certificates.py": "tls",
+}
 #: Parts of a library under a name of their own.
 BROUGHT_BY = {"markupsafe": "jinja2"}
 
@@ -47,7 +52,7 @@ def imports() -> Iterator[tuple[str, str]]:
 def test_every_import_is_declared() -> None:
     missing = set()
     for module, distribution in imports():
-        extra = next((extra for part, extra in WITH_EXTRAS.items() if module.startswith(f"{part}/")), None)
+        extra = next((extra for part, extra in WITH_EXTRAS.items() if module.startswith(part)), None)
         if distribution not in declared(extra):
             missing.add(f"{module}: {distribution}")
     assert not missing

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.partition_set import PartitionSet, Values
 from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
 from hms_cache.expressions import FilterError, KeyColumns, bind, evaluate, evaluate_expression, parse_filter
 from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, FilterLimits
@@ -24,7 +24,10 @@ from hms_cache.store.contract.partitions import (
     ByValues,
     PartitionSelection,
 )
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition, StorageDescriptor
+
+MOST_JUDGED = 500
+"""Missing partitions that a selection is tried on, under the cache's lock: some milliseconds."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -51,6 +54,23 @@ def select_partitions(
     if max_parts > 0:
         return Selected(selected.partitions.first(max_parts), selected.has_unknown)
     return selected
+
+
+def missing_of(
+    held: PartitionSet, selection: PartitionSelection, limits: FilterLimits = DEFAULT_LIMITS
+) -> list[Values]:
+    """The missing partitions that the selection may be about, by name: without them it is decided exactly.
+
+    Beyond `MOST_JUDGED` all of them: to read them together costs less than to judge each. Raises SelectionError.
+    """
+    if not held.missing or len(held.missing) > MOST_JUDGED:
+        return sorted(held.missing)
+    stand_ins = [Partition(values=list(values), sd=StorageDescriptor()) for values in held.missing]
+    judged = _select(PartitionSet(held.keys, stand_ins, complete=True), selection, limits)
+    if judged.has_unknown:
+        return sorted(held.missing)
+    named = set(judged.partitions.names())
+    return sorted(values for values in held.missing if held.name_of(values) in named)
 
 
 def _select(held: PartitionSet, selection: PartitionSelection, limits: FilterLimits) -> Selected:

@@ -15,6 +15,7 @@ from hms_cache.cache.shared_cache import CommitResolver, SharedCache
 from hms_cache.cache.warming.background_loads import AT_ONCE_PARTITIONS, BackgroundLoads
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.refill import Refill
+from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.clock import Clock
 from hms_cache.expressions import FilterLimits
 from hms_cache.notifications.event_applier import EventSink
@@ -60,12 +61,13 @@ def build_cache(
     *,
     resolve_commits: CommitResolver | None = None,
     observe: ReadObserver | None = None,
+    workers: WorkerSlot | None = None,
 ) -> Cache:
-    """A cache over `store`; `follow` makes the poller that feeds it."""
+    """A cache over `store`; `follow` makes the poller that feeds it, `workers` links it to other worker processes."""
     shared = SharedCache(options.budget_bytes, resolve_commits)
     follower = follow(shared)
     check = PositionCheck(store.log_head, clock)
-    freshness = Freshness(shared, check, follower, clock, options.max_staleness_s, options.apply_timeout_s)
+    freshness = Freshness(shared, check, follower, clock, options.max_staleness_s, options.apply_timeout_s, workers)
     policy = CachePolicy(options.include, options.exclude, options.peers)
     loader = Loader(shared, store, freshness, follower.ensure_applied, lambda reason: follower.fail(reason))
     background = BackgroundLoads(shared, loader, store, clock, options.load_at_once_partitions)

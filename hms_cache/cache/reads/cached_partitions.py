@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet, Values
-from hms_cache.cache.partitions.selection import Selected, SelectionError, select_partitions
+from hms_cache.cache.partitions.selection import Selected, SelectionError, missing_of, select_partitions
 from hms_cache.cache.reads.cached_validity import is_no_list, judging_list
 from hms_cache.cache.reads.reading import Bypass, Need, Reading, RequestVersion, frozen_table, key_of
 from hms_cache.cache.reads.reasons import Reason
@@ -135,7 +135,7 @@ class CachedPartitions(PartitionStore):
         version = RequestVersion(valid_write_ids, table_id)
         asks_for_all = isinstance(selection, AllPartitions) and max_parts < 0
         return self._from_set(
-            "partitions", key_of(catalog, database, table), version, answer, ask, asks_for_all=asks_for_all
+            "partitions", key_of(catalog, database, table), version, selection, answer, ask, asks_for_all=asks_for_all
         )
 
     def get_partition_names(
@@ -175,7 +175,7 @@ class CachedPartitions(PartitionStore):
             return partial(_ordered_names, selected, held.keys, ordered_by, max_parts)
 
         version = RequestVersion(valid_write_ids, table_id)
-        return self._from_set("partition_names", key_of(catalog, database, table), version, answer, ask)
+        return self._from_set("partition_names", key_of(catalog, database, table), version, selection, answer, ask)
 
     def get_partition_count(
         self,
@@ -197,6 +197,7 @@ class CachedPartitions(PartitionStore):
             "partition_count",
             key_of(catalog, database, table),
             version,
+            selection,
             lambda entry, held: partial(len, self._select(held, selection, -1).partitions),
             ask,
         )
@@ -237,13 +238,15 @@ class CachedPartitions(PartitionStore):
             return partial(_value_rows, selected, held.keys, positions, distinct, ascending, max_parts)
 
         version = RequestVersion(valid_write_ids, table_id)
-        return self._from_set("partition_values", key_of(catalog, database, table), version, answer, ask)
+        of_which = selection or AllPartitions()
+        return self._from_set("partition_values", key_of(catalog, database, table), version, of_which, answer, ask)
 
     def _from_set(
         self,
         kind: str,
         key: TableName,
         version: RequestVersion,
+        selection: PartitionSelection,
         answer: Callable[[Entry, PartitionSet], Callable[[], T] | Bypass],
         ask: Callable[[], T],
         *,
@@ -263,12 +266,11 @@ class CachedPartitions(PartitionStore):
             held = entry.facets.get(Facet.PARTITIONS)
             if not isinstance(held, PartitionSet) or not held.complete:
                 return Need((Wanted(key, Facet.PARTITIONS),))
-            if held.missing:
-                if held.is_mostly_missing:
-                    return Need((Wanted(key, Facet.PARTITIONS),))
-                return Need((Wanted(key, Facet.PARTITIONS, tuple(sorted(held.missing))),))
+            if held.is_mostly_missing:
+                return Need((Wanted(key, Facet.PARTITIONS),))
             try:
-                return answer(entry, held)
+                missing = missing_of(held, selection, self._reading.filter_limits)
+                return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),)) if missing else answer(entry, held)
             except SelectionError:
                 # The store says what is wrong with the selection.
                 return Bypass(Reason.UNSUPPORTED_FIELD)

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.selection import missing_of
 from hms_cache.cache.reads.reading import Need, frozen_table
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.notifications.scope import TableName
+from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.rows.statistics_validity import are_statistics_valid, parse_write_ids
 from hms_cache.store.statistics.writes import normalized_partition_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics
@@ -64,9 +66,11 @@ def invalid_partitions(
     held = entry.facets.get(Facet.PARTITIONS)
     if not isinstance(held, PartitionSet) or not held.complete:
         return Need((Wanted(key, Facet.PARTITIONS),))
-    if held.missing:
-        return Need((Wanted(key, Facet.PARTITIONS, tuple(sorted(held.missing))),))
-    selected = held.select_names([normalized_partition_name(name) for name in names])
+    asked = [normalized_partition_name(name) for name in names]
+    missing = missing_of(held, ByNames(tuple(asked)))
+    if missing:
+        return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),))
+    selected = held.select_names(asked)
     return frozenset(
         name
         for name, partition in zip(selected.names(), selected.structs(), strict=True)

@@ -87,13 +87,14 @@ class BackgroundLoads:
         return True
 
     def _is_refill(self, table: TableName, wanted: Sequence[Wanted]) -> bool:
-        """Whether only some partitions are missing of a set that is complete otherwise: to read these costs less."""
+        """Whether only the table, or some partitions, are missing beside a complete set: to read these costs less."""
         with self._cache.lock:
             entry = self._cache.tables.get(table)
             held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
             if not isinstance(held, PartitionSet) or not held.complete:
                 return False
-        return sum(len(one.detail) or MOST_QUEUED + 1 for one in wanted) <= MOST_QUEUED
+        named = [len(one.detail) or MOST_QUEUED + 1 for one in wanted if one.facet is Facet.PARTITIONS]
+        return sum(named) <= MOST_QUEUED
 
     def _is_large(self, table: TableName) -> bool:
         now_s = self._clock.monotonic_s()

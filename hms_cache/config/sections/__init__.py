@@ -4,6 +4,7 @@ A default that is a number has its reason beside it. A setting that Hive has too
 has Hive 4.0.1's default unless the reason says otherwise.
 """
 
+from hms_cache.config.sections.authentication import AuthenticationSettings
 from hms_cache.config.sections.cache import CacheSettings
 from hms_cache.config.sections.catalog import CatalogSettings
 from hms_cache.config.sections.database import DatabaseSettings
@@ -17,6 +18,7 @@ from hms_cache.config.sections.workload import WorkloadSettings
 
 __all__ = [
     "AdminSettings",
+    "AuthenticationSettings",
     "CacheSettings",
     "CatalogSettings",
     "CompactionSettings",

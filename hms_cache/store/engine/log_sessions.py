@@ -47,22 +47,26 @@ _SYSTEM_IDENTIFIER: Final = "(SELECT system_identifier FROM pg_control_system())
 
 
 class HistoryText:
-    """The SQL expression for one database's server, found at the first use. Two threads may find it; both the same."""
+    """The statement for one database's server, made at the first use. Two threads may find it; both the same."""
 
     def __init__(self, dialect: DialectName) -> None:
         self._dialect = dialect
-        self._expression: str | None = None
+        self._statement: Select[Any] | None = None
 
     def forget(self) -> None:
         """Find it anew: another server may be behind the address."""
-        self._expression = None
+        self._statement = None
 
-    def expression(self, connection: Connection) -> str:
-        """The expression. Raises DatabaseUnavailable."""
-        found = self._expression
+    def statement(self, connection: Connection) -> Select[Any]:
+        """The end of the log and the history it is read in: one row, one round trip. Raises DatabaseUnavailable.
+
+        One object as long as nothing is forgotten: to make it anew costs as much as the answer does.
+        """
+        found = self._statement
         if found is None:
-            found = _mysql_text(connection) if self._dialect == "mysql" else _postgresql_text(connection)
-            self._expression = found
+            text = _mysql_text(connection) if self._dialect == "mysql" else _postgresql_text(connection)
+            found = select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID), literal_column(text))
+            self._statement = found
         return found
 
 
@@ -85,14 +89,9 @@ def _postgresql_text(connection: Connection) -> str:
     return _POSTGRESQL_TEXT.format(system=_SYSTEM_IDENTIFIER if may_ask else "'postgresql'")
 
 
-def head_statement(expression: str) -> Select[Any]:
-    """The end of the log and the history it is read in: one row, one round trip."""
-    return select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID), literal_column(expression))
-
-
 def read_head(connection: Connection, history_text: HistoryText) -> LogHead:
     """The end of the log, on MySQL, MariaDB or PostgreSQL. Raises DatabaseUnavailable."""
-    next_event_id, text = connection.execute(head_statement(history_text.expression(connection))).one()
+    next_event_id, text = connection.execute(history_text.statement(connection)).one()
     return LogHead((next_event_id or 1) - 1, history_of(connection.info, connection.dialect.name, text))
 
 

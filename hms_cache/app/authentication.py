@@ -1,0 +1,78 @@
+"""The mechanisms of the configuration."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from hms_cache.authentication.directory import Directory, DirectoryOptions
+from hms_cache.authentication.kerberos import GssapiMechanism, KerberosOptions
+from hms_cache.authentication.local_names import LocalNames
+from hms_cache.authentication.mechanism import Mechanism
+from hms_cache.authentication.plain import PlainMechanism
+from hms_cache.config import Settings
+from hms_cache.config.sections import AuthenticationSettings
+from hms_cache.errors import StartupError
+
+
+def mechanisms(settings: Settings) -> dict[str, Callable[[], Mechanism]]:
+    """By SASL's names; empty when clients need not authenticate. Raises StartupError for what cannot work."""
+    found: dict[str, Callable[[], Mechanism]] = {}
+    if settings.authentication.kerberos_enabled:
+        found["GSSAPI"] = partial(GssapiMechanism, _kerberos(settings.authentication))
+    if settings.authentication.plain == "ldap":
+        if not (settings.server.tls_enabled or settings.security.accept_insecure):
+            raise StartupError(
+                "authentication.plain sends passwords as they are, and server.tls_enabled is false",
+                remedy="Set server.tls_enabled, or accept it: --set security.accept_insecure=true.",
+            )
+        found["PLAIN"] = partial(PlainMechanism, _directory(settings.authentication).check)
+    return found
+
+
+def _kerberos(settings: AuthenticationSettings) -> KerberosOptions:
+    try:
+        import gssapi
+    except (ImportError, OSError) as error:
+        raise StartupError(
+            f"authentication.kerberos_enabled: the package gssapi is not there: {error}",
+            remedy="Install hms-cache[kerberos]; it is compiled against libkrb5-dev.",
+        ) from error
+    principal = settings.kerberos_principal.replace("_HOST", socket.getfqdn().lower())
+    keytab = settings.kerberos_keytab_file or Path()
+    try:
+        keytab.read_bytes()
+        name = gssapi.Name(principal, gssapi.NameType.kerberos_principal)
+        gssapi.Credentials(name=name, usage="accept", store={"keytab": f"FILE:{keytab}"})
+    except (OSError, gssapi.exceptions.GSSError) as error:
+        raise StartupError(
+            f"authentication.kerberos_keytab_file: no key of {principal} in {keytab}: {error}",
+            remedy=f"`klist -k {keytab}` lists what it has; authentication.kerberos_principal names the key.",
+        ) from error
+    try:
+        names = LocalNames(settings.auth_to_local, principal.rpartition("@")[2] if "@" in principal else "")
+    except ValueError as error:
+        raise StartupError(f"authentication.auth_to_local: {error}", remedy="See docs/security.md.") from error
+    return KerberosOptions(principal, keytab, tuple(settings.quality_of_protection), names)
+
+
+def _directory(settings: AuthenticationSettings) -> Directory:
+    try:
+        import ldap3  # noqa: F401
+    except ImportError as error:
+        raise StartupError(
+            "authentication.plain = ldap: the package ldap3 is not there", remedy="Install hms-cache[ldap]."
+        ) from error
+    return Directory(
+        DirectoryOptions(
+            urls=tuple(settings.ldap_url.split()),
+            name_patterns=tuple(filter(None, settings.ldap_user_dn_pattern.split(":"))),
+            base=settings.ldap_base_dn,
+            name_attribute=settings.ldap_guid_key,
+            domain=settings.ldap_domain,
+            ca_file=str(settings.ldap_ca_file) if settings.ldap_ca_file else None,
+            timeout_s=settings.ldap_timeout_s,
+        )
+    )

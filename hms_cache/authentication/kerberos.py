@@ -1,0 +1,134 @@
+"""GSSAPI (RFC 4752) with Kerberos: tickets of clients against the server's keytab."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hms_cache.authentication.local_names import LocalNames
+from hms_cache.authentication.mechanism import AuthenticationError, SecurityLayer
+
+QUALITIES = {"auth": 1, "auth-int": 2, "auth-conf": 4}
+"""Bits of the layers that are offered and chosen (RFC 4752, 3.3)."""
+
+_LARGEST_TOKEN_BYTES = 0xFFFFFF
+"""What the field can say."""
+
+_PIECE_BYTES = 64 * 1024
+"""Of a reply that is wrapped at once: what Java's clients say that they take."""
+
+
+@dataclass(frozen=True, slots=True)
+class KerberosOptions:
+    """The server's name and key, and how clients become users."""
+
+    principal: str
+    """With the host's name in it, not `_HOST`."""
+    keytab: Path
+    qualities: tuple[str, ...]
+    local_names: LocalNames
+
+
+class GssapiMechanism:
+    """One client's authentication by its ticket.
+
+    The keytab is read for each client anew: a new one needs no restart.
+    """
+
+    def __init__(self, options: KerberosOptions) -> None:
+        self._options = options
+        self._context: Any = None
+        self._offered = False
+        self.user = ""
+        self.principal = ""
+        self.complete = False
+        self.layer: SecurityLayer | None = None
+
+    def step(self, response: bytes) -> bytes:
+        """As `Mechanism.step`: the context's tokens, then the choice of the layer."""
+        import gssapi
+
+        try:
+            if self._context is None or not self._context.complete:
+                return self._establish(response)
+            if not self._offered:
+                if response:
+                    raise AuthenticationError("GSSAPI: a response where none is expected", "bad_message")
+                return self._offer()
+            return self._choose(response)
+        except gssapi.exceptions.GSSError as error:
+            raise AuthenticationError(f"GSSAPI: {_told(error)}") from error
+
+    def _establish(self, token: bytes) -> bytes:
+        import gssapi
+
+        if self._context is None:
+            name = gssapi.Name(self._options.principal, gssapi.NameType.kerberos_principal)
+            credentials = gssapi.Credentials(
+                name=name, usage="accept", store={"keytab": f"FILE:{self._options.keytab}"}
+            )
+            self._context = gssapi.SecurityContext(creds=credentials, usage="accept")
+        answer: bytes | None = self._context.step(token)
+        if not self._context.complete:
+            return answer or b""
+        self.principal = str(self._context.initiator_name)
+        return answer or self._offer()
+
+    def _offer(self) -> bytes:
+        self._offered = True
+        layers = sum(QUALITIES[name] for name in self._options.qualities)
+        largest = _LARGEST_TOKEN_BYTES if layers > QUALITIES["auth"] else 0
+        message: bytes = self._context.wrap(struct.pack("!I", layers << 24 | largest), False).message
+        return message
+
+    def _choose(self, response: bytes) -> bytes:
+        choice: bytes = self._context.unwrap(response).message
+        if len(choice) < 4:
+            raise AuthenticationError("GSSAPI: the choice of a layer is cut off", "bad_message")
+        layer = choice[0]
+        allowed = {QUALITIES[name]: name for name in self._options.qualities}
+        if layer not in allowed:
+            wanted = ", ".join(self._options.qualities)
+            raise AuthenticationError(f"GSSAPI: the server's qualities of protection are {wanted}", "refused")
+        other = choice[4:].decode("utf-8", "replace")
+        if other and other != self.principal:
+            raise AuthenticationError(f"{self.principal} cannot act as {other!r}")
+        self.user = self._options.local_names.of(self.principal)
+        if layer != QUALITIES["auth"]:
+            largest = int.from_bytes(choice[1:4], "big") or _PIECE_BYTES
+            self.layer = _GssapiLayer(self._context, allowed[layer] == "auth-conf", largest)
+        self.complete = True
+        return b""
+
+
+class _GssapiLayer:
+    """auth-int and auth-conf."""
+
+    def __init__(self, context: Any, encrypts: bool, largest_token_bytes: int) -> None:
+        self._context = context
+        self._encrypts = encrypts
+        limit = int(context.get_wrap_size_limit(min(largest_token_bytes, _PIECE_BYTES), encrypts))
+        self.piece_bytes = max(limit, 1024)
+        """What becomes a token that the client takes."""
+
+    def wrap(self, data: bytes | memoryview) -> bytes:
+        return bytes(self._context.wrap(bytes(data), self._encrypts).message)
+
+    def unwrap(self, data: bytes) -> bytes:
+        import gssapi
+
+        try:
+            found = self._context.unwrap(data)
+        except gssapi.exceptions.GSSError as error:
+            raise AuthenticationError(f"GSSAPI: {_told(error)}", "bad_message") from error
+        if self._encrypts and not found.encrypted:
+            raise AuthenticationError("GSSAPI: auth-conf was agreed on, and a message is not encrypted", "bad_message")
+        return bytes(found.message)
+
+
+def _told(error: Any) -> str:
+    """The library's words, without its numbers."""
+    texts = [*error.get_all_statuses(error.maj_code, True), *error.get_all_statuses(error.min_code, False)]
+    return ": ".join(text for text in texts if text) if texts else type(error).__name__

@@ -1,0 +1,39 @@
+"""What a SASL mechanism is to the negotiation (RFC 4422)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class AuthenticationError(Exception):
+    """The client is not who it says, or cannot show it. The text is told to the client."""
+
+    def __init__(self, text: str, outcome: str = "refused") -> None:
+        """`outcome`: under which it is counted."""
+        super().__init__(text)
+        self.outcome = outcome
+
+
+class SecurityLayer(Protocol):
+    """Protection of what is sent after the negotiation, where one was agreed on."""
+
+    def wrap(self, data: bytes | memoryview) -> bytes:
+        """What is sent for `data`."""
+
+    def unwrap(self, data: bytes) -> bytes:
+        """What was sent. Raises AuthenticationError when it was changed on its way, or is none of the client's."""
+
+
+class Mechanism(Protocol):
+    """One client's authentication."""
+
+    user: str
+    """Who it is, once `complete`: a short name, as Hadoop's."""
+    complete: bool
+    layer: SecurityLayer | None
+    """None: what follows is sent as it is."""
+
+    def step(self, response: bytes) -> bytes:
+        """Takes a response, returns the next challenge. May block: on a keytab, or a directory. Raises
+        AuthenticationError.
+        """

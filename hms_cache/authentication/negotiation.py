@@ -1,0 +1,109 @@
+"""Thrift's SASL negotiation, the server's side, without a socket.
+
+As Java's TSaslServerTransport has it (libthrift 0.9 to 0.16): a message is a status byte, the length of its payload in
+four bytes, and the payload. The client sends START with the mechanism's name and then its responses; the server answers
+with challenges (OK), COMPLETE, or BAD and ERROR with a text.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+
+from hms_cache.authentication.mechanism import AuthenticationError, Mechanism
+
+START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
+
+MAX_NAME_BYTES = 64
+"""Of a mechanism: RFC 4422 allows 20 characters."""
+
+MAX_RESPONSE_BYTES = 128 * 1024
+"""Tickets carry the groups of Windows' accounts: up to 64 KiB."""
+
+MAX_STEPS = 10
+"""Responses of one client: GSSAPI takes three, and one more for each round of its context."""
+
+_HEADER = struct.Struct("!BI")
+
+
+class Negotiation:
+    """Takes bytes, gives back responses for the mechanism's `step`, and frames what it returns.
+
+    Bytes after the last message of the negotiation are the client's first call: see `rest`.
+    """
+
+    def __init__(self, mechanisms: Mapping[str, Callable[[], Mechanism]]) -> None:
+        self._mechanisms = mechanisms
+        self._buffer = bytearray()
+        self._steps = 0
+        self.mechanism: Mechanism | None = None
+
+    def feed(self, data: bytes) -> None:
+        """Bytes of the client."""
+        self._buffer += data
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that wait."""
+        return len(self._buffer)
+
+    def next_response(self) -> bytes | None:
+        """The next whole response, None when more bytes are needed. Raises AuthenticationError, before a payload that
+        is too long has come.
+        """
+        while True:
+            payload = self._next_message()
+            if payload is None:
+                return None
+            if self.mechanism is not None:
+                self._steps += 1
+                if self._steps > MAX_STEPS:
+                    raise AuthenticationError(f"no end after {MAX_STEPS} messages", "bad_message")
+                return payload
+            self._start(payload)
+
+    def answer(self, challenge: bytes) -> bytes:
+        """The message with the mechanism's challenge."""
+        assert self.mechanism is not None
+        return _HEADER.pack(COMPLETE if self.mechanism.complete else OK, len(challenge)) + challenge
+
+    def rest(self) -> bytes:
+        """What came after the negotiation."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        return rest
+
+    @staticmethod
+    def refusal(error: AuthenticationError) -> bytes:
+        """The message that ends a negotiation in vain."""
+        text = str(error).encode()
+        return _HEADER.pack(BAD if error.outcome == "bad_message" else ERROR, len(text)) + text
+
+    def _next_message(self) -> bytes | None:
+        buffer = self._buffer
+        if not buffer:
+            return None
+        status = buffer[0]
+        if status not in ((START,) if self.mechanism is None else (OK, COMPLETE, BAD, ERROR)):
+            raise AuthenticationError(f"not a message of SASL: status {status}", "bad_message")
+        if len(buffer) < _HEADER.size:
+            return None
+        length = _HEADER.unpack_from(buffer)[1]
+        limit = MAX_NAME_BYTES if self.mechanism is None else MAX_RESPONSE_BYTES
+        if length > limit:
+            raise AuthenticationError(f"a message of SASL has {length} bytes; {limit} are allowed", "bad_message")
+        end = _HEADER.size + length
+        if len(buffer) < end:
+            return None
+        payload = bytes(buffer[_HEADER.size : end])
+        del buffer[:end]
+        if status in (BAD, ERROR):
+            raise AuthenticationError("the client gave up", "refused_by_client")
+        return payload
+
+    def _start(self, name: bytes) -> None:
+        make = self._mechanisms.get(name.decode("ascii", "replace"))
+        if make is None:
+            offered = ", ".join(self._mechanisms)
+            raise AuthenticationError(f"Unsupported mechanism type {name!r}; this server has {offered}", "bad_message")
+        self.mechanism = make()

@@ -1,0 +1,41 @@
+"""PLAIN (RFC 4616): a name and a password, checked by whoever knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hms_cache.authentication.mechanism import AuthenticationError, SecurityLayer
+
+MAX_CHARACTERS = 1024
+"""Of name and password, each."""
+
+CheckPassword = Callable[[str, str], None]
+"""Takes user and password; may block. Raises AuthenticationError."""
+
+
+class PlainMechanism:
+    """One client's authentication by its password."""
+
+    def __init__(self, check: CheckPassword) -> None:
+        self._check = check
+        self.user = ""
+        self.complete = False
+        self.layer: SecurityLayer | None = None
+
+    def step(self, response: bytes) -> bytes:
+        """As `Mechanism.step`; there is one."""
+        try:
+            acting_as, user, password = response.decode().split("\0")
+        except ValueError as error:
+            raise AuthenticationError("PLAIN: not a name and a password", "bad_message") from error
+        if not user or max(len(user), len(password)) > MAX_CHARACTERS:
+            raise AuthenticationError("PLAIN: no name, or one that is too long", "bad_message")
+        if acting_as not in ("", user):
+            raise AuthenticationError(f"{user!r} cannot act as {acting_as!r}")
+        if not password:
+            # A directory takes an empty password for "nobody" and says yes (RFC 4513, 5.1.2).
+            raise AuthenticationError("PLAIN: the password is empty")
+        self._check(user, password)
+        self.user = user
+        self.complete = True
+        return b""

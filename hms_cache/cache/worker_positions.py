@@ -1,0 +1,111 @@
+"""What the worker processes of one server tell each other, so that together they keep the promises of one (P3, P4).
+
+A page of memory that all of them map, made before the fork. Each writes its own slot and nobody else's, so no lock is
+needed between processes, and one that is killed does no harm: its slot stays true. A slot has four numbers of 8 bytes,
+each written at once: the floor (no read on this server may be answered below this event: a write of the worker, or what
+its memory has come to), the history that the floor is of, when a read was answered by the database at an unknown
+position, and how often the slot began anew. Time is the machine's monotonic clock, which processes share.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import threading
+from typing import Final, NamedTuple
+
+_NUMBERS: Final = 4
+_FLOOR, _HISTORY, _REQUIRED_NS, _BEGUN = range(_NUMBERS)
+_NUMBER_BYTES: Final = 8
+
+
+class Told(NamedTuple):
+    """What holds for all workers."""
+
+    floor: int
+    """The highest floor of this history; -1: none."""
+
+    required_after_s: float
+    """When the last read was answered at an unknown position (monotonic); minus infinity: none was."""
+
+    agree: bool
+    """Whether all that told anything follow the same history."""
+
+
+class WorkerPositions:
+    """The page. Made by the parent; each worker takes its `slot` after the fork."""
+
+    def __init__(self, count: int) -> None:
+        self._page = mmap.mmap(-1, count * _NUMBERS * _NUMBER_BYTES)
+        self.count = count
+
+    def slot(self, index: int) -> WorkerSlot:
+        """A worker's own, as its predecessor left it."""
+        return WorkerSlot(self._page, self.count, index)
+
+
+class WorkerSlot:
+    """One worker's view: writes its slot, reads all. `_lock` guards writes of this process's threads."""
+
+    def __init__(self, page: mmap.mmap, count: int, index: int) -> None:
+        self._page = page
+        self._numbers = memoryview(page).cast("q")
+        self._count = count
+        self._first = index * _NUMBERS
+        self._lock = threading.Lock()
+        self._seen = b""
+
+    def raise_floor(self, event_id: int, server_identity: str) -> None:
+        """No worker may answer a read below this event from now on."""
+        history = _number_of(server_identity)
+        with self._lock:
+            self._follow(history)
+            if event_id + 1 > self._numbers[self._first + _FLOOR]:
+                self._numbers[self._first + _FLOOR] = event_id + 1
+
+    def begin(self, event_id: int, server_identity: str) -> None:
+        """This worker's cache was reset: earlier events may be those of another history."""
+        with self._lock:
+            self._numbers[self._first + _FLOOR] = 0
+            self._numbers[self._first + _HISTORY] = _number_of(server_identity)
+            self._numbers[self._first + _FLOOR] = event_id + 1
+            self._numbers[self._first + _BEGUN] += 1
+
+    def require_check(self, now_s: float) -> None:
+        """A read was answered by the database at an unknown position: every worker has to ask for it (P3)."""
+        with self._lock:
+            self._numbers[self._first + _REQUIRED_NS] = int(now_s * 1e9) + 1
+
+    def has_changed(self) -> bool:
+        """Whether any worker has told anything since `read`: one comparison of bytes."""
+        return self._page[:] != self._seen
+
+    def read(self, server_identity: str) -> Told:
+        """What all workers have told, this one and its predecessor too."""
+        self._seen = self._page[:]
+        numbers = memoryview(self._seen).cast("q")
+        history = _number_of(server_identity)
+        floor, required_ns, agree = 0, 0, True
+        for first in range(0, self._count * _NUMBERS, _NUMBERS):
+            required_ns = max(required_ns, numbers[first + _REQUIRED_NS])
+            if numbers[first + _HISTORY] == history:
+                floor = max(floor, numbers[first + _FLOOR])
+            elif numbers[first + _HISTORY]:
+                agree = False
+        return Told(floor - 1, required_ns / 1e9 if required_ns else float("-inf"), agree)
+
+    def forget_seen(self) -> None:
+        """What was read does not hold any more: the cache was reset."""
+        self._seen = b""
+
+    def _follow(self, history: int) -> None:
+        """Under the lock. A floor of another history means nothing."""
+        if self._numbers[self._first + _HISTORY] != history:
+            self._numbers[self._first + _FLOOR] = 0
+            self._numbers[self._first + _HISTORY] = history
+
+
+def _number_of(server_identity: str) -> int:
+    """Not 0, which stands for nothing told."""
+    digest = hashlib.blake2b(server_identity.encode("utf-8", "replace"), digest_size=7).digest()
+    return int.from_bytes(digest, "little") | 1

@@ -1,0 +1,120 @@
+"""Who clients are: Kerberos and passwords on the Thrift port."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from hms_cache.config.quantities import OptionalPath, Seconds, Words
+from hms_cache.config.setting import Section, setting
+
+_QUALITIES = {"authentication": "auth", "integrity": "auth-int", "privacy": "auth-conf"}
+_MODES = {"ldap": "ldap", "nosasl": "off", "none": "off"}
+
+
+def _qualities(names: str) -> str:
+    """Of Hadoop's names; an unknown one stays, and is refused."""
+    return ",".join(_QUALITIES.get(name.strip().lower(), name.strip()) for name in names.split(","))
+
+
+class AuthenticationSettings(Section):
+    """Who clients are. With any of the mechanisms on, a client that does not authenticate is refused."""
+
+    kerberos_enabled: bool = setting(
+        False,
+        "true: clients authenticate by SASL GSSAPI, as Hive's do with hive.metastore.sasl.enabled. Needs"
+        " hms-cache[kerberos].",
+        site_keys=("metastore.sasl.enabled", "hive.metastore.sasl.enabled"),
+    )
+    kerberos_principal: str = setting(
+        "",
+        "The server's principal, such as hive/_HOST@EXAMPLE.COM; _HOST is this machine's full name in lower case.",
+        site_keys=("metastore.kerberos.principal", "hive.metastore.kerberos.principal"),
+    )
+    kerberos_keytab_file: OptionalPath = setting(
+        None,
+        "Keytab with the principal's key. It is read for each client, so that a new one needs no restart.",
+        site_keys=("metastore.kerberos.keytab.file", "hive.metastore.kerberos.keytab.file"),
+    )
+    quality_of_protection: Words = setting(
+        ("auth", "auth-int", "auth-conf"),
+        "What may be agreed on with a client of Kerberos: auth (nothing more), auth-int (messages cannot be changed),"
+        " auth-conf (nor read).",
+        site_keys=("hadoop.rpc.protection",),
+        from_site=_qualities,
+    )
+    auth_to_local: str = setting(
+        "DEFAULT",
+        "Rules that make users of principals, in Hadoop's form: RULE:[1:$1] DEFAULT. A"
+        " principal that none applies to is refused.",
+        site_keys=("hadoop.security.auth_to_local",),
+    )
+    plain: Literal["off", "ldap"] = setting(
+        "off",
+        "ldap: clients authenticate by SASL PLAIN, and the directory knows their passwords. Needs hms-cache[ldap], and"
+        " server.tls_enabled: passwords are sent as they are.",
+        site_keys=("metastore.authentication", "hive.metastore.authentication"),
+        from_site=lambda mode: _MODES.get(mode.strip().lower(), mode),
+    )
+    ldap_url: str = setting(
+        "",
+        "Addresses of the directory, such as ldaps://ldap.example.com; several with spaces between.",
+        site_keys=("metastore.authentication.ldap.url", "hive.metastore.authentication.ldap.url"),
+    )
+    ldap_user_dn_pattern: str = setting(
+        "",
+        "Distinguished names of users with %s for the name, such as uid=%s,ou=people,dc=example,dc=com; several with"
+        " colons between.",
+        site_keys=(
+            "metastore.authentication.ldap.userDNPattern",
+            "hive.metastore.authentication.ldap.userDNPattern",
+        ),
+    )
+    ldap_base_dn: str = setting(
+        "",
+        "Without a pattern: where users lie.",
+        site_keys=("metastore.authentication.ldap.baseDN", "hive.metastore.authentication.ldap.baseDN"),
+    )
+    ldap_guid_key: str = setting(
+        "uid",
+        "Below ldap_base_dn: the attribute of the user's name.",
+        site_keys=("metastore.authentication.ldap.guidKey", "hive.metastore.authentication.ldap.guidKey"),
+    )
+    ldap_domain: str = setting(
+        "",
+        "Domain of an Active Directory, where users bind as name@domain.",
+        site_keys=("metastore.authentication.ldap.Domain", "hive.metastore.authentication.ldap.Domain"),
+    )
+    ldap_ca_file: OptionalPath = setting(
+        None, "PEM file with the authorities of ldaps:// addresses. Empty: those of the system."
+    )
+    ldap_timeout_s: Seconds = setting(
+        5.0,
+        "How long the directory may take to answer.",
+        unit="seconds",
+        reason="Half of the client's time: a second directory can be asked.",
+        gt=0,
+        le=60,
+    )
+    handshake_timeout_s: Seconds = setting(
+        10.0,
+        "A client that has not authenticated by then is disconnected.",
+        unit="seconds",
+        reason="A negotiation is four round trips, and a password a question to the directory.",
+        gt=0,
+        le=3600,
+    )
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.kerberos_enabled and not (self.kerberos_principal and self.kerberos_keytab_file):
+            raise ValueError("kerberos_enabled needs kerberos_principal and kerberos_keytab_file")
+        unknown = set(self.quality_of_protection) - set(_QUALITIES.values())
+        if unknown or not self.quality_of_protection:
+            raise ValueError(f"quality_of_protection knows auth, auth-int and auth-conf, not {', '.join(unknown)}")
+        if self.plain == "ldap" and not self.ldap_url:
+            raise ValueError("plain = ldap needs ldap_url")
+        if self.plain == "ldap" and not (self.ldap_user_dn_pattern or self.ldap_base_dn or self.ldap_domain):
+            raise ValueError("plain = ldap needs ldap_user_dn_pattern, ldap_base_dn or ldap_domain")
+        return self

@@ -1,0 +1,67 @@
+"""What lies between a socket and a connection: to the one a protocol, to the other a transport."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+_log = logging.getLogger(__name__)
+
+MAX_LOGGED_ADDRESSES = 1024
+"""Addresses whose first failed handshake is logged; beyond them failures are counted only."""
+
+
+class Handshakes:
+    """How the handshakes of a port ended. Touched on the port's event loop only."""
+
+    def __init__(self, name: str, outcomes: Iterable[str]) -> None:
+        """`name`: what clients shake hands for."""
+        self._name = name
+        self.outcomes: dict[str, int] = dict.fromkeys(outcomes, 0)
+        self._logged: set[str] = set()
+
+    def failed(self, outcome: str, address: str, reason: str) -> None:
+        """A handshake failed: counted, and logged when it is the first of its address."""
+        self.outcomes[outcome] += 1
+        if address not in self._logged and len(self._logged) < MAX_LOGGED_ADDRESSES:
+            self._logged.add(address)
+            _log.warning(
+                "no %s with %s: %s (later failures of this address are only counted)", self._name, address, reason
+            )
+
+
+class Layer(asyncio.Protocol, asyncio.Transport):
+    """Passes on to the transport below what needs no change. Whoever derives from it handles the bytes."""
+
+    _lower: asyncio.Transport
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """As asyncio's transports."""
+        return self._lower.get_extra_info(name, default)
+
+    def pause_reading(self) -> None:
+        """Takes nothing from the socket for a time."""
+        self._lower.pause_reading()
+
+    def resume_reading(self) -> None:
+        """The end of that time."""
+        self._lower.resume_reading()
+
+    def is_reading(self) -> bool:
+        """Whether the socket is read."""
+        return self._lower.is_reading()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """As asyncio's transports."""
+        self._lower.set_write_buffer_limits(high, low)
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes that the client has not taken."""
+        return self._lower.get_write_buffer_size()
+
+    @property
+    def _address(self) -> str:
+        name = self._lower.get_extra_info("peername")
+        return str(name[0]) if isinstance(name, tuple) and name else "local"

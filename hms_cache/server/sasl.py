@@ -1,0 +1,338 @@
+"""SASL between the socket (or TLS) and a connection: nobody calls who has not shown who it is."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+from hms_cache.authentication.mechanism import AuthenticationError, Mechanism, SecurityLayer
+from hms_cache.authentication.negotiation import START, Negotiation
+from hms_cache.server.buffers import BufferBudget
+from hms_cache.server.layer import Handshakes, Layer
+from hms_cache.server.plain_calls import refusal_of_plain_call
+from hms_cache.server.session import AUTHENTICATED_USER
+
+STEP_THREADS = 8
+"""Threads that check tickets and passwords: a directory that is silent keeps one for each client, up to its time-out,
+and calls that are running do not wait for it."""
+
+OUTCOMES = (
+    "ok",
+    "refused",
+    "refused_by_client",
+    "bad_message",
+    "plaintext",
+    "unavailable",
+    "timeout",
+    "closed",
+    "bad_frame",
+)
+
+_LENGTH = struct.Struct("!I")
+
+_WRAPPING_BYTES = 1024
+"""What a token of GSSAPI is longer than what it protects, at most."""
+
+_PIECE_BYTES = 60 * 1024
+"""Of a reply that becomes a token: Java's clients say that they take 64 KiB."""
+
+_REQUIRED = (
+    "this metastore asks clients who they are: set hive.metastore.sasl.enabled=true and"
+    " hive.metastore.kerberos.principal, or hive.metastore.client.auth.mode=PLAIN"
+)
+
+
+class SaslPort(Handshakes):
+    """SASL of one port."""
+
+    def __init__(
+        self,
+        mechanisms: Mapping[str, Callable[[], Mechanism]],
+        handshake_timeout_s: float,
+        message_timeout_s: float,
+        max_message_bytes: int,
+        buffers: BufferBudget,
+    ) -> None:
+        super().__init__("authentication", OUTCOMES)
+        self.mechanisms = mechanisms
+        self.handshake_timeout_s = handshake_timeout_s
+        self.message_timeout_s = message_timeout_s
+        self.max_frame_bytes = max_message_bytes + _WRAPPING_BYTES
+        self.buffers = buffers
+        self.threads = ThreadPoolExecutor(STEP_THREADS, "hms-sasl")
+
+    def protect(self, upper: asyncio.Protocol) -> SaslLayer:
+        """A protocol for a new socket, that hands to `upper` what an authenticated client sends."""
+        return SaslLayer(upper, self)
+
+    def close(self) -> None:
+        """No more steps; who waits for one is not answered."""
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+
+class SaslLayer(Layer):
+    """One connection's SASL. `upper` is told of the connection at once, so that limits hold for negotiations, too."""
+
+    def __init__(self, upper: asyncio.Protocol, port: SaslPort) -> None:
+        super().__init__()
+        self._upper = upper
+        self._port = port
+        self._loop = asyncio.get_running_loop()
+        self._negotiation: Negotiation | None = Negotiation(port.mechanisms)
+        self._greeted = False
+        self._stepping = False
+        self._counted = False
+        self._closing = False
+        self._user: str | None = None
+        self._protection: SecurityLayer | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        """Of the negotiation; later of a protected frame that has begun to arrive."""
+        self._head = b""
+        """Of a frame, when its length is cut off."""
+        self._left_bytes = 0
+        """Of an unprotected frame, those that have not come: they are handed on as they come."""
+        self._frame = bytearray()
+        """Protected frames that have not come whole."""
+        self.charged_bytes = 0
+        self.charged_since_s = 0.0
+
+    # The socket's protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Tells the connection, and gives the client its time for the negotiation."""
+        self._lower = cast(asyncio.Transport, transport)
+        self._timer = self._loop.call_later(self._port.handshake_timeout_s, self._overdue)
+        self._upper.connection_made(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Goes on with the negotiation, or takes frames."""
+        if self._closing:
+            return
+        negotiation = self._negotiation
+        if negotiation is None:
+            self._take(data)
+            return
+        if not self._greeted:
+            if data[0] != START:
+                self._end_in_vain("plaintext", "it does not authenticate", refusal_of_plain_call(data, _REQUIRED))
+                return
+            self._greeted = True
+        negotiation.feed(data)
+        if not self._stepping:
+            self._advance(negotiation)
+
+    def eof_received(self) -> bool:
+        """True: this layer closes the socket by itself."""
+        if self._negotiation is not None:
+            self.abort()
+        elif not self._upper.eof_received():
+            self.close()
+        return True
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tells the connection."""
+        self._cancel_timer()
+        if not self._counted:
+            self._counted = True
+            self._port.failed("closed", self._address, "the connection ended in the negotiation")
+        self._closing = True
+        self._frame.clear()
+        self._port.buffers.charge(self, 0)
+        self._upper.connection_lost(error)
+
+    def pause_writing(self) -> None:
+        """The client takes less than is sent."""
+        self._upper.pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client caught up."""
+        self._upper.resume_writing()
+
+    # The connection's transport
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Sends one frame, or several protected ones."""
+        if self._closing or self._negotiation is not None:
+            return
+        protection = self._protection
+        if protection is None:
+            self._lower.writelines((_LENGTH.pack(len(data)), data))
+            return
+        view = memoryview(data)
+        frames: list[bytes] = []
+        for start in range(0, len(view), _PIECE_BYTES):
+            token = protection.wrap(view[start : start + _PIECE_BYTES])
+            frames += (_LENGTH.pack(len(token)), token)
+        self._lower.writelines(frames)
+
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
+        """As one `write`: a reply is a frame."""
+        self.write(b"".join(list_of_data))
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """As asyncio's transports; and the user."""
+        return self._user if name == AUTHENTICATED_USER else super().get_extra_info(name, default)
+
+    def is_closing(self) -> bool:
+        """Whether the connection is being closed."""
+        return self._closing or self._lower.is_closing()
+
+    def close(self) -> None:
+        """Closes after what is already written has gone out."""
+        self._closing = True
+        self._lower.close()
+
+    def abort(self) -> None:
+        """Closes at once."""
+        self._closing = True
+        self._lower.abort()
+
+    # The budget's holder
+
+    def cut_off(self, reason: str) -> None:
+        """The bytes of a frame are needed by others."""
+        self._frame.clear()
+        self.abort()
+
+    # Negotiation
+
+    def _advance(self, negotiation: Negotiation) -> None:
+        try:
+            response = negotiation.next_response()
+        except AuthenticationError as error:
+            self._refuse(error)
+            return
+        mechanism = negotiation.mechanism
+        if response is None or mechanism is None:
+            return
+        self._stepping = True
+        self._lower.pause_reading()
+
+        def step() -> None:
+            challenge, failure = b"", None
+            try:
+                challenge = mechanism.step(response)
+            except AuthenticationError as error:
+                failure = error
+            except Exception as error:  # a defect of a library costs this client only
+                failure = AuthenticationError(f"not authenticated: {type(error).__name__}")
+            self._loop.call_soon_threadsafe(self._stepped, negotiation, challenge, failure)
+
+        self._port.threads.submit(step)
+
+    def _stepped(self, negotiation: Negotiation, challenge: bytes, failure: AuthenticationError | None) -> None:
+        self._stepping = False
+        if self._closing:
+            return
+        if failure is not None:
+            self._refuse(failure)
+            return
+        mechanism = negotiation.mechanism
+        assert mechanism is not None
+        self._lower.write(negotiation.answer(challenge))
+        self._lower.resume_reading()
+        if not mechanism.complete:
+            self._advance(negotiation)
+            return
+        self._counted = True
+        self._port.outcomes["ok"] += 1
+        self._cancel_timer()
+        self._negotiation = None
+        self._user, self._protection = mechanism.user, mechanism.layer
+        rest = negotiation.rest()
+        if rest:
+            self._take(rest)
+
+    def _refuse(self, error: AuthenticationError) -> None:
+        self._end_in_vain(error.outcome, str(error), Negotiation.refusal(error))
+
+    def _end_in_vain(self, outcome: str, reason: str, told: bytes) -> None:
+        """The timer stays, for a client that does not take what it is told."""
+        self._counted = True
+        self._port.failed(outcome, self._address, reason)
+        self._lower.write(told)
+        self.close()
+
+    def _overdue(self) -> None:
+        self._timer = None
+        if not self._counted:
+            self._counted = True
+            limit_s = self._port.handshake_timeout_s
+            self._port.failed("timeout", self._address, f"not authenticated within {limit_s:g} s")
+        self.abort()
+
+    # Frames
+
+    def _take(self, data: bytes) -> None:
+        if self._protection is not None:
+            self._take_protected(data, self._protection)
+            return
+        if not self._head and not self._left_bytes and len(data) >= 4:
+            length = _LENGTH.unpack_from(data)[0]
+            if length == len(data) - 4 and length <= self._port.max_frame_bytes:
+                self._upper.data_received(data[4:])
+                return
+        pieces = []
+        position = 0
+        while position < len(data):
+            if self._left_bytes:
+                piece = data[position : position + self._left_bytes]
+                self._left_bytes -= len(piece)
+                position += len(piece)
+                pieces.append(piece)
+                continue
+            wanted = 4 - len(self._head)
+            self._head += data[position : position + wanted]
+            position += wanted
+            if len(self._head) == 4:
+                self._left_bytes = _LENGTH.unpack(self._head)[0]
+                self._head = b""
+                if not self._is_allowed(self._left_bytes):
+                    return
+        if pieces:
+            self._upper.data_received(b"".join(pieces))
+
+    def _take_protected(self, data: bytes, protection: SecurityLayer) -> None:
+        frame = self._frame
+        frame += data
+        pieces = []
+        start = 0
+        while len(frame) - start >= 4:
+            length = _LENGTH.unpack_from(frame, start)[0]
+            if not self._is_allowed(length):
+                return
+            end = start + 4 + length
+            if len(frame) < end:
+                break
+            try:
+                pieces.append(protection.unwrap(bytes(frame[start + 4 : end])))
+            except AuthenticationError as error:
+                self._bad_frame(str(error))
+                return
+            start = end
+        del frame[:start]
+        self._port.buffers.charge(self, len(frame))
+        if start:
+            self._cancel_timer()
+        if frame and self._timer is None and self._port.message_timeout_s:
+            self._timer = self._loop.call_later(self._port.message_timeout_s, self._overdue)
+        if pieces and not self._closing:
+            self._upper.data_received(b"".join(pieces))
+
+    def _is_allowed(self, length: int) -> bool:
+        limit = self._port.max_frame_bytes
+        if length > limit:
+            self._bad_frame(f"a frame of {length} bytes; {limit} are allowed (setting server.max_message_bytes)")
+        return length <= limit
+
+    def _bad_frame(self, reason: str) -> None:
+        self._port.failed("bad_frame", self._address, reason)
+        self.abort()
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,176 @@
+"""A realm of MIT Kerberos for tests: its KDC as a process, keytabs, tickets, and a client of Thrift's SASL."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import struct
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REALM = "EXAMPLE.TEST"
+TOOLS = ("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
+
+
+class Realm:
+    """A running KDC."""
+
+    def __init__(self, directory: Path, name: str = REALM) -> None:
+        self.directory = directory
+        self.name = name
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.configuration = directory / "krb5.conf"
+        self.configuration.write_text(
+            f"[libdefaults]\n default_realm = {name}\n dns_lookup_kdc = false\n dns_lookup_realm = false\n"
+            f" rdns = false\n dns_canonicalize_hostname = false\n udp_preference_limit = 1\n"
+            f"[realms]\n {name} = {{\n  kdc = 127.0.0.1:{self.port}\n }}\n"
+        )
+        profile = directory / "kdc.conf"
+        profile.write_text(
+            f'[kdcdefaults]\n kdc_listen = ""\n kdc_tcp_listen = 127.0.0.1:{self.port}\n'
+            f"[realms]\n {name} = {{\n  database_name = {directory / 'principal'}\n"
+            f"  key_stash_file = {directory / 'stash'}\n  acl_file = {directory / 'acl'}\n }}\n"
+            f"[logging]\n kdc = FILE:{directory / 'kdc.log'}\n"
+        )
+        self.environment = {
+            **os.environ,
+            "PATH": f"{os.environ['PATH']}:/usr/sbin:/usr/lib/mit/sbin",
+            "KRB5_CONFIG": str(self.configuration),
+            "KRB5_KDC_PROFILE": str(profile),
+        }
+        self._run("kdb5_util", "create", "-s", "-P", "master", "-r", name)
+        self._kdc = subprocess.Popen(
+            [self._tool("krb5kdc"), "-n"], env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for _ in range(300):
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                if self._kdc.poll() is not None:
+                    break
+                subprocess.run(["sleep", "0.05"], check=True)
+        raise AssertionError((directory / "kdc.log").read_text())
+
+    def keytab(self, principal: str) -> Path:
+        """A keytab with a new key of the principal, which is made if it is not there."""
+        file = self.directory / f"{principal.replace('/', '_')}.keytab"
+        file.unlink(missing_ok=True)
+        self._run("kadmin.local", "-r", self.name, "-q", f"addprinc -randkey {principal}")
+        self._run("kadmin.local", "-r", self.name, "-q", f"ktadd -k {file} {principal}")
+        return file
+
+    def ticket(self, user: str, *options: str) -> Path:
+        """A cache with a ticket of the user's."""
+        cache = self.directory / f"{user.replace('/', '_')}.cache"
+        self._run("kinit", *options, "-c", f"FILE:{cache}", "-k", "-t", str(self.keytab(user)), user)
+        return cache
+
+    def close(self) -> None:
+        self._kdc.terminate()
+        self._kdc.wait()
+
+    def _tool(self, name: str) -> str:
+        found = shutil.which(name, path=self.environment["PATH"])
+        assert found is not None
+        return found
+
+    def _run(self, name: str, *arguments: str) -> None:
+        done = subprocess.run([self._tool(name), *arguments], env=self.environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def running_realm(directory: Path, name: str = REALM) -> Iterator[Realm]:
+    """Skips the test where MIT Kerberos is not installed."""
+    path = f"{os.environ['PATH']}:/usr/sbin"
+    if any(shutil.which(tool, path=path) is None for tool in TOOLS):
+        pytest.skip("needs krb5-kdc, krb5-admin-server and krb5-user")
+    realm = Realm(directory, name)
+    try:
+        yield realm
+    finally:
+        realm.close()
+
+
+class SaslSocket:
+    """Thrift's TSaslClientTransport over a socket, for `Link`: framed, and protected where that was agreed on."""
+
+    def __init__(self, sock: Any) -> None:
+        self.sock = sock
+        self.wrap: Any = None
+        self.unwrap: Any = None
+        self._buffer = b""
+
+    def message(self, status: int, payload: bytes) -> None:
+        self.sock.sendall(struct.pack("!BI", status, len(payload)) + payload)
+
+    def answer(self) -> tuple[int, bytes]:
+        status, length = struct.unpack("!BI", self.exactly(5))
+        return status, self.exactly(length)
+
+    def exactly(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            piece = self.sock.recv(size - len(data))
+            if not piece:
+                raise EOFError("the server closed the connection")
+            data += piece
+        return data
+
+    def sendall(self, data: bytes) -> None:
+        token = self.wrap(data) if self.wrap else data
+        self.sock.sendall(struct.pack("!I", len(token)) + token)
+
+    def recv(self, size: int) -> bytes:
+        while not self._buffer:
+            header = self.sock.recv(4)
+            if not header:
+                return b""
+            header += self.exactly(4 - len(header)) if len(header) < 4 else b""
+            token = self.exactly(struct.unpack("!I", header)[0])
+            self._buffer = self.unwrap(token) if self.unwrap else token
+        data, self._buffer = self._buffer[:size], self._buffer[size:]
+        return data
+
+    def plain(self, user: str, password: str, acting_as: str = "") -> tuple[int, bytes]:
+        self.message(1, b"PLAIN")
+        self.message(5, f"{acting_as}\0{user}\0{password}".encode())
+        return self.answer()
+
+    def gssapi(self, cache: Path, service: str, quality: int = 1, acting_as: str = "") -> tuple[int, bytes]:
+        """Goes through all of it, as Java's client; the server's last message."""
+        import gssapi
+
+        credentials = gssapi.Credentials(usage="initiate", store={"ccache": f"FILE:{cache}"})
+        target = gssapi.Name(service, gssapi.NameType.kerberos_principal)
+        flags = gssapi.RequirementFlag.mutual_authentication | gssapi.RequirementFlag.confidentiality
+        flags |= gssapi.RequirementFlag.integrity
+        context = gssapi.SecurityContext(name=target, creds=credentials, usage="initiate", flags=flags)
+        token = context.step()
+        self.message(1, b"GSSAPI")
+        self.message(2, token)
+        while True:
+            status, challenge = self.answer()
+            if status != 2:
+                return status, challenge
+            if not context.complete:
+                self.message(2, context.step(challenge) or b"")
+                continue
+            offer = context.unwrap(challenge).message
+            self.offered = offer[0]
+            choice = bytes([quality]) + (b"\0\0\0" if quality == 1 else b"\1\0\0") + acting_as.encode()
+            self.message(5, context.wrap(choice, False).message)
+            status, challenge = self.answer()
+            if status == 5 and quality != 1:
+                self.wrap = lambda data: context.wrap(data, quality == 4).message
+                self.unwrap = lambda data: context.unwrap(data).message
+            return status, challenge

@@ -1,0 +1,186 @@
+"""SASL PLAIN against a real OpenLDAP server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_cache.authentication.directory import Directory, DirectoryOptions
+from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.errors import StartupError
+from tests.server.conftest import Running, Serve, request_bytes
+from tests.server.kerberos_realm import SaslSocket
+from tests.server.test_kerberos import authentications
+from tests.server.test_tls import Authority, wait_for
+
+pytest.importorskip("ldap3")
+
+PEOPLE = "ou=people,dc=example,dc=test"
+ENTRIES = f"""dn: dc=example,dc=test
+objectClass: domain
+dc: example
+
+dn: {PEOPLE}
+objectClass: organizationalUnit
+ou: people
+
+dn: uid=ann,{PEOPLE}
+objectClass: account
+objectClass: simpleSecurityObject
+uid: ann
+userPassword: ann's password
+
+dn: uid=o\\2Cbrien,{PEOPLE}
+objectClass: account
+objectClass: simpleSecurityObject
+uid: o,brien
+userPassword: another
+"""
+
+
+@pytest.fixture(scope="module")
+def directory_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """slapd, which by its default takes a bind without a password for "nobody", and says yes to it here."""
+    path = f"{os.environ['PATH']}:/usr/sbin:/usr/lib/openldap"
+    slapd = shutil.which("slapd", path=path)
+    slapadd = shutil.which("slapadd", path=path)
+    schema = Path("/etc/ldap/schema")
+    if slapd is None or slapadd is None or not schema.is_dir():
+        pytest.skip("needs slapd")
+    place = tmp_path_factory.mktemp("directory")
+    (place / "data").mkdir()
+    configuration = place / "slapd.conf"
+    configuration.write_text(
+        f"include {schema}/core.schema\ninclude {schema}/cosine.schema\nmodulepath /usr/lib/ldap\nmoduleload back_mdb\n"
+        f"allow bind_anon_dn bind_anon_cred\npidfile {place}/pid\ndatabase mdb\nsuffix dc=example,dc=test\n"
+        f"directory {place}/data\n"
+    )
+    subprocess.run([slapadd, "-f", str(configuration)], input=ENTRIES, text=True, check=True, capture_output=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    process = subprocess.Popen(
+        [slapd, "-f", str(configuration), "-h", f"ldap://127.0.0.1:{port}", "-d", "0"], stderr=subprocess.DEVNULL
+    )
+    wait_for(lambda: listens(port) or process.poll() is not None)
+    assert process.poll() is None
+    yield port
+    process.terminate()
+    process.wait()
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as attempt:
+        return attempt.connect_ex(("127.0.0.1", port)) == 0
+
+
+def settings_of(port: int, authority: Authority, **more: Any) -> dict[str, Any]:
+    return authority.settings(
+        **{
+            "authentication.plain": "ldap",
+            "authentication.ldap_url": f"ldap://127.0.0.1:{port}",
+            "authentication.ldap_user_dn_pattern": f"cn=%s,ou=none,dc=example,dc=test:uid=%s,{PEOPLE}",
+            **more,
+        }
+    )
+
+
+def client(server: Running, authority: Authority) -> SaslSocket:
+    return SaslSocket(authority.client().wrap_socket(server.connect(), server_hostname="localhost"))
+
+
+@pytest.mark.parametrize(
+    ("user", "password", "acting_as"),
+    [
+        ("ann", "wrong", ""),
+        ("ann", "", ""),
+        ("", "", ""),
+        ("nobody", "ann's password", ""),
+        ("*", "ann's password", ""),
+        ("a*", "ann's password", ""),
+        ("ann)(uid=*", "ann's password", ""),
+        (f"ann,{PEOPLE}", "ann's password", ""),
+        ("ann+uid=ann", "ann's password", ""),
+        ("ann", "ann's password", "root"),
+        ("x" * 2000, "x", ""),
+    ],
+)
+def test_who_is_refused(
+    directory_port: int, shared: tuple[Running, Authority], user: str, password: str, acting_as: str
+) -> None:
+    server, authority = shared
+    before = sum(authentications(server).values())
+    sock = client(server, authority)
+    status, text = sock.plain(user, password, acting_as)
+    assert status in (3, 4) and text and b"password'" not in text
+    wait_for(lambda: sum(authentications(server).values()) == before + 1)
+    assert sock.sock.recv(1) == b""
+
+
+@pytest.mark.parametrize(("user", "password"), [("ann", "ann's password"), ("o,brien", "another")])
+def test_who_is_let_in(shared: tuple[Running, Authority], user: str, password: str) -> None:
+    server, authority = shared
+    sock = client(server, authority)
+    assert sock.plain(user, password) == (5, b"")
+    sock.sendall(request_bytes("getStatus", 1))
+    assert b"getStatus" in sock.recv(100)
+
+
+@pytest.mark.parametrize("message", [b"", b"ann", b"\0ann", b"a\0b\0c\0d", b"\0\xff\0x"])
+def test_messages_that_are_none_of_plain(shared: tuple[Running, Authority], message: bytes) -> None:
+    server, authority = shared
+    sock = client(server, authority)
+    sock.message(1, b"PLAIN")
+    sock.message(5, message)
+    assert sock.answer()[0] == 3
+
+
+@pytest.fixture
+def shared(serve: Serve, directory_port: int, tmp_path: Path) -> tuple[Running, Authority]:
+    authority = Authority(tmp_path)
+    return serve(**settings_of(directory_port, authority)), authority
+
+
+def test_passwords_are_not_taken_in_the_open(serve: Serve, directory_port: int, tmp_path: Path) -> None:
+    with pytest.raises(StartupError, match=r"server\.tls_enabled"):
+        serve(**settings_of(directory_port, Authority(tmp_path), **{"server.tls_enabled": False}))
+
+
+def test_a_directory_that_does_not_answer_is_told_apart(tmp_path: Path) -> None:
+    silent = socket.create_server(("127.0.0.1", 0))
+    url = f"ldap://127.0.0.1:{silent.getsockname()[1]}"
+    directory = Directory(DirectoryOptions((url,), base=PEOPLE, timeout_s=0.3))
+    with silent, pytest.raises(AuthenticationError) as raised:
+        directory.check("ann", "x")
+    assert raised.value.outcome == "unavailable"
+
+
+def test_the_second_directory_is_asked_when_the_first_is_away(directory_port: int) -> None:
+    urls = ("ldap://127.0.0.1:1", f"ldap://127.0.0.1:{directory_port}")
+    directory = Directory(DirectoryOptions(urls, base=PEOPLE, timeout_s=2))
+    directory.check("ann", "ann's password")
+    with pytest.raises(AuthenticationError, match="wrong name or password"):
+        directory.check("ann", "wrong")
+
+
+@pytest.mark.parametrize("user", ["a@b", "a\\b", "a/b"])
+def test_a_name_in_a_domain_is_a_name_only(user: str) -> None:
+    assert Directory(DirectoryOptions(("ldap://x",), domain="example.test")).names_of(user) == ()
+    assert Directory(DirectoryOptions(("ldap://x",), domain="example.test")).names_of("ann") == ("ann@example.test",)
+
+
+def test_a_stalled_client_is_disconnected(serve: Serve, directory_port: int, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    server = serve(**settings_of(directory_port, authority, **{"authentication.handshake_timeout_s": 0.5}))
+    sock = client(server, authority)
+    sock.sock.sendall(struct.pack("!BI", 1, 5))
+    assert sock.sock.recv(1) == b""
+    wait_for(lambda: authentications(server) == {"timeout": 1})
