@@ -52,7 +52,10 @@ def parse_size_bytes(text: str) -> int:
     found = _NUMBER_AND_UNIT.match(text)
     if found is None or found[2].lower() not in _BYTES_IN:
         raise ValueError(f"{text!r} is not a size: write a number and, if you like, one of KiB, MiB, GiB, TiB")
-    return int(float(found[1]) * _BYTES_IN[found[2].lower()])
+    size = float(found[1]) * _BYTES_IN[found[2].lower()]
+    if math.isinf(size):
+        raise ValueError(f"{text[:200]!r} is too large for a size")
+    return int(size)
 
 
 def format_size(size_bytes: int) -> str:

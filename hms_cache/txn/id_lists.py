@@ -27,13 +27,18 @@ class IdListFormatError(ValueError):
     """A list's text cannot be read: a part is missing, is no 64-bit number, or lists too many ids."""
 
 
+_LONGEST_NUMBER = 1_000
+"""In characters, zeros at its beginning included."""
+
+
 def parse_number(text: str, what: str) -> int:
     """The 64-bit number in `text`; `what` names the part in the error."""
     if not _NUMBER.fullmatch(text):
-        raise IdListFormatError(f'{what} is not a number: "{text}"')
-    value = int(text)
-    if not -(2**63) <= value <= LONG_MAX:
-        raise IdListFormatError(f"{what} does not fit into 64 bits: {text}")
+        raise IdListFormatError(f'{what} is not a number: "{text[:200]}"')
+    # Zeros may lead; Python refuses to read a number of thousands of digits with an error of its own.
+    value = int(text) if len(text) <= _LONGEST_NUMBER else None
+    if value is None or not -(2**63) <= value <= LONG_MAX:
+        raise IdListFormatError(f"{what} does not fit into 64 bits: {text[:200]}")
     return value
 
 

@@ -104,6 +104,8 @@ def start_ours(database_url: str, directory: Path, **settings: Any) -> Service:
         "warehouse.directory": str(directory / "managed"),
         "warehouse.external_directory": str(directory / "external"),
         "security.delegation_tokens": True,
+        # Java takes any location: scenarios put databases and tables beside the two warehouses.
+        "warehouse.allowed_locations": str(directory),
         **settings,
     }
     return Service(load(command_line=given, environment={}))

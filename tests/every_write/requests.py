@@ -279,7 +279,9 @@ BASES: dict[str, Bases] = {
     ],
     "truncate_table_req": lambda f: [
         {"req": t.TruncateTableRequest(DATABASE, FLAT)},
-        *({"req": t.TruncateTableRequest(DATABASE, name, ["p=1"])} for name in _TWO),
+        {"req": t.TruncateTableRequest(DATABASE, PARTITIONED, ["p=1"])},
+        # Statistics of a transactional table change with a writer's list only, as in Hive.
+        {"req": t.TruncateTableRequest(DATABASE, ACID, ["p=1"], f.write_ids[0], f.valid_write_ids)},
     ],
     "update_table_params": _one(
         lambda f: {"updates": [t.TableParamsUpdate(CATALOG, DATABASE, PARTITIONED, {"changed": "yes"})]}

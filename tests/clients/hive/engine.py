@@ -197,6 +197,7 @@ def run(statements: str, uri: str, directory: Path) -> list[str]:
     `{directory}` in a statement stands for the directory, under which all files are. A statement that fails says so
     and does not end the run. Raises RuntimeError when the process does not get to the last one.
     """
+    directory.mkdir(parents=True, exist_ok=True)
     script = directory / "statements.sql"
     script.write_text(statements.replace("{directory}", str(directory)))
     command = [*_command(uri, directory, directory), "-v", "-f", str(script)]

@@ -1,0 +1,247 @@
+"""What is fuzzed: each reader of texts or bytes that a client, a site file or a foreign writer sends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from hms_cache.config import database_url
+from hms_cache.config.quantities import parse_duration_s, parse_size_bytes
+from hms_cache.expressions import FilterError, parse_expression, parse_filter
+from hms_cache.expressions.kryo import KryoError, read_expression
+from hms_cache.metadata.column_types import are_compatible, type_name
+from hms_cache.metadata.names import is_valid_name, name_pattern, normalize_identifier
+from hms_cache.metadata.partition_name_codec import values_of_partition_name
+from hms_cache.metadata.partition_names import escape_path_name, parse_partition_name
+from hms_cache.metadata.quartz_schedule import parse_schedule
+from hms_cache.notifications.tjson import TJsonError, parse, read_struct
+from hms_cache.patterns.java_regex import JavaRegex, JavaRegexError
+from hms_cache.store.avro_schemas import AvroSchemaError, columns_of_schema
+from hms_cache.store.properties.selection import SelectionError, is_wanted
+from hms_cache.store.properties.selection import parse_expression as parse_selection
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
+from hms_cache.txn import IdListFormatError, ValidTxnList, ValidTxnWriteIdList, ValidWriteIdList
+from hms_cache.wire import MessageReader, WireError
+from hms_cache.wire.encodings import ENCODINGS
+from tests.recordings.recording import read_recording
+from tests.wire.strategies import framed
+
+CORPUS = Path(__file__).with_name("corpus")
+_RECORDING = Path(__file__).parents[1] / "recordings" / "hive-4.0.1.jsonl.gz"
+MAX_IDS = 10_000
+"""In one list: below the server's limit, so that a short range costs no time here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One reader. From any input come a value or one of the `declared` exceptions."""
+
+    read: Callable[[bytes], object]
+    declared: tuple[type[Exception], ...]
+    pieces: tuple[bytes, ...]
+    """What inputs are made of, beside those of the corpus."""
+    fixed_bytes: int = 4 << 20
+    """Memory that any input may take."""
+    bytes_per_byte: int = 1_000
+    """Memory that each byte of an input may take beyond it."""
+
+
+def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
+    return lambda data: read(data.decode(errors="replace"))
+
+
+def _pieces(*texts: str) -> tuple[bytes, ...]:
+    return tuple(text.encode() for text in texts)
+
+
+def _read_wire(data: bytes) -> None:
+    """In one piece, and in portions as they may come from a socket; both find the same messages."""
+    found = []
+    for portion in (len(data), max(1, len(data) // 7)):
+        reader = MessageReader(max_message_bytes=1 << 20, max_message_objects=10_000)
+        names: list[object] = []
+        found.append(names)
+        try:
+            for start in range(0, len(data), max(1, portion)):
+                reader.feed(data[start : start + portion])
+                while (message := reader.next_message()) is not None:
+                    names.append((message.name, message.sequence_id))
+                assert reader.buffered_bytes <= len(data)
+            reader.end()
+        except WireError as error:
+            assert str(error)
+        finally:
+            reader.close()
+    assert found[0] == found[1]
+
+
+@cache
+def recorded_requests() -> tuple[bytes, ...]:
+    """One request of each method that an engine really sent, plain and in frames."""
+    first = {call.method: call.request for call in read_recording(_RECORDING)}
+    in_frames = next(encoding for encoding in ENCODINGS if encoding.framed)
+    return (*first.values(), *(framed(in_frames, request) for request in first.values()))
+
+
+def _read_write_ids(text: str) -> None:
+    for read in (ValidWriteIdList.parse, ValidTxnWriteIdList.parse):
+        try:
+            read(text, MAX_IDS)
+        except IdListFormatError as error:
+            assert str(error)
+
+
+def _read_selection(text: str) -> None:
+    expression = parse_selection(text)
+    is_wanted(expression, {"a": "9" * 1_000, "b": "x"})
+
+
+def _read_url(text: str) -> None:
+    url = database_url.sqlalchemy_url(text)
+    database_url.masked(url)
+    database_url.secrets_of(url)
+    database_url.verifies_server(url)
+    database_url.refused_protection(text)
+
+
+def _read_names(text: str) -> None:
+    is_valid_name(text)
+    normalize_identifier(text)
+    pattern = name_pattern(text)
+    for name in ("default", "a" * 200, text[:200]):
+        pattern.matches(name)
+
+
+def _read_partition_name(text: str) -> None:
+    values = values_of_partition_name(text)
+    parse_partition_name(text)
+    for value in values or ():
+        escaped = escape_path_name(value)
+        if value and len(escaped) < 10_000 and all(0 < ord(character) < 0xD800 for character in value):
+            assert values_of_partition_name(f"k={escaped}") == (value,)
+
+
+def _read_types(text: str) -> None:
+    type_name(text)
+    are_compatible(text, "bigint")
+
+
+def _read_quantities(text: str) -> None:
+    for read in (parse_size_bytes, lambda each: parse_duration_s(each, "s")):
+        try:
+            read(text)
+        except ValueError as error:
+            assert str(error)
+
+
+_JDBC = _pieces(
+    *("jdbc:", "mysql://", "mariadb:", "postgresql:", "sqlite:///", "derby:", "//", "/", "?", "&", ";", "=", ":", "@"),
+    *("h", "user", "password", "p%40", "%", "%zz", ",", "[::1]", "[", "]", "useSSL", "sslmode", "verify-full", "true"),
+    *("sslMode=", "ssl=", "serverSslCert=", "99999", "#", "é", "\0", "(", ")", "address="),
+)
+
+TARGETS: dict[str, Target] = {
+    "wire": Target(_read_wire, (), (b"\x80\x01\x00\x01", b"\x82\x21", b"\x00\x00\x00\x01", b"\x0c", b"\x0f", b"\xff")),
+    "filter": Target(
+        _text(parse_filter),
+        (FilterError,),
+        _pieces(
+            *("p", " ", "'", '"', "\\", "`", "(", ")", " and ", " or ", "not ", "=", "<>", " like ", " in ", "1", "-"),
+            *(" between ", "date ", "timestamp ", "'2024-01-01'", ",", "struct(", "9" * 30, "é", "\0"),
+        ),
+    ),
+    "expression": Target(
+        parse_expression,
+        (FilterError, KryoError),
+        (*_pieces("p = 1", "(", " and "), b"\xff", b"\x00", b"\x01\x00", b"\x01\x01"),
+    ),
+    "kryo": Target(
+        read_expression,
+        (KryoError,),
+        (
+            *(b"\x01\x00java.util.Arrays$ArrayLis\xf4\x01", b"\x01\x00java.util.ArrayLis\xf4\x01", b"\x01\x00\x01"),
+            *(b"\xff\x7f", b"\x01\x00org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDes\xe3\x01", b"\x00", b"\x01"),
+        ),
+        bytes_per_byte=8_000,
+    ),
+    "tjson": Target(
+        _text(parse),
+        (TJsonError,),
+        _pieces(*'[]{}":,1e-a \\', "null", "true", "\\u00", '"1":{"str":"', '{"lst":["i32",2,', "9" * 5_000),
+    ),
+    "tjson_struct": Target(
+        _text(lambda text: read_struct(text, Table)),
+        (TJsonError,),
+        _pieces('{"1":{"str":"', '"}', ',"4":{"i32":', '"8":{"lst":["rec",1,{', "}", "]", "9", "-", "\\", ",", "null"),
+    ),
+    "write_ids": Target(
+        _text(_read_write_ids), (), _pieces("d.t", ":", ",", "-", "1", "9" * 19, "+", "null", "\u0663", "$", " ")
+    ),
+    "txn_ids": Target(
+        _text(lambda text: ValidTxnList.parse(text, MAX_IDS)),
+        (IdListFormatError,),
+        _pieces(":", ",", "-", "1", "5", "9" * 19, "+", "\u0663", " ", "1-9"),
+    ),
+    "database_url": Target(_text(_read_url), (ValueError,), _JDBC),
+    "quantities": Target(
+        _text(_read_quantities), (), _pieces("1", "9" * 400, ".", "e", "-", "KiB", "ms", "s", " ", "inf")
+    ),
+    "names": Target(
+        _text(_read_names), (MetaException,), _pieces("a", "*", ".", "|", "_", "%", "\\", "İ", "\0", "..", " ")
+    ),
+    "java_regex": Target(
+        _text(lambda text: JavaRegex(text).matches("ab" * 50)),
+        (JavaRegexError,),
+        _pieces(
+            *"ab()[]{}|*+?^$.-&\\", "\\Q", "\\E", "\\p{L}", "(?i)", "(?:", "{0,30}", "&&", "[^", "\\x{10FFFF}", "\\u00"
+        ),
+        fixed_bytes=64 << 20,
+        bytes_per_byte=20_000,
+    ),
+    "partition_name": Target(
+        _text(_read_partition_name),
+        (MetaException,),
+        _pieces("%", "%4", "41", "=", "/", "a", "+", "\uff11", "%00", "%7F", "é", "__HIVE_DEFAULT_PARTITION__"),
+    ),
+    "column_type": Target(
+        _text(_read_types), (), _pieces("int", "struct<", "map<", ">", ",", ":", "decimal(", ")", "1", "é")
+    ),
+    "selection": Target(
+        _text(_read_selection),
+        (SelectionError,),
+        _pieces(*" '\\()[]{}+*/-!", "a", "b", "&&", "||", "==", "=~", "!~", "9" * 30, "size", "empty ", "'x'", "not "),
+    ),
+    "avro_schema": Target(
+        _text(columns_of_schema),
+        (AvroSchemaError,),
+        _pieces(
+            *(
+                '{"type":"record","name":"r","fields":[',
+                '{"name":"a","type":',
+                "]}",
+                '"int"',
+                '["null","int"]',
+                "}",
+                ",",
+            ),
+            *('{"type":"array","items":', '{"type":"map","values":', "[", "1e999", "NaN", '"\\ud800"', '"r"', "null"),
+        ),
+    ),
+    "quartz": Target(
+        _text(lambda text: parse_schedule(text).next_epoch_s(1_700_000_000)),
+        (ValueError,),
+        _pieces("*", " ", "?", "0", "/", "-", ",", "L", "W", "#", "MON", "JAN", "2099", "9" * 30, "0 0 0 ? * "),
+    ),
+}
+"""Limits and why: lists of ids hold bits and integers; Kryo's reader keeps an account of its own; a regular expression
+remembers up to 10,000 sets of states."""
+
+
+def seeds_of(name: str) -> tuple[bytes, ...]:
+    """The committed corpus of a target; for the wire also what engines sent."""
+    path = CORPUS / f"{name}.txt"
+    lines = path.read_text().splitlines() if path.exists() else []
+    seeds = tuple(bytes.fromhex(line) for line in lines if line and not line.startswith("#"))
+    return seeds + recorded_requests() if name == "wire" else seeds
