@@ -11,6 +11,7 @@ from hms_cache.cache.verification.verify import KeptReplies
 from hms_cache.clock import Clock
 from hms_cache.config import Configuration
 from hms_cache.metrics import Metrics
+from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.operations import Operations
 from hms_cache.notifications.poller import Poller
 from hms_cache.store.snapshots import SnapshotStore
@@ -42,6 +43,8 @@ class AdminSources:
     kept_replies: KeptReplies | None = None
     """Asks the database what is kept encoded, for comparing."""
     cache_off_reason: str = ""
+    lane_loads: Callable[[], tuple[LaneLoad, ...]] = tuple
+    """What the lanes of calls do now."""
     pending_restart: Callable[[], tuple[str, ...]] = tuple
     """Settings whose new values, seen at the last reload, wait for a restart."""
 

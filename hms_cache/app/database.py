@@ -61,6 +61,7 @@ def open_database(settings: Settings, metrics: DatabaseMetrics | None = None) ->
     given = settings.database
     options = DatabaseOptions(
         pool_size=given.pool_size,
+        reserved_places=settings.server.transaction_threads,
         check_pool_size=given.check_pool_size,
         pool_timeout_s=finite_s(given.pool_timeout_s) or _LONGEST_S,
         connect_timeout_s=finite_s(given.connect_timeout_s) or _LONGEST_S,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
 
@@ -33,6 +33,7 @@ from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.errors import StartupError
 from hms_cache.metrics import Metrics
+from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.handlers.table import all_handlers
@@ -82,6 +83,7 @@ class Service:
         self._dispatcher: Dispatcher | None = None
         self._tls: TlsPort | None = None
         self._cache_off_reason = ""
+        self._lane_loads: Callable[[], tuple[LaneLoad, ...]] = tuple
         self.admin_sources: AdminSources | None = None
         """What the management port looks at; None without one."""
         self.management: Management | None = None
@@ -195,6 +197,7 @@ class Service:
                 Stores(stores.objects, stores.transactions, stores.log, self._site, stores.auxiliary),
             ),
             cache_off_reason=self._cache_off_reason,
+            lane_loads=self._lane_loads,
             pending_restart=lambda: self._pending_restart,
         )
 
@@ -213,8 +216,12 @@ class Service:
             cache=cache.reading if cache is not None else None,
             position_source=position_source(database, cache.check, cache.freshness) if cache is not None else None,
             operations=self.metrics.operations,
+            on_transaction_thread=database.use_reserved_places,
+            cut_off=database.cut_off,
+            observe_wait=self.metrics.server.observe_wait,
         )
         self._dispatcher = server.dispatcher
+        self._lane_loads = server.lane_loads
         if settings.tls_enabled:
             self._tls = TlsPort(server_context(settings), settings.tls_handshake_timeout_s, refusal_of_plain_call)
             server.listener.tls = self._tls
@@ -253,6 +260,8 @@ class Service:
         metrics.cut_off_connections.set_function(lambda: listener.buffers.cut_off)
         metrics.session_bytes.set_function(lambda: listener.session_budget.held_bytes)
         metrics.refused_session_changes.set_function(lambda: listener.session_budget.refused)
+        for lane, pool in server.lanes.pools.items():
+            metrics.show_lane(lane.value, pool.load)
         metrics.refused_calls.set_function(lambda: listener.refused_calls)
         metrics.audit_lines_lost.set_function(lambda: server.audit.lost)
         metrics.audit_queue.set_function(lambda: server.audit.queued_bytes)

@@ -29,6 +29,7 @@ class Reading:
     statuses: tuple[Mapping[str, Any], ...]
     running: tuple[Mapping[str, Any], ...]
     problem: str = ""
+    lanes: tuple[Mapping[str, Any], ...] = ()
 
     def calls(self) -> dict[str, int]:
         """By method, over all workers."""
@@ -57,17 +58,20 @@ def take_reading(management: str) -> Reading:
     """Ask every worker. Raises ``HmsCacheError`` when nobody answers."""
     first = ask(f"{management}/status")
     statuses, problems = [first], []
-    running = list(ask(f"{management}/operations")["running"])
+    operations = ask(f"{management}/operations")
+    running, lanes = list(operations["running"]), list(operations["lanes"])
     for worker in range(first["workers"]):
         if worker == first["worker"]:
             continue
         try:
             statuses.append(ask(f"{management}/status?worker={worker}"))
-            running += ask(f"{management}/operations?worker={worker}")["running"]
+            operations = ask(f"{management}/operations?worker={worker}")
+            running += operations["running"]
+            lanes += operations["lanes"]
         except HmsCacheError as error:
             problems.append(str(error))
     statuses.sort(key=lambda status: status["worker"])
-    return Reading(time.monotonic(), tuple(statuses), tuple(running), "; ".join(problems))
+    return Reading(time.monotonic(), tuple(statuses), tuple(running), "; ".join(problems), tuple(lanes))
 
 
 def rates(before: Mapping[str, int], now: Mapping[str, int], seconds: float) -> dict[str, float]:
@@ -123,6 +127,7 @@ def picture(before: Reading, now: Reading) -> Group:
         lines.append(Text(now.problem, style="red"))
     lines.append(Text(f"reads {total:,.0f}/s, {share}"))
     lines += [_workers(now.statuses), _outcomes(reads), _methods(rates(before.calls(), now.calls(), seconds), now)]
+    lines.append(_lanes(now.lanes))
     if now.running:
         lines.append(_operations(now.running))
     return Group(*lines)
@@ -168,6 +173,20 @@ def _methods(calls: Mapping[str, float], now: Reading) -> Any:
     table = _table("calls", "method", "per second", "mean of the decoded")
     for method, rate in sorted(calls.items(), key=lambda one: (-one[1], one[0]))[:_MOST_METHODS]:
         table.add_row(method, f"{rate:,.1f}", f"{now.mean_s(method) * 1000:.3f} ms")
+    return table
+
+
+def _lanes(lanes: Iterable[Mapping[str, Any]]) -> Any:
+    """Over all workers."""
+    table = _table("lanes of calls", "lane", "running", "waiting", "longest wait", "stuck", "refused")
+    of_lane: dict[str, list[Mapping[str, Any]]] = {}
+    for one in lanes:
+        of_lane.setdefault(one["lane"], []).append(one)
+    for lane, found in of_lane.items():
+        longest_s = max(one["oldest_wait_s"] for one in found)
+        sums = {name: sum(one[name] for one in found) for name in ("running", "waiting", "stuck", "refused")}
+        counts = [f"{sums[name]:,}" for name in ("running", "waiting", "stuck", "refused")]
+        table.add_row(lane, *counts[:2], f"{longest_s * 1000:.0f} ms", *counts[2:])
     return table
 
 

@@ -9,6 +9,7 @@ number hands over a function once, with ``set_function``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.operations import Operations
 from hms_cache.metrics.sharded import CountFamily, DurationFamily, TallyFamily
 
@@ -103,13 +105,34 @@ class ServerMetrics(_Subsystem):
             "outcome",
         )
         self.refused_calls = self._count(
-            "calls_refused_total", "Calls refused because server.max_in_flight were on their way."
+            "calls_refused_total",
+            "Calls refused because server.max_in_flight were on their way, or server.max_waiting_per_lane waited.",
+        )
+        self.lane_wait = self._duration(
+            "lane_wait_seconds",
+            "How long calls waited for a thread. lane: transactions, reads, writes, heavy.",
+            "lane",
+        )
+        self.lane_waiting = self._gauge("lane_calls_waiting", "Calls that wait for a thread now.", "lane")
+        self.lane_running = self._gauge("lane_calls_running", "Calls that run now, stuck ones not counted.", "lane")
+        self.lane_stuck = self._gauge(
+            "lane_calls_stuck", "Calls past server.request_timeout_s whose thread has not come back.", "lane"
         )
         self.audit_lines_lost = self._count(
             "audit_lines_lost_total", "Audit lines lost because server.audit_queue_bytes waited to be written."
         )
         self.audit_queue = self._gauge("audit_queue_bytes", "Memory of audit lines that wait to be written.")
         self.bad_messages = self._count("bad_messages_total", "Messages that could not be read.")
+
+    def show_lane(self, lane: str, load: Callable[[], LaneLoad]) -> None:
+        """From now on the lane's gauges tell its load."""
+        self.lane_waiting.labels(lane).set_function(lambda: load().waiting)
+        self.lane_running.labels(lane).set_function(lambda: load().running)
+        self.lane_stuck.labels(lane).set_function(lambda: load().stuck)
+
+    def observe_wait(self, lane: str, seconds: float) -> None:
+        """A call has got a thread."""
+        self.lane_wait.observe(seconds, (lane,))
 
     def observe_call(self, method: str, outcome: str, seconds: float) -> None:
         """Count one call; the shape that the dispatcher asks for."""

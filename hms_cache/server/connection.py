@@ -275,7 +275,8 @@ class Connection(asyncio.Protocol):
             if session.closing or self._listener.draining:
                 self.close()
             return
-        refusal = self._listener.begin_call(message.memory_bytes)
+        pool = self._listener.lanes.of(message.name)
+        refusal = self._listener.begin_call(message.memory_bytes, pool)
         if refusal is not None:
             self._write(encode_exception(message, _busy(refusal)) if message.expects_reply else None)
             return
@@ -289,10 +290,17 @@ class Connection(asyncio.Protocol):
             reply = dispatcher.execute(session, message)
             loop.call_soon_threadsafe(self._finished, message, reply)
 
-        self._listener.workers.submit(work)
+        if not pool.submit(work, message):
+            self._running = None
+            if self._deadline is not None:
+                self._deadline.cancel()
+                self._deadline = None
+            self._listener.end_call(message.memory_bytes, pool)
+            self._listener.refused_calls += 1
+            self._write(encode_exception(message, _busy(pool.refusal())) if message.expects_reply else None)
 
     def _finished(self, message: Message, reply: bytes | None) -> None:
-        self._listener.end_call(message.memory_bytes)
+        self._listener.end_call(message.memory_bytes, self._listener.lanes.of(message.name))
         if self._running is not message:
             return  # overdue: the client was told and the connection closed
         if self._deadline is not None:
@@ -320,13 +328,19 @@ class Connection(asyncio.Protocol):
             self._refuse_bytes(error)
 
     def _overdue(self, message: Message) -> None:
-        """The call took longer than `request_timeout_s`; its thread cannot be stopped, so the conversation ends."""
+        """The call took longer than `request_timeout_s`: its lane gets its thread or another, the conversation ends."""
         if self._running is not message:
             return
         self._running = None
         self._deadline = None
         limit = self._listener.limits.request_timeout_s
-        text = f"{message.name} took longer than {limit:g} s (setting server.request_timeout_s); its outcome is unknown"
+        pool = self._listener.lanes.of(message.name)
+        if pool.give_up(message):
+            self._listener.end_call(message.memory_bytes, pool)
+            text = f"{message.name} waited longer than {limit:g} s (setting server.request_timeout_s); it was not begun"
+        else:
+            took = f"{message.name} took longer than {limit:g} s"
+            text = f"{took} (setting server.request_timeout_s); its outcome is unknown"
         self._write(encode_exception(message, _busy(text)) if message.expects_reply else None)
         self.close()
 

@@ -14,6 +14,7 @@ from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.connection import Connection
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.hot_path import HotPath
+from hms_cache.server.lanes import Lane, Lanes
 from hms_cache.server.sasl import SaslPort
 from hms_cache.server.session import Session, SessionBudget
 from hms_cache.server.tls import TlsPort
@@ -56,9 +57,10 @@ class Limits:
 class Listener:
     """Accepts connections on one event loop. All methods run on that loop."""
 
-    def __init__(self, dispatcher: Dispatcher, workers: WorkerPool, limits: Limits) -> None:
+    def __init__(self, dispatcher: Dispatcher, lanes: Lanes, limits: Limits) -> None:
         self.dispatcher = dispatcher
-        self.workers = workers
+        self.lanes = lanes
+        self._unlimited = lanes.pools[Lane.TRANSACTIONS]
         self.limits = limits
         self.hot_path: HotPath | None = None
         """Set before `start`, or never: then every request is decoded."""
@@ -68,6 +70,7 @@ class Listener:
         """Set before `start`, or never: then clients do not authenticate."""
         self.draining = False
         self.in_flight = 0
+        self._limited_in_flight = 0
         self.bad_messages = 0
         self.refused_calls = 0
         self.timeouts: dict[str, int] = {"message": 0, "write": 0, "first_call": 0, "idle": 0}
@@ -155,11 +158,15 @@ class Listener:
         if not len(self.admission):
             self._empty.set()
 
-    def begin_call(self, request_bytes: int) -> str | None:
-        """Counts a call in, with what its request holds; a text says why it must be refused."""
-        if self.in_flight >= self.limits.max_in_flight:
+    def begin_call(self, request_bytes: int, pool: WorkerPool) -> str | None:
+        """Counts a call in, with what its request holds; a text says why it must be refused.
+
+        `max_in_flight` is for all lanes but that of transactions: its own queue limits it.
+        """
+        is_limited = pool is not self._unlimited
+        if is_limited and self._limited_in_flight >= self.limits.max_in_flight:
             self.refused_calls += 1
-            return f"too many calls in flight: {self.in_flight} (setting server.max_in_flight); retry"
+            return f"too many calls in flight: {self._limited_in_flight} (setting server.max_in_flight); retry"
         if not self.buffers.begin_request(request_bytes):
             self.refused_calls += 1
             return (
@@ -167,11 +174,13 @@ class Listener:
                 "(setting server.buffer_budget_bytes); retry"
             )
         self.in_flight += 1
+        self._limited_in_flight += is_limited
         return None
 
-    def end_call(self, request_bytes: int) -> None:
+    def end_call(self, request_bytes: int, pool: WorkerPool) -> None:
         """Counts a call out."""
         self.in_flight -= 1
+        self._limited_in_flight -= pool is not self._unlimited
         self.buffers.end_request(request_bytes)
 
     def count_bad_message(self, error: Exception) -> None:

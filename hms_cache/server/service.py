@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hms_cache.cache.reads.reading import Reading
+from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.operations import Operations
 from hms_cache.server.audit import QUEUE_BYTES, AuditLog
 from hms_cache.server.calls import Handler
 from hms_cache.server.dispatch import CallObserver, Dispatcher
 from hms_cache.server.hot_path import HotPath, PositionSource
+from hms_cache.server.lanes import Lane, Lanes
 from hms_cache.server.listener import Limits, Listener
 from hms_cache.server.stores import Stores
 from hms_cache.server.workers import WorkerPool
@@ -24,6 +26,11 @@ class ServerOptions:
 
     limits: Limits
     threads: int
+    """Of the lane of reads."""
+    transaction_threads: int = 8
+    write_threads: int = 8
+    heavy_threads: int = 4
+    max_waiting_per_lane: int = 400
     audit: str = "writes"
     audit_format: Literal["hive", "json"] = "hive"
     audit_queue_bytes: int = QUEUE_BYTES
@@ -42,15 +49,40 @@ class MetastoreServer:
         cache: Reading | None = None,
         position_source: Callable[[asyncio.AbstractEventLoop], PositionSource] | None = None,
         operations: Operations | None = None,
+        *,
+        on_transaction_thread: Callable[[], None] | None = None,
+        cut_off: Callable[[int], bool] | None = None,
+        observe_wait: Callable[[str, float], None] | None = None,
     ) -> None:
         """`cache` and `position_source`: given together, hot requests are answered from their bytes.
+
+        `on_transaction_thread` runs first on each thread of that lane. `cut_off` closes the database connection that a
+        thread, by its identifier, holds: of a call past its time limit. `observe_wait`: lane and seconds.
 
         With `audit = all` they are not: every call has its line there, which needs the decoded request.
         """
         self._hot = (cache, position_source) if cache and position_source and options.audit != "all" else None
         self._source: PositionSource | None = None
         self.audit = AuditLog(options.audit, options.audit_format, options.audit_queue_bytes)
-        self._workers = WorkerPool(options.threads)
+        threads = {
+            Lane.TRANSACTIONS: options.transaction_threads,
+            Lane.READS: options.threads,
+            Lane.WRITES: options.write_threads,
+            Lane.HEAVY: options.heavy_threads,
+        }
+        self.lanes = Lanes(
+            {
+                lane: WorkerPool(
+                    count,
+                    lane.value,
+                    most_waiting=options.max_waiting_per_lane,
+                    on_thread_start=on_transaction_thread if lane is Lane.TRANSACTIONS else None,
+                    cut_off=cut_off,
+                    observe_wait=observe_wait,
+                )
+                for lane, count in threads.items()
+            }
+        )
         self.dispatcher = Dispatcher(
             handlers,
             stores,
@@ -60,12 +92,16 @@ class MetastoreServer:
             keep=cache if self._hot else None,
             operations=operations,
         )
-        self.listener = Listener(self.dispatcher, self._workers, options.limits)
+        self.listener = Listener(self.dispatcher, self.lanes, options.limits)
+
+    def lane_loads(self) -> tuple[LaneLoad, ...]:
+        """What each lane does now. From any thread."""
+        return tuple(pool.load() for pool in self.lanes.pools.values())
 
     async def start(self, host: str, port: int, *, reuse_port: bool = False) -> tuple[str, int]:
         """Starts threads, listens, returns the address. Raises OSError when the port is taken."""
         self.audit.start()
-        self._workers.start()
+        self.lanes.start()
         if self._hot is not None:
             loop = asyncio.get_running_loop()
             reading, make_source = self._hot
@@ -78,5 +114,5 @@ class MetastoreServer:
         await self.listener.drain()
         if self._source is not None:
             self._source.close()
-        self._workers.stop(timeout_s=1.0)
+        self.lanes.stop(timeout_s=1.0)
         self.audit.stop()

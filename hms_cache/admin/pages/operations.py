@@ -38,16 +38,35 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
+class LaneNow:
+    """Calls of one kind, which have threads of their own."""
+
+    lane: str
+    threads: int
+    running: int
+    waiting: int
+    most_waiting: int
+    oldest_wait_s: float
+    stuck: int
+    refused: int
+    begun: int
+    mean_wait_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class OperationsPage:
     """The page: the oldest running first, the latest finished first."""
 
     running: tuple[RunningNow, ...]
     last: tuple[Finished, ...]
+    lanes: tuple[LaneNow, ...]
 
 
 def operations_page(context: PageContext) -> OperationsPage:
     """As of now."""
     operations = context.sources.operations
     return OperationsPage(
-        tuple(RunningNow(*one) for one in operations.running()), tuple(Finished(*one) for one in operations.last())
+        tuple(RunningNow(*one) for one in operations.running()),
+        tuple(Finished(*one) for one in operations.last()),
+        tuple(LaneNow(*one[:-1], one.waited_s / max(one.begun, 1)) for one in context.sources.lane_loads()),
     )

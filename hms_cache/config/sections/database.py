@@ -31,10 +31,12 @@ class DatabaseSettings(Section):
     )
     password_file: OptionalPath = setting(None, "File whose first line is the password.")
     pool_size: int = setting(
-        16,
-        "Connections kept for calls (reads, writes and loads of the cache together), and the most that are opened.",
+        28,
+        "Connections kept for calls (reads, writes and loads of the cache together), and the most that are opened."
+        " Those of server.transaction_threads come on top.",
         unit="connections",
-        reason="One for each of server.threads: a call never needs two at once, so no call waits for a connection.",
+        reason="One for each of server.threads, write_threads and heavy_threads: a call never needs two at once, so no"
+        " call waits for a connection.",
         site_keys=("datanucleus.connectionPool.maxPoolSize",),
         ge=1,
         le=1000,

@@ -50,11 +50,41 @@ class ServerSettings(Section):
     )
     threads: int = setting(
         16,
-        "Threads that run the calls which need the database.",
+        "Threads that run the reads which need the database.",
         reason="Calls wait for the database, not for the processor: more threads than database connections only queue"
         " there.",
         ge=1,
         le=1024,
+    )
+    transaction_threads: int = setting(
+        8,
+        "Threads for heartbeats, locks, transactions and write ids, which wait behind no other calls. Each has a"
+        " database connection besides those of database.pool_size.",
+        reason="Such a call takes milliseconds: 8 threads answer a thousand a second.",
+        ge=1,
+        le=256,
+    )
+    write_threads: int = setting(
+        8,
+        "Threads for changes of the catalog that move no data.",
+        reason="Writers of one table wait for each other in the database; more of them only wait there.",
+        ge=1,
+        le=256,
+    )
+    heavy_threads: int = setting(
+        4,
+        "Threads for calls that delete or move data, write many partitions, or list whole catalogs.",
+        reason="Each may take minutes, and shall leave connections to the others.",
+        ge=1,
+        le=256,
+    )
+    max_waiting_per_lane: int = setting(
+        400,
+        "Calls that wait for a thread of one lane (transactions, reads, writes, heavy); one more is answered with a"
+        " fault that tells the client to retry.",
+        unit="calls",
+        reason="Two lanes whose queues are full leave a fifth of max_in_flight to a third.",
+        ge=1,
     )
     max_connections: int = setting(
         4096,
@@ -74,8 +104,8 @@ class ServerSettings(Section):
     )
     max_in_flight: int = setting(
         1024,
-        "Calls being answered or waiting for a thread; one more is answered with a fault that tells the client to"
-        " retry.",
+        "Calls being answered or waiting for a thread, those of transactions and locks not counted; one more is"
+        " answered with a fault that tells the client to retry.",
         unit="calls",
         reason="64 calls waiting for each thread: at 10 ms a call, the last of them waits less than a second.",
         ge=1,

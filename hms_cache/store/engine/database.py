@@ -12,7 +12,9 @@ A load's snapshot is that of its first statement on all three databases.
 
 Write and load connections together are limited by ``pool_size``: who takes one waits ``pool_timeout_s`` at most, and a
 thread that holds one may not ask for another (a set of calls, each waiting for its second connection, would stand still
-for ever). The check engine has a few connections of its own, and whoever holds one waits for nothing else.
+for ever). Threads of transactions and locks have places of their own (`reserved_places`), so that they do not wait
+behind reads, loads and file work. The check engine has a few connections of its own, and whoever holds one waits for
+nothing else.
 
 SQLite runs in WAL mode with ``synchronous=FULL``: with NORMAL a power cut may take back a commit that was acknowledged
 (P10). Foreign keys are enforced.
@@ -41,6 +43,7 @@ from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.store.engine import mysql_driver
 from hms_cache.store.engine.dialects import DialectName, dialect_name, translate_error
+from hms_cache.store.engine.driver_sockets import interrupt
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.events import CommitListener
 from hms_cache.store.engine.features import SchemaFeatures, read_features
@@ -68,6 +71,9 @@ class DatabaseOptions:
 
     pool_size: int = 16
     """Write and load connections in use at once."""
+
+    reserved_places: int = 8
+    """Of threads that called `Database.use_reserved_places`, besides `pool_size`: the lane of transactions."""
 
     check_pool_size: int = 2
     """Connections for position checks and polling, and for nothing else: checks are shared, and one thread polls, so
@@ -150,12 +156,19 @@ class Database:
 
         self._features: SchemaFeatures | None = None
         self._in_use = threading.BoundedSemaphore(self.options.pool_size)
+        self._reserved = threading.BoundedSemaphore(self.options.reserved_places)
+        self._held_lock = threading.Lock()
+        self._held_by: dict[int, list[tuple[Connection, Any]]] = {}
+        """Connections, ours and the driver's, that each thread holds, by its identifier; `_held_lock` guards this and
+        `_cut`."""
+        self._cut: set[Connection] = set()
         self._write_turn = threading.BoundedSemaphore(1)
         self._holding = threading.local()
+        places = self.options.pool_size + self.options.reserved_places
         self.check_engine: Engine = self._engine("check", self.options.check_pool_size)
-        self.load_engine: Engine = self._engine("load", self.options.pool_size)
+        self.load_engine: Engine = self._engine("load", places)
         # SQLite has one writer at a time: threads queue for the connection in turn rather than poll the file's lock.
-        self.write_engine: Engine = self._engine("write", 1 if self.is_sqlite else self.options.pool_size)
+        self.write_engine: Engine = self._engine("write", 1 if self.is_sqlite else places)
         if metrics is not None:
             metrics.connections_in_use.set_function(self.connections_in_use)
 
@@ -246,8 +259,28 @@ class Database:
         if shared is not None:
             yield shared
             return
-        with self._slot(self._in_use), self._connection(self.load_engine) as connection:
+        with self._slot(self._places()), self._connection(self.load_engine) as connection:
             yield connection
+
+    def use_reserved_places(self) -> None:
+        """From now on this thread takes its connections from `reserved_places`."""
+        self._holding.reserved = True
+
+    def _places(self) -> threading.BoundedSemaphore:
+        return self._reserved if getattr(self._holding, "reserved", False) else self._in_use
+
+    def cut_off(self, thread: int) -> bool:
+        """Closes the socket of the connection that a thread holds, or interrupts SQLite's statement: what waits for the
+        database there fails. False: it holds none. From any thread; does not wait.
+
+        A position check is shared with others and is left alone: it has its own, short limit.
+        """
+        with self._held_lock:
+            held = self._held_by.get(thread, ())
+            for connection, of_driver in held:
+                self._cut.add(connection)
+                interrupt(of_driver)
+            return bool(held)
 
     @property
     def in_snapshot(self) -> bool:
@@ -263,7 +296,7 @@ class Database:
         :raises DatabaseUnavailable: none came free in time, or the database does not answer.
         :raises RuntimeError: this thread holds a load or write connection already.
         """
-        with self._slot(self._in_use), self._connection(self.load_engine) as connection:
+        with self._slot(self._places()), self._connection(self.load_engine) as connection:
             self._holding.snapshot = connection
             try:
                 yield connection
@@ -278,7 +311,7 @@ class Database:
         :raises RuntimeError: this thread holds a load or write connection already.
         """
         # An embedded database's writers queue for their one connection and must not take the readers' places meanwhile.
-        places = self._write_turn if self.is_sqlite else self._in_use
+        places = self._write_turn if self.is_sqlite else self._places()
         with self._slot(places), self._connection(self.write_engine) as connection:
             yield connection
 
@@ -289,11 +322,30 @@ class Database:
         except PoolTimeout as error:
             raise self._no_connection() from error
         with connection:
+            if engine is not self.check_engine:
+                self._note_held(connection)
             try:
                 yield connection
             finally:
-                if not self.keeps_connections and not connection.closed:
+                was_cut = engine is not self.check_engine and self._note_given_back(connection)
+                if (was_cut or not self.keeps_connections) and not connection.closed:
                     connection.invalidate()
+
+    def _note_held(self, connection: Connection) -> None:
+        of_driver = connection.connection.dbapi_connection
+        with self._held_lock:
+            self._held_by.setdefault(threading.get_ident(), []).append((connection, of_driver))
+
+    def _note_given_back(self, connection: Connection) -> bool:
+        """Whether it was cut off meanwhile, and must not be used again."""
+        with self._held_lock:
+            held = self._held_by[threading.get_ident()]
+            held[:] = [one for one in held if one[0] is not connection]
+            if not held:
+                del self._held_by[threading.get_ident()]
+            was_cut = connection in self._cut
+            self._cut.discard(connection)
+            return was_cut
 
     @contextmanager
     def _slot(self, places: threading.BoundedSemaphore) -> Iterator[None]:

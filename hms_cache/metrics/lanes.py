@@ -1,0 +1,24 @@
+"""What one lane of calls is doing, as the pages show it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class LaneLoad(NamedTuple):
+    """One lane at one moment."""
+
+    lane: str
+    threads: int
+    """That take new calls; those that a stuck call holds are not among them."""
+    running: int
+    waiting: int
+    most_waiting: int
+    """One more is refused."""
+    oldest_wait_s: float
+    stuck: int
+    """Calls past `server.request_timeout_s` whose thread has not come back."""
+    refused: int
+    begun: int
+    waited_s: float
+    """Of all that have begun, together."""

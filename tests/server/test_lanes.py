@@ -1,0 +1,138 @@
+"""Calls of one kind do not wait behind those of another, and a stuck call gives its thread back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from thrift.Thrift import TApplicationException
+
+from hms_cache.server.workers import MOST_REPLACEMENTS, WorkerPool
+from hms_cache.store.databases.database_store import Databases
+from hms_cache.thrift_gen.hive_metastore.ttypes import CommitTxnRequest, HeartbeatRequest, OpenTxnRequest
+from tests.servers import PATIENCE_S
+
+Serve = Callable[..., Any]
+
+
+@contextmanager
+def stuck_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Semaphore]:
+    """`get_all_databases` holds a database connection until the end. Yields a count of those that do."""
+    proceed, running = threading.Event(), threading.Semaphore(0)
+
+    def slow(self: Databases, *arguments: object, **options: object) -> list[str]:
+        with self._context.database.loading():
+            running.release()
+            assert proceed.wait(PATIENCE_S)
+        return ["answered"]
+
+    monkeypatch.setattr(Databases, "get_database_names", slow)
+    try:
+        yield running
+    finally:
+        proceed.set()
+
+
+def test_transactions_go_on_while_reads_hold_all_threads_and_connections(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(**{"server.threads": 3, "database.pool_size": 2, "cache.enabled": False})
+    with stuck_reads(monkeypatch) as running, ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(server.link().call, "get_all_databases") for _ in range(4)]
+        for _ in range(2):
+            assert running.acquire(timeout=PATIENCE_S)
+        link = server.link()
+        opened = link.call("open_txns", rqst=OpenTxnRequest(num_txns=1, user="u", hostname="h"))
+        link.call("heartbeat", ids=_heartbeat(opened.txn_ids[0]))
+        link.call("commit_txn", rqst=_commit(opened.txn_ids[0]))
+        assert not any(one.done() for one in waiting)
+        server_loads = {one["lane"]: one for one in _lanes(server)}
+        assert server_loads["reads"]["running"] == 3
+        assert server_loads["reads"]["waiting"] == 1
+        assert server_loads["transactions"]["begun"] >= 3
+
+
+def _heartbeat(txn_id: int) -> Any:
+    return HeartbeatRequest(txnid=txn_id)
+
+
+def _commit(txn_id: int) -> Any:
+    return CommitTxnRequest(txnid=txn_id)
+
+
+def _lanes(server: Any) -> list[dict[str, Any]]:
+    return [one._asdict() for one in server.service._lane_loads()]
+
+
+def test_a_full_queue_is_told_so_and_other_lanes_answer(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve(**{"server.threads": 1, "server.max_waiting_per_lane": 1, "cache.enabled": False})
+    with stuck_reads(monkeypatch) as running, ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(server.link().call, "get_all_databases")]
+        assert running.acquire(timeout=PATIENCE_S)
+        calls.append(pool.submit(server.link().call, "get_all_databases"))
+        reached = threading.Event()
+        while not any(one["waiting"] == 1 for one in _lanes(server)):
+            assert not reached.wait(0.005)
+        link = server.link()
+        with pytest.raises(TApplicationException, match=r"lane reads: 1 \(setting server.max_waiting_per_lane\)"):
+            link.call("get_all_databases")
+        assert link.call("getStatus") == 2, "the connection goes on"
+        assert link.call("open_txns", rqst=OpenTxnRequest(num_txns=1, user="u", hostname="h")).txn_ids
+
+
+def test_calls_past_their_time_do_not_keep_their_threads(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve(**{"server.threads": 2, "server.request_timeout_s": 0.3, "cache.enabled": False})
+    with stuck_reads(monkeypatch), ThreadPoolExecutor(2) as pool:
+        links = [server.link() for _ in range(2)]
+        for one in [pool.submit(link.call, "get_all_databases") for link in links]:
+            with pytest.raises(TApplicationException, match=r"server.request_timeout_s\); its outcome is unknown"):
+                one.result(PATIENCE_S)
+        assert {one["lane"]: one["stuck"] for one in _lanes(server)}["reads"] == 2
+        assert server.link().call("get_database", name="default").name == "default", "replacements answer"
+
+
+def test_a_call_whose_time_is_up_in_the_queue_is_not_begun() -> None:
+    pool = WorkerPool(1)
+    proceed, running, begun = threading.Event(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        running.set()
+        proceed.wait(PATIENCE_S)
+
+    pool.start()
+    assert pool.submit(hold, "first")
+    assert running.wait(PATIENCE_S)
+    assert pool.submit(begun.set, "second")
+    assert pool.give_up("second")
+    proceed.set()
+    pool.close()
+    pool.join(PATIENCE_S)
+    assert not begun.is_set()
+
+
+def test_replacements_have_a_bound_and_go_when_the_stuck_come_back() -> None:
+    pool = WorkerPool(1)
+    pool.start()
+    proceed = threading.Event()
+    for number in range(1 + MOST_REPLACEMENTS):
+        running = threading.Event()
+
+        def hold(running: threading.Event = running) -> None:
+            running.set()
+            proceed.wait(PATIENCE_S)
+
+        assert pool.submit(hold, number)
+        assert running.wait(PATIENCE_S)
+        assert not pool.give_up(number)
+    assert pool.load().threads == 0, "no more are started"
+    proceed.set()
+    done = threading.Event()
+    assert pool.submit(done.set, "next")
+    assert done.wait(PATIENCE_S)
+    pool.close()
+    pool.join(PATIENCE_S)
+    assert pool.load().stuck == 0
