@@ -81,6 +81,8 @@ class Entry:
     last_read: float = 0.0
     reads: int = 0
     """Reads answered from it, but for those that answers still held count themselves: see `SharedCache.reads_of`."""
+    uncovered: int = 0
+    """Reads whose write-id list the tag did not cover though it goes as far, since the tag was read last."""
     version: int = 0
     """Counts changes: an answer made from one version is none of the next."""
     answers: set[bytes] = field(default_factory=set)

@@ -111,6 +111,8 @@ class SharedCache:
         self.reads_before: OrderedDict[TableName, int] = OrderedDict()
         """How often tables of which nothing is held now were read from memory, so that one that changes often does not
         look cold; bounded."""
+        self.tags_forgotten: OrderedDict[TableName, float] = OrderedDict()
+        """When tags were dropped last because lists stayed uncovered (monotonic); bounded."""
         self.answers = Answers(budget_bytes // ANSWERS_SHARE, ALWAYS_KEPT_ANSWER_BYTES)
         self.creations = CreationWatch()
         self.position_listener: Callable[[int, bool], None] | None = None
@@ -585,6 +587,17 @@ class SharedCache:
             if entry is not None:
                 for facet in facets:
                     self._remove_facet(entry, facet)
+
+    def forget_tag(self, table: TableName, now_s: float, interval_s: float) -> None:
+        """Under the lock. Drops what a table's tag stands beside, to have it read again, once in `interval_s`."""
+        entry = self.tables.get(table)
+        if entry is None or now_s - self.tags_forgotten.get(table, float("-inf")) < interval_s:
+            return
+        self._remove_facet(entry, Facet.TABLE)
+        self.tags_forgotten.pop(table, None)
+        self.tags_forgotten[table] = now_s
+        if len(self.tags_forgotten) > REFILL_KEYS:
+            self.tags_forgotten.popitem(last=False)
 
     def forget_partitions(self, table: TableName, partitions: tuple[Values, ...]) -> None:
         """Drops these partitions of a table on command, and the statistics of any, as `forget` does a subject."""

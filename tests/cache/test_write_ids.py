@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 
 import pytest
+from sqlalchemy import text
 
 from hms_cache.cache.reads.assembly import CacheOptions
-from hms_cache.cache.reads.reading import ReadModes
+from hms_cache.cache.reads.reading import HEAL_AFTER_READS, HEAL_INTERVAL_S, ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.write_id_tags import REMEMBERED_TRANSACTIONS, TransactionTracker
 from hms_cache.notifications import events as ev
@@ -19,6 +20,7 @@ from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, table
 from tests.databases import count_statements
+from tests.manual_clock import ManualClock
 
 TRUST = CacheOptions(max_staleness_s=float("inf"), modes=ReadModes(trust_write_ids=True))
 INF = CacheOptions(max_staleness_s=float("inf"))
@@ -395,3 +397,46 @@ def test_a_transaction_that_reads_its_own_write_vouches_for_nobody_else(servers:
     elsewhere.objects.alter_table(CATALOG, "d", "t", changed_table(elsewhere.objects, "d", "t", version="new"))
     client.commit(txn_id)
     assert read(here, list_of(elsewhere), table_id)[0].parameters["version"] == "new"
+
+
+def _clean_away(server: Server, txn_id: int) -> None:
+    """What Hive's cleaner does to an aborted transaction once its files are gone."""
+    with server.database.writing() as connection:
+        connection.execute(text(f'DELETE FROM "TXN_TO_WRITE_ID" WHERE "T2W_TXNID" = {txn_id}'))
+        connection.execute(text(f'DELETE FROM "TXN_COMPONENTS" WHERE "TC_TXNID" = {txn_id}'))
+        connection.execute(text(f'DELETE FROM "TXNS" WHERE "TXN_ID" = {txn_id}'))
+        connection.commit()
+
+
+def test_a_tag_with_a_write_id_that_was_cleaned_away_is_read_again(servers: MakeServer) -> None:
+    clock = ManualClock()
+    here = servers(clock=clock)
+    make(here)
+    client = here.transactions
+    aborted = client.open()
+    client.allocate([aborted], "t")
+    client.abort(aborted)
+    write(here, "new")
+    assert [read(here, list_of(here))[1] for _ in range(2)] == [Reason.MISS, Reason.HIT]
+    _clean_away(here, aborted)
+    valid = list_of(here)
+    assert ":1" not in valid.partition(":")[2], "no list names it any more"
+    reasons = [read(here, valid)[1] for _ in range(HEAL_AFTER_READS + 2)]
+    assert reasons == [Reason.STALE_WRITE_IDS] * HEAL_AFTER_READS + [Reason.MISS, Reason.HIT]
+
+
+def test_lists_that_nothing_covers_do_not_load_a_table_again_and_again(servers: MakeServer) -> None:
+    clock = ManualClock()
+    here = servers(clock=clock)
+    make(here)
+    here.transactions.allocate([here.transactions.open()], "t")
+    read(here, list_of(here))
+    everything = ValidWriteIdList("d.t", 1).to_text()
+    loads = here.cache.loader.loads
+    for _ in range(10 * HEAL_AFTER_READS):
+        assert read(here, everything)[1] is Reason.STALE_WRITE_IDS, "write id 1 is open"
+    assert here.cache.loader.loads <= loads + 1
+    clock.advance(HEAL_INTERVAL_S)
+    for _ in range(10 * HEAL_AFTER_READS):
+        read(here, everything)
+    assert here.cache.loader.loads <= loads + 2

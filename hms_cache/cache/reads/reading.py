@@ -39,6 +39,13 @@ ROUNDS = 3
 """Looks before the store answers: a table, then its partitions, then what an event took out meanwhile."""
 
 
+HEAL_AFTER_READS = 3
+"""Uncovered lists in a row before a tag is read again: one may be a session's that began before others committed."""
+
+HEAL_INTERVAL_S = 10.0
+"""Between two such loads of one table: a statement or two every ten seconds, whatever lists clients send."""
+
+
 @dataclass(frozen=True, slots=True)
 class Need:
     """A look found that this is missing."""
@@ -332,8 +339,24 @@ class Reading:
             # Hive sends lists for external tables, too: of no write id at all.
             return None if request.high_watermark == 0 else Reason.STALE_WRITE_IDS
         if entry.tag is None or not entry.tag.covers(request):
+            self._heal(entry, request)
             return Reason.STALE_WRITE_IDS
         return None
+
+    def _heal(self, entry: Entry, request: ValidWriteIdList) -> None:
+        """Under the lock. Drops the table, so that the next read loads it with its tag, when lists stay uncovered.
+
+        An aborted write id that the cleaner has removed is in no list any more and for ever invalid in the tag: no
+        event tells of it. A list that goes further than the tag only waits for its commit events. Each table is
+        dropped once in `HEAL_INTERVAL_S` at most: a client may send lists that nothing covers.
+        """
+        if entry.tag is None or request.high_watermark > entry.tag.high_watermark:
+            return
+        entry.uncovered += 1
+        if entry.uncovered >= HEAL_AFTER_READS:
+            assert isinstance(entry.key, TableName)
+            self.cache.forget_tag(entry.key, self.clock.monotonic_s(), HEAL_INTERVAL_S)
+            entry.uncovered = 0
 
     def _without_list(self, entry: Entry) -> Reason | None:
         if not entry.is_transactional or self.modes.without_write_ids == "check":
