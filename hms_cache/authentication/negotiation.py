@@ -84,12 +84,13 @@ class Negotiation:
         if not buffer:
             return None
         status = buffer[0]
-        if status not in ((START,) if self.mechanism is None else (OK, COMPLETE, BAD, ERROR)):
+        if status not in ((START, BAD, ERROR) if self.mechanism is None else (OK, COMPLETE, BAD, ERROR)):
             raise AuthenticationError(f"not a message of SASL: status {status}", "bad_message")
         if len(buffer) < _HEADER.size:
             return None
         length = _HEADER.unpack_from(buffer)[1]
-        limit = MAX_NAME_BYTES if self.mechanism is None else MAX_RESPONSE_BYTES
+        # Java's client says BAD, with a text, in place of START when it finds no ticket.
+        limit = MAX_NAME_BYTES if status == START else MAX_RESPONSE_BYTES
         if length > limit:
             raise AuthenticationError(f"a message of SASL has {length} bytes; {limit} are allowed", "bad_message")
         end = _HEADER.size + length

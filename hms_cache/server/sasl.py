@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 from hms_cache.authentication.mechanism import AuthenticationError, Mechanism, SecurityLayer
-from hms_cache.authentication.negotiation import START, Negotiation
+from hms_cache.authentication.negotiation import BAD, ERROR, START, Negotiation
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
@@ -116,7 +116,7 @@ class SaslLayer(Layer):
             self._take(data)
             return
         if not self._greeted:
-            if data[0] != START:
+            if data[0] not in (START, BAD, ERROR):
                 self._end_in_vain("plaintext", "it does not authenticate", refusal_of_plain_call(data, _REQUIRED))
                 return
             self._greeted = True

@@ -197,6 +197,14 @@ def gives_up(server: Running, realm: Realm) -> str:
     return "refused_by_client"
 
 
+def finds_no_ticket(server: Running, realm: Realm) -> str:
+    """As Java's client does: in place of START."""
+    sock = SaslSocket(server.connect())
+    sock.message(3, b"GSS initiate failed" + b" " * 100)
+    sock.answer()
+    return "refused_by_client"
+
+
 def cut_off(server: Running, realm: Realm) -> str:
     sock = SaslSocket(server.connect())
     sock.message(1, b"GSSAPI")
@@ -251,6 +259,7 @@ ATTEMPTS = (
     plain_call,
     stalled,
     gives_up,
+    finds_no_ticket,
     cut_off,
     oversized_frame,
     changed_frame,
