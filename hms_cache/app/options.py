@@ -36,6 +36,8 @@ def server_options(settings: Settings) -> ServerOptions:
             first_call_timeout_s=finite_s(server.first_call_timeout_s) or 0,
             idle_timeout_s=finite_s(server.idle_timeout_s) or 0,
             drain_timeout_s=server.drain_timeout_s,
+            max_calls_per_user=server.max_calls_per_user,
+            max_calls_per_address=server.max_calls_per_address,
         ),
         threads=server.threads,
         transaction_threads=server.transaction_threads,

@@ -262,6 +262,7 @@ class Service:
         metrics.refused_session_changes.set_function(lambda: listener.session_budget.refused)
         for lane, pool in server.lanes.pools.items():
             metrics.show_lane(lane.value, pool.load)
+        metrics.calls_over_share.include(lambda: {(of,): n for of, n in listener.shares.refused.items()})
         metrics.refused_calls.set_function(lambda: listener.refused_calls)
         metrics.audit_lines_lost.set_function(lambda: server.audit.lost)
         metrics.audit_queue.set_function(lambda: server.audit.queued_bytes)

@@ -108,6 +108,11 @@ class ServerMetrics(_Subsystem):
             "calls_refused_total",
             "Calls refused because server.max_in_flight were on their way, or server.max_waiting_per_lane waited.",
         )
+        self.calls_over_share = self._tally(
+            "calls_over_share_total",
+            "Calls refused because of server.max_calls_per_user or max_calls_per_address. of: user, address.",
+            "of",
+        )
         self.lane_wait = self._duration(
             "lane_wait_seconds",
             "How long calls waited for a thread. lane: transactions, reads, writes, heavy.",

@@ -276,10 +276,15 @@ class Connection(asyncio.Protocol):
                 self.close()
             return
         pool = self._listener.lanes.of(message.name)
+        shares = self._listener.shares
+        if (exceeded := shares.refusal(session.user, self._address)) is not None:
+            self._write(dispatcher.refuse(message, exceeded))
+            return
         refusal = self._listener.begin_call(message.memory_bytes, pool)
         if refusal is not None:
             self._write(encode_exception(message, _busy(refusal)) if message.expects_reply else None)
             return
+        shares.begin(session.user, self._address)
         self._running = message
         timeout_s = self._listener.limits.request_timeout_s
         if timeout_s:
@@ -295,12 +300,17 @@ class Connection(asyncio.Protocol):
             if self._deadline is not None:
                 self._deadline.cancel()
                 self._deadline = None
-            self._listener.end_call(message.memory_bytes, pool)
+            self._end_call(message)
             self._listener.refused_calls += 1
             self._write(encode_exception(message, _busy(pool.refusal())) if message.expects_reply else None)
 
-    def _finished(self, message: Message, reply: bytes | None) -> None:
+    def _end_call(self, message: Message) -> None:
+        assert self._session is not None
+        self._listener.shares.end(self._session.user, self._address)
         self._listener.end_call(message.memory_bytes, self._listener.lanes.of(message.name))
+
+    def _finished(self, message: Message, reply: bytes | None) -> None:
+        self._end_call(message)
         if self._running is not message:
             return  # overdue: the client was told and the connection closed
         if self._deadline is not None:
@@ -336,7 +346,7 @@ class Connection(asyncio.Protocol):
         limit = self._listener.limits.request_timeout_s
         pool = self._listener.lanes.of(message.name)
         if pool.give_up(message):
-            self._listener.end_call(message.memory_bytes, pool)
+            self._end_call(message)
             text = f"{message.name} waited longer than {limit:g} s (setting server.request_timeout_s); it was not begun"
         else:
             took = f"{message.name} took longer than {limit:g} s"

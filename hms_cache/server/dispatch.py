@@ -20,6 +20,7 @@ from hms_cache.server.faults import application_exception, declared_exception, l
 from hms_cache.server.hot_path import METHODS as HOT_METHODS
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire import (
     Message,
     encode_exception,
@@ -108,6 +109,19 @@ class Dispatcher:
         finally:
             call_trace.end()
         return reply
+
+    def refuse(self, message: Message, reason: str) -> bytes | None:
+        """The reply to a call that is not begun: MetaException, or a fault where the method declares none."""
+        method, error = message.method, MetaException(reason)
+        self._note(message.name, "error", time.perf_counter())
+        if method is None or not message.expects_reply:
+            return None
+        found = declared_exception(method, error)
+        if found is None:
+            return encode_exception(message, application_exception(message.name, error))
+        result = method.result()
+        setattr(result, exception_attribute(message.name, message.args, found[1], found[0]), found[1])
+        return encode_reply_from_payload(message, encode_payload(message.encoding, method, result))
 
     def _run_registered(
         self, operations: Operations, handler: Handler, session: Session, message: Message

@@ -17,6 +17,7 @@ from hms_cache.server.hot_path import HotPath
 from hms_cache.server.lanes import Lane, Lanes
 from hms_cache.server.sasl import SaslPort
 from hms_cache.server.session import Session, SessionBudget
+from hms_cache.server.shares import Shares
 from hms_cache.server.tls import TlsPort
 from hms_cache.server.workers import WorkerPool
 
@@ -52,6 +53,9 @@ class Limits:
     idle_timeout_s: float
     """Of the time-outs, 0 is never."""
     drain_timeout_s: float
+    max_calls_per_user: int = 0
+    max_calls_per_address: int = 0
+    """Of these two, 0 is no limit."""
 
 
 class Listener:
@@ -71,6 +75,7 @@ class Listener:
         self.draining = False
         self.in_flight = 0
         self._limited_in_flight = 0
+        self.shares = Shares(limits.max_calls_per_user, limits.max_calls_per_address)
         self.bad_messages = 0
         self.refused_calls = 0
         self.timeouts: dict[str, int] = {"message": 0, "write": 0, "first_call": 0, "idle": 0}

@@ -13,7 +13,7 @@ from thrift.Thrift import TApplicationException
 
 from hms_cache.server.workers import MOST_REPLACEMENTS, WorkerPool
 from hms_cache.store.databases.database_store import Databases
-from hms_cache.thrift_gen.hive_metastore.ttypes import CommitTxnRequest, HeartbeatRequest, OpenTxnRequest
+from hms_cache.thrift_gen.hive_metastore.ttypes import CommitTxnRequest, HeartbeatRequest, MetaException, OpenTxnRequest
 from tests.servers import PATIENCE_S
 
 Serve = Callable[..., Any]
@@ -136,3 +136,23 @@ def test_replacements_have_a_bound_and_go_when_the_stuck_come_back() -> None:
     pool.close()
     pool.join(PATIENCE_S)
     assert pool.load().stuck == 0
+
+
+@pytest.mark.parametrize("limit", ["user", "address"])
+def test_one_user_or_address_cannot_take_all_threads(serve: Serve, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    server = serve(**{f"server.max_calls_per_{limit}": 1, "cache.enabled": False})
+    greedy, more, other = server.link(), server.link(), server.link()
+    for link, user in ((greedy, "ann"), (more, "ann"), (other, "bob")):
+        link.call("set_ugi", user_name=user, group_names=[])
+    with ThreadPoolExecutor(1) as pool, stuck_reads(monkeypatch) as running:
+        pool.submit(greedy.call, "get_all_databases")
+        assert running.acquire(timeout=PATIENCE_S)
+        with pytest.raises(MetaException) as refused:
+            more.call("get_database", name="default")
+        assert f"setting server.max_calls_per_{limit}" in refused.value.message
+        with pytest.raises(TApplicationException, match=f"server.max_calls_per_{limit}"):
+            more.call("get_open_txns")
+        if limit == "user":
+            assert other.call("get_database", name="default").name == "default"
+    assert greedy.call("getStatus") == 2
+    assert more.call("get_database", name="default").name == "default", "what ended does not count"

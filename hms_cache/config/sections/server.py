@@ -110,6 +110,22 @@ class ServerSettings(Section):
         reason="64 calls waiting for each thread: at 10 ms a call, the last of them waits less than a second.",
         ge=1,
     )
+    max_calls_per_user: int = setting(
+        0,
+        "Calls of one user that are being answered or wait for a thread; one more is answered with a MetaException."
+        " The user is who authenticated, else who set_ugi names. 0: no limit.",
+        unit="calls",
+        reason="Off: a site with one engine has one user. Where several share the server, a quarter of max_in_flight"
+        " leaves room for the others.",
+        ge=0,
+    )
+    max_calls_per_address: int = setting(
+        0,
+        "The same for calls from one client address. 0: no limit.",
+        unit="calls",
+        reason="Off: behind a proxy all clients have one address.",
+        ge=0,
+    )
     max_message_bytes: SizeBytes = setting(
         100 * 1024 * 1024,
         "Largest message accepted. A larger one is refused with a fault and its connection closed.",
