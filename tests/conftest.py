@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from hms_cache.config import secrets
 from hms_cache.store.engine.database import Database
 from tests.clients.spark.session import SparkProcess
 from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing
@@ -42,6 +43,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """What needs Spark begins: it takes the longest, and would keep one process busy when the others are done."""
     yield  # the order is shuffled
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process masks every secret it was given, by value: one test's password may be a word in another's texts."""
+    monkeypatch.setattr(secrets, "_known", set(secrets._known))
+    monkeypatch.setattr(secrets, "_pattern", secrets._pattern)
 
 
 @pytest.fixture(scope="session")

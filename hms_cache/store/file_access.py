@@ -61,6 +61,15 @@ class FileAccess:
             found = self._warehouse.allow(location, self.declared())
         return found
 
+    def allow_making(self, location: Location) -> AllowedLocation | None:
+        """The directory to make for a table or partition that is put there; None where nothing is made.
+
+        Outside of what is allowed too, if nothing is there yet: clients that write to an external table expect its
+        directory (Spark fails with PATH_NOT_FOUND). What lies there later is neither listed nor deleted.
+        Raises MetaException.
+        """
+        return self.allow(location) or self._warehouse.claim(location)
+
     def allow_text(self, text: str | None) -> AllowedLocation | None:
         """As `allow`, of a location as it is stored; None for one that cannot be understood, too."""
         if not text:

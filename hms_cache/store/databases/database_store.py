@@ -160,7 +160,6 @@ class Databases(DatabaseStore):
             {**after.parameters, **declarations.marks},
         )
         transaction.append_event(self._context.messages.build_alter_database(before, after))
-        declarations.make_directories()
 
 
 class _Declarations:

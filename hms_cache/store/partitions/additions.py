@@ -239,7 +239,9 @@ def prepare_added(
                 raise MetaException("Invalid partition: it has no storage descriptor")
             partition.sd.location = str(location)
             allowed = files.allow(location)
-            if allowed is not None and (
+            if allowed is None and (vacant := files.allow_making(location)) is not None:
+                changes.make_directory(vacant)
+            elif allowed is not None and (
                 not changes.make_directory(allowed) and gathers and not has_fast_statistics(partition.parameters)
             ):
                 found = warehouse.directory_statistics(allowed)

@@ -164,7 +164,7 @@ class TableCreation:
     def _place(
         self, files: FileAccess, table: Table, database: DatabaseRow, environment_context: EnvironmentContext | None
     ) -> AllowedLocation | None:
-        """Gives the table its location and looks at a directory that is there already.
+        """Gives the table its location and looks at a directory that is there already. The directory to make.
 
         None for views, and where files are left alone. Raises MetaException for a scheme that is not allowed.
         """
@@ -189,7 +189,7 @@ class TableCreation:
         )
         if wanted and not table.partitionKeys and allowed is not None and warehouse.is_directory(allowed):
             self._add_statistics(table, allowed, environment_context)
-        return allowed
+        return allowed or files.allow_making(location)
 
     def _claim_statistics_of_new_table(self, table: Table, location: AllowedLocation | None) -> None:
         """All statistics of a table without files are known: none of anything. Hive 4 asks for that to be noted.
