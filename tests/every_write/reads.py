@@ -46,7 +46,9 @@ def all_reads(facts: Facts) -> dict[str, Read]:
     add("get_table_names", CATALOG, DATABASE, None, "MANAGED_TABLE")
     add("get_table_meta", CATALOG, None, None)
     add("get_table_meta", CATALOG, DATABASE, "*a*", ("MANAGED_TABLE",))
-    add("get_tables", CATALOG, DATABASE, (*TABLES, MADE))
+    # The cache takes no materialized view, and so no answer with one among the tables.
+    add("get_tables", CATALOG, DATABASE, (*(name for name in TABLES if name != VIEW), MADE))
+    add("get_tables", CATALOG, DATABASE, (VIEW,))
     for name in (*TABLES, MADE):
         key = CATALOG, DATABASE, name
         add("get_table", *key)
