@@ -12,12 +12,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-#: Parts that run only where an extra is installed.
+#: Parts that run only where extras are installed, separated by blanks.
 WITH_EXTRAS = {
     "jobs/": "spark",
     "cli/demo/": "spark",
     "store/engine/postgresql_driver.py": "postgresql",
     "app/certificates.py": "tls",
+    "authentication/directory.py": "ldap",
+    "authentication/kerberos.py": "kerberos",
+    "app/authentication.py": "kerberos ldap",
 }
 #: Parts of a library under a name of their own.
 BROUGHT_BY = {"markupsafe": "jinja2"}
@@ -28,9 +31,9 @@ def normalized(requirement: str) -> str:
     return re.match(r"[\w.-]+", requirement)[0].lower().replace("_", "-")  # type: ignore[index]
 
 
-def declared(extra: str | None) -> set[str]:
+def declared(extras: str | None) -> set[str]:
     requirements = list(PROJECT["dependencies"])
-    if extra is not None:
+    for extra in (extras or "").split():
         requirements += PROJECT["optional-dependencies"][extra]
     return {normalized(requirement) for requirement in requirements}
 
