@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing as closing_all
 from contextlib import contextmanager
@@ -17,15 +18,20 @@ from sqlalchemy import create_engine, make_url, text
 
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.consistency.history import VERSION, Place
-from tests.consistency.observers import status_of, wait_until
+from tests.consistency.observers import management_port, status_of, wait_until
 from tests.consistency.raw_writer import RawWriter
 from tests.consistency.workload import Client, new_table
-from tests.servers import ServerProcess, server_process
+from tests.servers import PATIENCE_S, ServerProcess, server_process
 
 A, B = Place("d", "a"), Place("d", "b")
 KINDS = ["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak])]
 STALENESS = ["0", pytest.param("inf", marks=pytest.mark.soak)]
-SETTINGS: dict[str, object] = {"warehouse.files": "leave", "events.poll_interval_s": 0.2}
+TOKEN = "the administrator's"
+SETTINGS: dict[str, object] = {
+    "warehouse.files": "leave",
+    "events.poll_interval_s": 0.2,
+    "admin.token": TOKEN,
+}
 
 
 class Site:
@@ -63,6 +69,16 @@ class Site:
         found = status_of(self.server)["events"]
         assert isinstance(found, dict)
         return found
+
+    def command_resync(self) -> None:
+        """What `hms-cache events resync` sends."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{management_port(self.server)}/events/resync",
+            method="POST",
+            headers={"Authorization": f"Bearer {TOKEN}"},
+        )
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            assert answer.status < 300
 
     def wait_for_resync(self, before: object) -> None:
         def healed() -> bool:
@@ -163,6 +179,11 @@ def test_a_database_that_is_restored_to_an_older_copy(
         assert site.version(B) == "1"
         resyncs = site.events()["resyncs"]
         restore()
+        if make_url(database_url).get_backend_name() != "sqlite":
+            # A dump comes back table by table, the log before TABLE_PARAMS: what the server loads in between mixes two
+            # states of the catalog. docs/operations.md asks for this command once the dump is in place.
+            resyncs = site.events()["resyncs"]
+            site.command_resync()
         for number in range(later_events):
             site.write_raw(B, f"after {number}")
         expected = f"after {later_events - 1}" if later_events else "1"
