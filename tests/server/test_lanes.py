@@ -41,7 +41,7 @@ def test_transactions_go_on_while_reads_hold_all_threads_and_connections(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = serve(**{"server.threads": 3, "database.pool_size": 2, "cache.enabled": False})
-    with stuck_reads(monkeypatch) as running, ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(4) as pool, stuck_reads(monkeypatch) as running:
         waiting = [pool.submit(server.link().call, "get_all_databases") for _ in range(4)]
         for _ in range(2):
             assert running.acquire(timeout=PATIENCE_S)
@@ -70,7 +70,7 @@ def _lanes(server: Any) -> list[dict[str, Any]]:
 
 def test_a_full_queue_is_told_so_and_other_lanes_answer(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     server = serve(**{"server.threads": 1, "server.max_waiting_per_lane": 1, "cache.enabled": False})
-    with stuck_reads(monkeypatch) as running, ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(2) as pool, stuck_reads(monkeypatch) as running:
         calls = [pool.submit(server.link().call, "get_all_databases")]
         assert running.acquire(timeout=PATIENCE_S)
         calls.append(pool.submit(server.link().call, "get_all_databases"))
@@ -86,7 +86,7 @@ def test_a_full_queue_is_told_so_and_other_lanes_answer(serve: Serve, monkeypatc
 
 def test_calls_past_their_time_do_not_keep_their_threads(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     server = serve(**{"server.threads": 2, "server.request_timeout_s": 0.3, "cache.enabled": False})
-    with stuck_reads(monkeypatch), ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(2) as pool, stuck_reads(monkeypatch):
         links = [server.link() for _ in range(2)]
         for one in [pool.submit(link.call, "get_all_databases") for link in links]:
             with pytest.raises(TApplicationException, match=r"server.request_timeout_s\); its outcome is unknown"):

@@ -10,7 +10,7 @@ import pytest
 from hms_cache.wire import MessageReader
 
 PARTIAL_TEXT = (
-    b"\x80\x01\x00\x01\x00\x00\x00\x09getOption\0\0\0\1\x0b\x00\x01" + struct.pack("!i", 1 << 20) + b"k" * 40_000
+    b"\x80\x01\x00\x01\x00\x00\x00\x09getOption\0\0\0\1\x0b\x00\x01" + struct.pack("!i", 1 << 20) + b"k" * 10_000
 )
 
 
