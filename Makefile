@@ -15,7 +15,7 @@ SOAK_ARGS   ?=
 BENCH       ?= compare
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint soak bench generate clean test-packages
+.PHONY: help demo test lint soak bench docs generate clean test-packages
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -57,6 +57,13 @@ soak: test-packages $(VENV)/.installed-test  ## the long tests: SOAK=long (defau
 
 bench: test-packages $(VENV)/.installed-test  ## measure ours beside Hive's own metastore; BENCH="measure --help" for more
 	$(BIN)/python -m benchmarks $(BENCH)
+
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.installed-docs  ## build the documents as a site in site/, and check their links
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 generate: $(VENV)/.installed-test  ## write what is generated: thrift_gen/, docs/configuration.md, docs/metrics.md, conf/hms-cache.toml
 	$(BIN)/python tools/generate_thrift.py

@@ -114,7 +114,7 @@ def measure(
 @click.option("--part", "parts", multiple=True, help="only parts whose names hold this word")
 @click.option("--out", type=click.Path(path_type=Path), default=REPORT, show_default=True, help="Markdown file")
 def compare(quick: bool, small: bool, parts: tuple[str, ...], out: Path) -> None:
-    """All bars of DESIGN 8: ours beside Hive 4.0.1 with its CachedStore, on one MariaDB, in one run."""
+    """All bars: ours beside Hive 4.0.1 with its CachedStore, on one MariaDB, in one run."""
     command = " ".join(
         [
             "python -m benchmarks compare",

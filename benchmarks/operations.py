@@ -24,7 +24,7 @@ def _arguments(method: str, **values: Any) -> Any:
 
 
 def read_operations(plan: CatalogPlan, *, plain_get_table: bool) -> list[Operation]:
-    """The reads of DESIGN 8."""
+    """The reads that have bars."""
     small = [one for one in plan.tables_planned() if not one.partitions]
     asked = small[:: max(1, len(small) // 64)][:64]
     hundred, thousand, large = "part_100", "part_1000", "part_large"

@@ -113,7 +113,7 @@ def load(store: RawStore, count: int) -> None:
 
 
 def questions(count: int) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Label to (method, arguments); the labels are those of DESIGN 8."""
+    """Label to (method, arguments); the labels are those of the bars."""
     day, last_day = values(24 * 30)[0], values(24 * 60)[0]
     hundred = [name(number) for number in range(0, count, max(1, count // 100))][:100]
     thousand = [name(number) for number in range(0, count, max(1, count // 1_000))][:1_000]

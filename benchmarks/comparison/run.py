@@ -31,7 +31,7 @@ FULL = Sizes(1.0, (1, 4, 16, 64), (1, 4, 16), (0, 1, 5, 20), 1_000_000, 900)
 QUICK = Sizes(0.5, (4, 16), (4,), (0, 5), 200_000, 300)
 
 PLAN = CatalogPlan(databases=14, tables=51, large=10_000, copies_1000=78, copies_100=102)
-"""897 tables, 99,300 partitions: as large as the catalog of DESIGN 8."""
+"""897 tables, 99,300 partitions: large enough that no table alone decides."""
 
 SMALL_PLAN = CatalogPlan(databases=14, tables=10, large=10_000, copies_1000=10, copies_100=10)
 

@@ -1,4 +1,6 @@
-"""The coherent cache: a `RawStore` around a `RawStore`, kept true by the notification log (DESIGN 3 to 5).
+"""The coherent cache: a `RawStore` around a `RawStore`, kept true by the notification log.
+
+docs/consistency.md has the promises and the argument.
 
 `CachedStore` answers; `SharedCache` is what it remembers, with one applied position A at which all of it is true;
 `Freshness` decides whether A is recent enough; `Loader` fills what is missing from snapshots of the database.

@@ -1,7 +1,7 @@
 """What an event does to what is remembered: one table of (event type × facet) → action.
 
-Only ever invalidates (DESIGN 4): no image of an event is applied, since one event may change more than it shows (an
-ALTER_TABLE rewrites partition locations, columns and statistics without a further event).
+Only ever invalidates (docs/decisions/0009): no image of an event is applied, since one event may change more than it
+shows (an ALTER_TABLE rewrites partition locations, columns and statistics without a further event).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether what is remembered is recent enough for a read (DESIGN 3.2), as a table of (status × max_staleness).
+"""Whether what is remembered is recent enough for a read, as a table of (status × max_staleness).
 
 ``max_staleness_s`` is 0 (P1: every read asks, together with all that wait), a time, or infinity (never asks). Below
 every setting lies the floor: no read on this server sees less than this server's own writes (P4), nor than what an

@@ -1,9 +1,9 @@
 """What may be cached: patterns, properties of tables and databases, and what other writers do not log.
 
 Properties: `hms_cache.sync` = false and Impala's `impala.disableHmsSync` = true keep a table, or all of a database, out
-of the cache. The table's property wins over the database's (seed 3); on one object ours wins over Impala's. From true
-to false Impala needs an INVALIDATE METADATA, since it skipped events meanwhile; here the object was not cached
-meanwhile, and the ALTER event that carries the change makes the next read load it.
+of the cache. The table's property wins over the database's, as Impala has it; on one object ours wins over Impala's.
+From true to false Impala needs an INVALIDATE METADATA, since it skipped events meanwhile; here the object was not
+cached meanwhile, and the ALTER event that carries the change makes the next read load it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CACHEABLE_WITH: Mapping[Facet, frozenset[str]] = {
     Facet.EXCLUDED: ALL_PEERS,
 }
 """With which other writers on the database (`cache.peers`) a facet may be cached: kinds without an event never are.
-Source: research, events that Hive 3.1 and 4.x do not log (c.4, d.5)."""
+Source: what Hive 3.1 and 4.x change without an event, as the tests with Java as a peer see it."""
 
 
 class CachePolicy:

@@ -1,4 +1,4 @@
-"""How events raise the write-id tags of cached transactional tables (DESIGN 4, research b.5).
+"""How events raise the write-id tags of cached transactional tables.
 
 A commit event names a transaction, not its tables. They are known from the ALLOC_WRITE_ID events of the transaction
 if its OPEN_TXN event was seen (then no allocation can have been missed) and none of the tables got another name since

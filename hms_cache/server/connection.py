@@ -95,7 +95,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Takes bytes; answers a request that is known by its bytes, or starts the next call when none is running.
 
-        Every call of a hot read comes through here: what this costs is part of each (DESIGN 8).
+        Every call of a hot read comes through here: what this costs is part of each.
         """
         if self._running is None:
             hot = self._hot

@@ -1,4 +1,4 @@
-"""Requests answered from their bytes, on the event loop, before any decoding (DESIGN 5).
+"""Requests answered from their bytes, on the event loop, before any decoding.
 
 A request whose bytes (without the sequence id) were answered before, from one entry that has not changed since, gets
 the same encoded reply with its own sequence id. Freshness is decided as for every read: at `max_staleness` 0 the

@@ -1,4 +1,4 @@
-"""Imports go one way: a package knows only those to its right in DESIGN's table."""
+"""Imports go one way: a package knows only those to its right in docs/architecture.md."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def violations(path: Path, own: str) -> list[str]:
 
 def test_every_package_has_its_rank() -> None:
     own = {owner(path) for path in modules()} - {"__init__"}
-    assert own <= set(RANK_OF), "a package that DESIGN's table does not place"
+    assert own <= set(RANK_OF), "a package that the table does not place"
 
 
 def test_imports_go_one_way() -> None:

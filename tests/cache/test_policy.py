@@ -1,4 +1,4 @@
-"""What is kept out of the cache, by whom, and how that changes (seed: Impala's flags and their precedence)."""
+"""What is kept out of the cache, by whom, and how that changes (the flags of Impala and their precedence)."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 import shlex
+from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -226,3 +227,24 @@ def test_the_kubernetes_example_is_hardened() -> None:
     assert context["capabilities"] == {"drop": ["ALL"]}
     mounted = {mount["name"] for mount in pod["containers"][0]["volumeMounts"]}
     assert mounted == {volume["name"] for volume in pod["volumes"]}
+
+
+def test_no_text_refers_to_documents_that_a_reader_does_not_have() -> None:
+    """What a page or a comment refers to lies in this repository."""
+    unknown = re.compile(r"\bDESIGN\b|\((?:seed \d, |research )[^)]*\)|\bresearch [a-z]\.\d")
+    sources = [path for folder in ("hms_cache", "tests", "benchmarks", "docs") for path in (ROOT / folder).rglob("*.*")]
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sources
+        if path.suffix in {".py", ".md", ".html", ".toml"} and path != Path(__file__)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if unknown.search(line)
+    ]
+    assert found == []
+
+
+def test_each_page_has_its_place_in_the_site() -> None:
+    """The site (`make docs`) shows all of docs/, and nothing twice."""
+    text = (ROOT / "mkdocs.yml").read_text()
+    named = re.findall(r"^ +- (?:[^:]+: )?(\S+\.md)$", text, re.MULTILINE)
+    assert sorted(named) == sorted(str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md"))

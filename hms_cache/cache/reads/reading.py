@@ -1,4 +1,4 @@
-"""How a read is decided (DESIGN 3): freshness, then memory, then one load, then the store."""
+"""How a read is decided: freshness, then memory, then one load, then the store."""
 
 from __future__ import annotations
 

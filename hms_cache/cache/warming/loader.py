@@ -1,4 +1,4 @@
-"""Fills what is missing: snapshot loads with fences, one at a time for each thing (DESIGN 4).
+"""Fills what is missing: snapshot loads with fences, one at a time for each thing.
 
 A load takes its slots in the cache first, then opens one snapshot transaction, which reads the event position F, the
 objects and, for transactional tables, their tags; then A is brought to F or above, and each object is installed
@@ -153,7 +153,7 @@ class Loader:
         return False
 
     def _has_unlogged(self, found: SnapshotRead) -> bool:
-        """Whether a table was read that a writer made without an event; then nothing can be kept true (DESIGN 3)."""
+        """Whether a table was read that a writer made without an event; then nothing can be kept true."""
         creations = self._cache.creations
         with self._cache.lock:
             unlogged = [

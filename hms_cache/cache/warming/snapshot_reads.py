@@ -224,7 +224,7 @@ class Moment:
             return self._read(Wanted(key.in_database, Facet.TABLE_NAMES))
         loaded, database = self._read_database(key.in_database)
         allowed = properties_allow(table.parameters, database.parameters if database is not None else None)
-        # The tables that a materialized view reads may get other names, and no event names the view (research d.5).
+        # The tables that a materialized view reads may get other names, and no event names the view.
         if not allowed or table.tableType == MATERIALIZED_VIEW:
             return [*loaded, Loaded(one, Facet.EXCLUDED, True, OVERHEAD_BYTES)]
         encoded = encode_struct(table)

@@ -8,7 +8,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog
 
 
 class CatalogStore(ABC):
-    """Reads and writes of catalogs. No event names a catalog (research: `DbNotificationListener` has no handler)."""
+    """Reads and writes of catalogs. Hive's `DbNotificationListener` logs no event for a catalog."""
 
     @abstractmethod
     def get_catalog(self, catalog: str) -> Catalog:
