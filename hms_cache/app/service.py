@@ -10,6 +10,8 @@ from importlib.metadata import version
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.authentication import mechanisms
+from hms_cache.app.authorization import authorizer, keep_current
+from hms_cache.app.authorization import reload as reload_policy
 from hms_cache.app.caching import Caching, build_caching, reason_against_caching
 from hms_cache.app.certificates import server_context
 from hms_cache.app.database import (
@@ -27,6 +29,7 @@ from hms_cache.app.positions import position_source
 from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.app.warming_process import WarmingProcess
+from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.worker_positions import WorkerPositions
@@ -82,6 +85,7 @@ class Service:
         self._caching: Caching | None = None
         self._dispatcher: Dispatcher | None = None
         self._tls: TlsPort | None = None
+        self._policy: PolicyFile | None = None
         self._cache_off_reason = ""
         self._lane_loads: Callable[[], tuple[LaneLoad, ...]] = tuple
         self.admin_sources: AdminSources | None = None
@@ -110,6 +114,10 @@ class Service:
                 with replicas_allowed(database):
                     ensure_first_rows(database, self._settings)
                     stores.auxiliary.roles.ensure_admins(self._settings.catalog.users_in_admin_role)
+            self._policy = authorizer(self._settings)
+            if self._policy is not None:
+                keep_current(self._policy, self._settings.authorization.policy_check_interval_s, starting)
+                self._show_policy(self._policy)
             raw = self._cached(stores, database, starting)
             Housekeeping(self._settings, stores).start(starting)
             uri = self._listen(
@@ -144,6 +152,8 @@ class Service:
         Connections that are open keep their TLS; those from now on get certificates and keys as the files are now.
         Raises `StartupError` for files that cannot be used, with nothing taken.
         """
+        if self._policy is not None:
+            reload_policy(self._policy)
         if self._tls is not None:
             # The files may be new although their names are not.
             self._tls.context = server_context(configuration.settings.server)
@@ -195,6 +205,7 @@ class Service:
             kept_replies=KeptReplies(
                 all_handlers(),
                 Stores(stores.objects, stores.transactions, stores.log, self._site, stores.auxiliary),
+                self._policy,
             ),
             cache_off_reason=self._cache_off_reason,
             lane_loads=self._lane_loads,
@@ -219,6 +230,7 @@ class Service:
             on_transaction_thread=database.use_reserved_places,
             cut_off=database.cut_off,
             observe_wait=self.metrics.server.observe_wait,
+            authorizer=self._policy,
         )
         self._dispatcher = server.dispatcher
         self._lane_loads = server.lane_loads
@@ -270,6 +282,11 @@ class Service:
             self._count_hot_path(cache, listener.hot_path)
         _log.info("listening on %s:%d", host, port)
         return f"thrift://{f'[{host}]' if ':' in host else host}:{port}"
+
+    def _show_policy(self, policy: PolicyFile) -> None:
+        metrics = self.metrics.server
+        metrics.policy_loads.include(lambda: {(outcome,): n for outcome, n in policy.outcomes.items()})
+        metrics.policy_loaded.set_function(lambda: policy.loaded_at_s)
 
     def _count_hot_path(self, cache: Cache, hot: HotPath) -> None:
         """What was answered from its bytes is a call and a read like any other."""

@@ -15,6 +15,7 @@ from hms_cache.config.secrets import redacted
 from hms_cache.config.sections import (
     AdminSettings,
     AuthenticationSettings,
+    AuthorizationSettings,
     CacheSettings,
     CatalogSettings,
     CompactionSettings,
@@ -45,6 +46,7 @@ class Settings(BaseModel):
 
     server: ServerSettings = Field(default_factory=ServerSettings)
     authentication: AuthenticationSettings = Field(default_factory=AuthenticationSettings)
+    authorization: AuthorizationSettings = Field(default_factory=AuthorizationSettings)
     security: SecuritySettings = Field(default_factory=SecuritySettings)
     database: DatabaseSettings = Field(default_factory=DatabaseSettings)
     warehouse: WarehouseSettings = Field(default_factory=WarehouseSettings)

@@ -55,7 +55,7 @@ class ServerMetrics(_Subsystem):
         super().__init__(registry)
         self.calls = self._tally(
             "calls_total",
-            "Calls answered. outcome: ok, fault (declared by the method), error, unknown_method.",
+            "Calls answered. outcome: ok, fault (declared by the method), error, denied, unknown_method.",
             "method",
             "outcome",
         )
@@ -103,6 +103,14 @@ class ServerMetrics(_Subsystem):
             " bad_message (cut, too long, unknown mechanism), plaintext (no SASL), unavailable (no directory), timeout,"
             " closed; bad_frame: a connection closed later for a frame that was too long or changed on its way.",
             "outcome",
+        )
+        self.policy_loads = self._tally(
+            "authorization_policy_loads_total",
+            "Readings of authorization.policy_file. outcome: loaded, failed (the policy before it stays in force).",
+            "outcome",
+        )
+        self.policy_loaded = self._gauge(
+            "authorization_policy_loaded_timestamp_seconds", "When the policy in force was read; 0: there is none."
         )
         self.refused_calls = self._count(
             "calls_refused_total",

@@ -12,6 +12,7 @@ from hms_cache.cache.reads.reads_of_writes import for_write
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 
 class Kind(enum.Enum):
@@ -27,6 +28,11 @@ def _nothing_to_do() -> None:
     """Where answers are not kept anyway."""
 
 
+def _every_table(tables: list[Table]) -> list[Table]:
+    """Where nothing is authorized."""
+    return tables
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call on its way through a handler."""
@@ -36,6 +42,8 @@ class Call:
     stores: Stores
     keep_no_answer: Callable[[], None] = _nothing_to_do
     """To be called when the answer comes from what no event tells of, such as a file: it must not be kept."""
+    only_readable: Callable[[list[Table]], list[Table]] = _every_table
+    """Of tables that were found by a pattern, those that the client may know of."""
 
 
 HandlerFunction = Callable[[Call, Any], Any]

@@ -20,6 +20,7 @@ from hms_cache.server.session import AUTHENTICATED_USER, Session
 from hms_cache.wire import Message, MessageReader, ServerFull, WireError, encode_exception
 
 if TYPE_CHECKING:
+    from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
     from hms_cache.server.hot_path import HotPath
     from hms_cache.server.listener import Listener
 
@@ -67,7 +68,7 @@ class Connection(asyncio.Protocol):
         self._writable = True
         self._closing = False
         self._refusal: str | None = None
-        self._hot: HotPath | FirstCall | None = None
+        self._hot: HotPath | FirstCall | AuthorizedHotPath | None = None
         self._unsent_bytes = 0
         self._writing: asyncio.TimerHandle | None = None
         self.charged_bytes = 0
@@ -89,6 +90,8 @@ class Connection(asyncio.Protocol):
         self._refusal = self._listener.admit(self, self._address)
         if self._refusal is not None:
             self._arrival = self._listener.loop.call_later(REFUSAL_TIMEOUT_S, self.abort)
+        elif self._listener.authorized is not None:
+            self._hot = self._listener.authorized
         elif self._listener.hot_path is not None:
             self._hot = FirstCall(self._listener, self._listener.hot_path)
 
@@ -262,13 +265,18 @@ class Connection(asyncio.Protocol):
         if self.charged_bytes:
             self._charge()
 
-    def _begin(self, message: Message) -> None:
+    def session(self) -> Session:
+        """What is remembered of the client, from its first call on."""
         session = self._session
         if session is None:
             session = self._session = Session(self._address, self._listener.session_budget)
             if self._transport is not None:
                 session.authenticate(self._transport.get_extra_info(AUTHENTICATED_USER))
             self._listener.first_call(self)
+        return session
+
+    def _begin(self, message: Message) -> None:
+        session = self._session or self.session()
         dispatcher = self._listener.dispatcher
         if dispatcher.runs_on_loop(message):
             self._write(dispatcher.execute(session, message))

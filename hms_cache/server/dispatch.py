@@ -14,6 +14,7 @@ from hms_cache.cache.shared_cache import ALWAYS_KEPT_ANSWER_BYTES
 from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.operations import Operations
 from hms_cache.server.audit import AuditLog
+from hms_cache.server.authorization.guard import AccessDenied, Guard
 from hms_cache.server.calls import Call, Handler, Kind, default_audit
 from hms_cache.server.encoded_answers import encode_in_pieces, join_reply
 from hms_cache.server.faults import application_exception, declared_exception, lacking, unknown_method
@@ -39,7 +40,7 @@ LARGE_REPLY_BYTES = 64 * 1024
 """Kept replies above this are written in two pieces, header and payload: copying them would cost more than that."""
 
 CallObserver = Callable[[str, str, float], None]
-"""(method, outcome, seconds); outcome is `ok`, `fault` (declared by the method), `error` or `unknown_method`."""
+"""(method, outcome, seconds); outcome: `ok`, `fault` (declared by the method), `error`, `denied`, `unknown_method`."""
 
 
 _CHANGING = (
@@ -70,8 +71,13 @@ class Dispatcher:
         observe: CallObserver | None = None,
         keep: Reading | None = None,
         operations: Operations | None = None,
+        guard: Guard | None = None,
     ) -> None:
-        """`keep`: where encoded replies are kept for the hot path; None keeps none. `operations` is told of changes."""
+        """`keep`: where encoded replies are kept for the hot path; None keeps none. `operations` is told of changes.
+
+        `guard`: without one everybody may do everything.
+        """
+        self._guard = guard
         self._handlers = handlers
         self._stores = stores
         self._audit = audit
@@ -103,7 +109,7 @@ class Dispatcher:
                 outcome, reply = self._run_registered(self._operations, handler, session, message)
             else:
                 outcome, reply = self._run(handler, session, message, keeps)
-            if self._audit.wants(is_write=is_write):
+            if self._audit.wants(is_write=is_write or outcome == "denied"):
                 self._audit.record(session.user, session.peer, _audit_text(handler, message))
             self._note(message.name, outcome, started)
         finally:
@@ -112,8 +118,11 @@ class Dispatcher:
 
     def refuse(self, message: Message, reason: str) -> bytes | None:
         """The reply to a call that is not begun: MetaException, or a fault where the method declares none."""
-        method, error = message.method, MetaException(reason)
         self._note(message.name, "error", time.perf_counter())
+        return self._refusal(message, MetaException(reason))
+
+    def _refusal(self, message: Message, error: Exception) -> bytes | None:
+        method = message.method
         if method is None or not message.expects_reply:
             return None
         found = declared_exception(method, error)
@@ -142,13 +151,21 @@ class Dispatcher:
         assert method is not None
         result = None if method.oneway else method.result()
         outcome = "ok"
+        tag = b""
         try:
             call = Call(message.name, session, self._stores)
             if keeps and self._keep is not None:
                 call = Call(message.name, session, self._stores, self._keep.provenance.from_elsewhere)
-            value = handler.function(call, message.args)
+            if self._guard is None:
+                value = handler.function(call, message.args)
+            else:
+                decisions = self._guard.decisions(session)
+                tag = decisions.tag
+                value = self._guard.answer(call, decisions, handler.function, message.args)
             if result is not None and method.has_value:
                 result.success = value
+        except AccessDenied as denied:
+            return "denied", self._refusal(message, denied.told)
         except Exception as raised:
             error = lacking(method, message.args, raised)
             call_trace.failure = f"{type(error).__name__}: {getattr(error, 'message', None) or error}"
@@ -165,13 +182,13 @@ class Dispatcher:
         try:
             pieces = encode_in_pieces(message.encoding, method, result.success) if method.has_value else None
             if pieces is not None and outcome == "ok":
-                if not keeps or not self._keeps_pieces(message, pieces):
+                if not keeps or not self._keeps_pieces(message, pieces, tag):
                     return outcome, join_reply(message, pieces)
                 payload = b"".join(pieces)
             else:
                 payload = encode_payload(message.encoding, method, result)
             if keeps and outcome == "ok":
-                self._keep_answer(message, payload)
+                self._keep_answer(message, payload, tag)
             return outcome, encode_reply_from_payload(message, payload)
         except Exception as error:
             _log.exception("the reply of %s cannot be encoded", message.name)
@@ -180,21 +197,24 @@ class Dispatcher:
             )
             return "error", encode_exception(message, fault)
 
-    def _keeps_pieces(self, message: Message, pieces: list[bytes]) -> bool:
+    def _keeps_pieces(self, message: Message, pieces: list[bytes], tag: bytes) -> bool:
         """Whether a reply in pieces is kept: small ones always, large ones when they are asked for again."""
         if len(pieces) <= MOST_SUMMED_PIECES and sum(map(len, pieces)) <= ALWAYS_KEPT_ANSWER_BYTES:
             return True
         key = message.key_bytes
-        return key is not None and self._keep is not None and self._keep.wants_large_answer(key)
+        return key is not None and self._keep is not None and self._keep.wants_large_answer(key + tag)
 
-    def _keep_answer(self, message: Message, payload: bytes) -> None:
-        """Keeps the encoded reply for requests of the same bytes, if it came from memory as it still is."""
+    def _keep_answer(self, message: Message, payload: bytes, tag: bytes) -> None:
+        """Keeps the encoded reply for requests of the same bytes, if it came from memory as it still is.
+
+        `tag`: of the decision class that it was made for.
+        """
         key = message.key_bytes
         template = reply_template(message, payload) if key is not None else None
         if template is not None and key is not None and self._keep is not None:
             is_large = template.size_bytes > LARGE_REPLY_BYTES
             render = template.render_pieces if is_large else template.render
-            self._keep.keep_answer(key, message.name, render, template.size_bytes)
+            self._keep.keep_answer(key + tag, message.name, render, template.size_bytes)
 
     def _note(self, method: str, outcome: str, started: float) -> None:
         seconds = time.perf_counter() - started

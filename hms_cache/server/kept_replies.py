@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hms_cache.authorization.decisions import TAG_BYTES, Authorizer
 from hms_cache.cache.answers import Reply
 from hms_cache.server.audit import AuditLog
+from hms_cache.server.authorization.guard import Guard
 from hms_cache.server.calls import Handler
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.session import Session
@@ -23,14 +25,25 @@ _STRICT = 0x80
 class KeptReplies:
     """Answers requests by the handlers from the store, past the cache. Thread-safe."""
 
-    def __init__(self, handlers: Mapping[str, Handler], stores: Stores) -> None:
-        """`stores.raw` is the object store: within its snapshot, answers are of that moment."""
-        self._dispatcher = Dispatcher(handlers, stores, AuditLog("off"), slow_call_s=math.inf)
+    def __init__(self, handlers: Mapping[str, Handler], stores: Stores, authorizer: Authorizer | None = None) -> None:
+        """`stores.raw` is the object store: within its snapshot, answers are of that moment.
+
+        `authorizer`: replies were kept by decision class.
+        """
+        guard = Guard(authorizer) if authorizer is not None else None
+        self._authorizer = authorizer
+        self._dispatcher = Dispatcher(handlers, stores, AuditLog("off"), slow_call_s=math.inf, guard=guard)
 
     def __call__(self, request: bytes) -> Callable[[Reply], str | None]:
         """Asks now; the result tells how a kept reply differs, None: not at all. `request`: `Message.key_bytes`."""
+        session = Session("verify")
+        if self._authorizer is not None:
+            session.decisions = self._authorizer.decisions_of(request[-TAG_BYTES:])
+            if session.decisions is None:
+                return lambda kept: None  # of an earlier policy: no request finds it
+            request = request[:-TAG_BYTES]
         message = _message(request)
-        stored = self._dispatcher.execute(Session("verify"), message) or b""
+        stored = self._dispatcher.execute(session, message) or b""
 
         def difference(kept: Reply) -> str | None:
             held = kept if isinstance(kept, bytes) else b"".join(kept)

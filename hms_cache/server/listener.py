@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from hms_cache.server.admission import Admission
+from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.connection import Connection
 from hms_cache.server.dispatch import Dispatcher
@@ -68,6 +69,8 @@ class Listener:
         self.limits = limits
         self.hot_path: HotPath | None = None
         """Set before `start`, or never: then every request is decoded."""
+        self.authorized: AuthorizedHotPath | None = None
+        """Set with it when calls are authorized: connections ask this instead."""
         self.tls: TlsPort | None = None
         """Set before `start`, or never: then the port is plain."""
         self.sasl: SaslPort | None = None

@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from hms_cache.authorization.decisions import Authorizer
 from hms_cache.cache.reads.reading import Reading
 from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.operations import Operations
 from hms_cache.server.audit import QUEUE_BYTES, AuditLog
+from hms_cache.server.authorization.guard import Guard
+from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
 from hms_cache.server.calls import Handler
 from hms_cache.server.dispatch import CallObserver, Dispatcher
 from hms_cache.server.hot_path import HotPath, PositionSource
@@ -53,14 +56,17 @@ class MetastoreServer:
         on_transaction_thread: Callable[[], None] | None = None,
         cut_off: Callable[[int], bool] | None = None,
         observe_wait: Callable[[str, float], None] | None = None,
+        authorizer: Authorizer | None = None,
     ) -> None:
         """`cache` and `position_source`: given together, hot requests are answered from their bytes.
 
         `on_transaction_thread` runs first on each thread of that lane. `cut_off` closes the database connection that a
-        thread, by its identifier, holds: of a call past its time limit. `observe_wait`: lane and seconds.
+        thread, by its identifier, holds: of a call past its time limit. `observe_wait`: lane and seconds. `authorizer`:
+        decides about every call; without one everybody may do everything.
 
         With `audit = all` they are not: every call has its line there, which needs the decoded request.
         """
+        self._guard = Guard(authorizer) if authorizer is not None else None
         self._hot = (cache, position_source) if cache and position_source and options.audit != "all" else None
         self._source: PositionSource | None = None
         self.audit = AuditLog(options.audit, options.audit_format, options.audit_queue_bytes)
@@ -91,6 +97,7 @@ class MetastoreServer:
             observe=observe,
             keep=cache if self._hot else None,
             operations=operations,
+            guard=self._guard,
         )
         self.listener = Listener(self.dispatcher, self.lanes, options.limits)
 
@@ -107,6 +114,8 @@ class MetastoreServer:
             reading, make_source = self._hot
             self._source = make_source(loop)
             self.listener.hot_path = HotPath(reading, self._source, loop)
+            if self._guard is not None:
+                self.listener.authorized = AuthorizedHotPath(self.listener.hot_path, self._guard)
         return await self.listener.start(host, port, reuse_port=reuse_port)
 
     async def stop(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
+from hms_cache.authorization.decisions import Decisions
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 AUTHENTICATED_USER = "authenticated_user"
@@ -53,6 +54,8 @@ class Session:
     closing: bool = False
     held_bytes: int = 0
     authenticated: bool = False
+    decisions: Decisions | None = None
+    """What the policy decides about the user, as of the last call; None before it."""
 
     def authenticate(self, user: str | None) -> None:
         """The client has shown that it is this user; None: the port asks nobody."""
@@ -78,6 +81,7 @@ class Session:
             )
         self._resize(self._size(self.variables) + _size_of((user, *groups)))
         self.user, self.groups = user, groups
+        self.decisions = None
 
     def set_variable(self, name: str, value: str) -> None:
         """Raises MetaException when there are too many, or they are too long."""

@@ -21,7 +21,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("store",),
     ("notifications", "expressions", "txn"),
     ("metadata",),
-    ("wire", "authentication"),
+    ("wire", "authentication", "authorization"),
     ("config", "metrics", "clock", "errors", "patterns"),
 )
 #: The innermost ones are small and build on each other.

@@ -5,6 +5,7 @@ has Hive 4.0.1's default unless the reason says otherwise.
 """
 
 from hms_cache.config.sections.authentication import AuthenticationSettings
+from hms_cache.config.sections.authorization import AuthorizationSettings
 from hms_cache.config.sections.cache import CacheSettings
 from hms_cache.config.sections.catalog import CatalogSettings
 from hms_cache.config.sections.database import DatabaseSettings
@@ -19,6 +20,7 @@ from hms_cache.config.sections.workload import WorkloadSettings
 __all__ = [
     "AdminSettings",
     "AuthenticationSettings",
+    "AuthorizationSettings",
     "CacheSettings",
     "CatalogSettings",
     "CompactionSettings",

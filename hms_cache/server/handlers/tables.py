@@ -99,6 +99,9 @@ def get_table_objects_by_name_req(call: Call, arguments: Any) -> GetTablesResult
         tables = _matching_tables(call, *name, request.tablesPattern)
     else:
         tables = call.stores.raw.get_tables(*name, names)
+    tables = call.only_readable(tables)
+    if not tables and names is None and _is_pattern(name.database):
+        raise UnknownDBException(f"Could not find database {name.catalog}.{name.database}")
     for table in tables.frozen if isinstance(tables, EncodedTables) and tables.is_encoded else tables:
         _check_capabilities(call, table, request.capabilities)
     return GetTablesResult(tables=project_tables(tables, request.projectionSpec))
@@ -107,18 +110,19 @@ def get_table_objects_by_name_req(call: Call, arguments: Any) -> GetTablesResult
 def _matching_tables(call: Call, catalog: str, database: str, pattern: str) -> list[Table]:
     """The database's tables; where its name has a `*`, those of all databases that match.
 
-    Of all methods only this one takes a pattern there: by it the client of Hive 4 asks for names of tables. Raises
-    UnknownDBException (nothing matches).
+    Of all methods only this one takes a pattern there: by it the client of Hive 4 asks for names of tables.
     """
     raw = call.stores.raw
-    if "*" not in database or "|" in database:
+    if not _is_pattern(database):
         return raw.get_tables(catalog, database, raw.get_table_names(catalog, database, pattern))
     names: dict[str, list[str]] = {}
     for found in raw.get_table_meta(catalog, database, pattern):
         names.setdefault(found.dbName, []).append(found.tableName)
-    if not names:
-        raise UnknownDBException(f"Could not find database {catalog}.{database}")
     return [table for name, tables in names.items() for table in raw.get_tables(catalog, name, tables)]
+
+
+def _is_pattern(database: str) -> bool:
+    return "*" in database and "|" not in database
 
 
 @handlers.read("get_tables", audit=lambda a: f"get_tables: db={a.db_name} pat={a.pattern}")

@@ -1,0 +1,227 @@
+"""A policy as a TOML file says it: users, groups, roles, and what is granted to them. Nothing else is allowed."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hms_cache.authorization.decisions import Action, SecuredObject
+from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
+
+EVERYBODY = "*"
+"""As a user: every principal."""
+
+ALL = "all"
+"""As an action: every one but `service`."""
+
+MOST_PRINCIPALS = 10_000
+"""Principals whose class is remembered. Without authentication clients invent names; others are looked up again."""
+
+_IMPLY_READ = frozenset({Action.ALTER, Action.DROP, Action.WRITE})
+_versions = itertools.count(1)
+
+
+class PolicyError(ValueError):
+    """The text is no policy; the message says where and why."""
+
+
+class Names:
+    """Names that a grant is about: each a name, or a pattern with `*` for any text."""
+
+    def __init__(self, texts: tuple[str, ...]) -> None:
+        folded = [text.strip().lower() for text in texts]
+        self.is_every = "*" in folded
+        self._plain = frozenset(text for text in folded if "*" not in text)
+        self._patterns = tuple(
+            WildcardPattern(Wildcard.MANY if character == "*" else character for character in text)
+            for text in folded
+            if "*" in text and text != "*"
+        )
+
+    def cover(self, name: str | None) -> bool:
+        """Whether they cover a name; None, that of the whole, only as `*`.
+
+        Names of the catalog are ASCII. Others are covered by nothing: a database's collation may take them for names
+        that the policy does not grant.
+        """
+        if name is None:
+            return self.is_every
+        if self.is_every or name in self._plain:
+            return name.isascii()
+        return name.isascii() and any(pattern.matches(name) for pattern in self._patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """To whom, what, and on what."""
+
+    users: frozenset[str]
+    actions: frozenset[Action]
+    catalogs: Names
+    databases: Names
+    tables: Names
+
+    def is_for(self, principal: str) -> bool:
+        """Whether it is the principal's."""
+        return principal in self.users or EVERYBODY in self.users
+
+    def allows(self, action: Action, of: SecuredObject) -> bool:
+        """Whether it grants this."""
+        if action not in self.actions:
+            return False
+        if action is Action.SERVICE:
+            return True
+        return self.catalogs.cover(of.catalog) and self.databases.cover(of.database) and self.tables.cover(of.table)
+
+    def shows(self, what: SecuredObject) -> bool:
+        """Whether something is granted in it, or it itself."""
+        names = (self.catalogs, what.catalog), (self.databases, what.database), (self.tables, what.table)
+        return self.actions != {Action.SERVICE} and all(name is None or of.cover(name) for of, name in names)
+
+
+class GrantedDecisions:
+    """See `Decisions`: those of all principals who have the same grants."""
+
+    __slots__ = ("_grants", "policy", "tag")
+
+    def __init__(self, policy: Policy, grants: tuple[Grant, ...], tag: bytes) -> None:
+        self.policy = policy
+        self._grants = grants
+        self.tag = tag
+
+    @property
+    def has_any(self) -> bool:
+        """Whether anything is granted."""
+        return bool(self._grants)
+
+    def allow(self, action: Action, of: SecuredObject) -> bool:
+        """One grant that allows it is enough."""
+        return any(grant.allows(action, of) for grant in self._grants)
+
+    def show(self, what: SecuredObject) -> bool:
+        """One grant that reaches into it is enough."""
+        return any(grant.shows(what) for grant in self._grants)
+
+
+class Policy:
+    """One version of the file. Its classes are made as principals come; a dictionary's own steps need no lock.
+
+    Two threads that meet a new class may both make it. `setdefault` keeps one, so that tags stay unique.
+    """
+
+    def __init__(self, grants: tuple[Grant, ...]) -> None:
+        self.version = next(_versions)
+        self.grants = grants
+        self._by_principal: dict[str, GrantedDecisions] = {}
+        self._classes: dict[tuple[int, ...], GrantedDecisions] = {}
+        self._numbers = itertools.count(1)
+        self._by_tag: dict[bytes, GrantedDecisions] = {}
+
+    def decisions(self, principal: str) -> GrantedDecisions:
+        """Those of the principal's class."""
+        found = self._by_principal.get(principal)
+        if found is None:
+            places = tuple(place for place, grant in enumerate(self.grants) if grant.is_for(principal))
+            found = self._classes.get(places) or self._make(places)
+            if len(self._by_principal) < MOST_PRINCIPALS:
+                self._by_principal[principal] = found
+        return found
+
+    def decisions_of(self, tag: bytes) -> GrantedDecisions | None:
+        """Those of a tag of this version."""
+        return self._by_tag.get(tag)
+
+    def _make(self, places: tuple[int, ...]) -> GrantedDecisions:
+        tag = self.version.to_bytes(8, "big") + next(self._numbers).to_bytes(4, "big")
+        made = GrantedDecisions(self, tuple(self.grants[place] for place in places), tag)
+        kept = self._classes.setdefault(places, made)
+        self._by_tag[kept.tag] = kept
+        return kept
+
+
+def parse_policy(text: str) -> Policy:
+    """The policy of a file's text. Raises PolicyError: a policy that is misread is worse than none."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"not TOML: {error}") from error
+    _only(document, {"groups", "roles", "grants"}, "the file")
+    groups = {name: _texts(users, f"groups.{name}") for name, users in _table(document, "groups").items()}
+    roles = {name: _members(role, groups, f"roles.{name}") for name, role in _table(document, "roles").items()}
+    grants = document.get("grants", [])
+    if not isinstance(grants, list):
+        raise PolicyError("grants: write each as [[grants]]")
+    return Policy(tuple(_grant(grant, groups, roles, f"grant {n}") for n, grant in enumerate(grants, start=1)))
+
+
+def _grant(given: Any, groups: Mapping[str, tuple[str, ...]], roles: Mapping[str, frozenset[str]], where: str) -> Grant:
+    if not isinstance(given, dict):
+        raise PolicyError(f"{where}: write each as [[grants]]")
+    _only(given, {"users", "groups", "roles", "actions", "catalogs", "databases", "tables"}, where)
+    users = set(_members({key: given[key] for key in ("users", "groups") if key in given}, groups, where))
+    for role in _texts(given.get("roles", []), f"{where}, roles"):
+        if role not in roles:
+            raise PolicyError(f"{where}: there is no role {role}")
+        users |= roles[role]
+    if not any(key in given for key in ("users", "groups", "roles")):
+        raise PolicyError(f"{where}: needs users, groups or roles")
+    actions = _actions(given.get("actions", []), where)
+    if actions != {Action.SERVICE} and "databases" not in given:
+        raise PolicyError(f'{where}: needs databases; ["*"] are all')
+    return Grant(
+        frozenset(users),
+        actions,
+        Names(_texts(given.get("catalogs", ["hive"]), f"{where}, catalogs")),
+        Names(_texts(given.get("databases", []), f"{where}, databases")),
+        Names(_texts(given.get("tables", ["*"]), f"{where}, tables")),
+    )
+
+
+def _actions(given: Any, where: str) -> frozenset[Action]:
+    found: set[Action] = set()
+    for text in _texts(given, f"{where}, actions"):
+        if text == ALL:
+            found |= set(Action) - {Action.SERVICE}
+            continue
+        try:
+            found.add(Action(text))
+        except ValueError as error:
+            known = ", ".join((*(action.value for action in Action), ALL))
+            raise PolicyError(f"{where}: there is no action {text}; there are {known}") from error
+    if not found:
+        raise PolicyError(f"{where}: needs actions")
+    return frozenset(found | {Action.READ} if found & _IMPLY_READ else found)
+
+
+def _members(given: Any, groups: Mapping[str, tuple[str, ...]], where: str) -> frozenset[str]:
+    if not isinstance(given, dict):
+        raise PolicyError(f"{where}: must be a table with users and groups")
+    _only(given, {"users", "groups"}, where)
+    users = set(_texts(given.get("users", []), f"{where}, users"))
+    for group in _texts(given.get("groups", []), f"{where}, groups"):
+        if group not in groups:
+            raise PolicyError(f"{where}: there is no group {group}")
+        users |= set(groups[group])
+    return frozenset(users)
+
+
+def _table(document: Mapping[str, Any], key: str) -> dict[str, Any]:
+    found = document.get(key, {})
+    if not isinstance(found, dict):
+        raise PolicyError(f"{key}: must be a table")
+    return found
+
+
+def _texts(given: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(given, list) or not all(isinstance(text, str) and text for text in given):
+        raise PolicyError(f"{where}: must be a list of texts")
+    return tuple(given)
+
+
+def _only(given: Mapping[str, Any], known: set[str], where: str) -> None:
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise PolicyError(f"{where}: nothing is called {', '.join(unknown)} here; known are {', '.join(sorted(known))}")

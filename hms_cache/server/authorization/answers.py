@@ -1,0 +1,160 @@
+"""What of an answer is shown, where a request does not name what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from hms_cache.authorization.decisions import Action, Decisions, SecuredObject
+from hms_cache.cache.encoded_lists import EncodedTables
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.server.handlers.names import database_name, optional_database_name
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    GetFunctionsResponse,
+    Table,
+    UnknownDBException,
+)
+
+Filter = Callable[[Decisions, Any, Any], Any]
+"""(decisions, arguments, the handler's answer) -> what is shown of it."""
+
+
+def secured(catalog: str | None, database: str | None = None, table: str | None = None) -> SecuredObject:
+    """The object of names as they come."""
+    catalog = normalize_identifier(catalog or DEFAULT_CATALOG)
+    return SecuredObject(
+        catalog,
+        normalize_identifier(database) if database is not None else None,
+        normalize_identifier(table) if table is not None else None,
+    )
+
+
+def readable_tables(decisions: Decisions, tables: list[Table]) -> list[Table]:
+    """Those of them that may be read: the same list if all may."""
+    frozen = tables.frozen if isinstance(tables, EncodedTables) and tables.is_encoded else tables
+    may = [_may_read(decisions, table.catName, table.dbName, table.tableName) for table in frozen]
+    return tables if all(may) else [table for table, shown in zip(list(tables), may, strict=True) if shown]
+
+
+def _may_read(decisions: Decisions, catalog: str | None, database: str | None, table: str | None) -> bool:
+    return decisions.allow(Action.READ, secured(catalog, database, table))
+
+
+def _names_of_tables(argument: str) -> Filter:
+    """Of a list of names in the database that an argument names."""
+
+    def shown(decisions: Decisions, arguments: Any, names: list[str]) -> list[str]:
+        catalog, database = database_name(getattr(arguments, argument))
+        return [name for name in names if _may_read(decisions, catalog, database, name)]
+
+    return shown
+
+
+def _tables(decisions: Decisions, arguments: Any, tables: list[Table]) -> list[Table]:
+    return readable_tables(decisions, tables)
+
+
+def _extended_tables(decisions: Decisions, arguments: Any, found: list[Any]) -> list[Any]:
+    catalog, database = database_name(arguments.req.database, arguments.req.catalog)
+    return [one for one in found if _may_read(decisions, catalog, database, one.tblName)]
+
+
+def _table_meta(decisions: Decisions, arguments: Any, found: list[Any]) -> list[Any]:
+    catalog, _ = optional_database_name(arguments.db_patterns)
+    return [one for one in found if _may_read(decisions, one.catName or catalog, one.dbName, one.tableName)]
+
+
+def _names_of_databases(decisions: Decisions, arguments: Any, names: list[str]) -> list[str]:
+    catalog, _ = optional_database_name(getattr(arguments, "pattern", None))
+    return [name for name in names if decisions.show(secured(catalog, name))]
+
+
+def _databases(decisions: Decisions, arguments: Any, answer: Any) -> Any:
+    answer.databases = [one for one in answer.databases if decisions.show(secured(one.catalogName, one.name))]
+    return answer
+
+
+def _catalogs(decisions: Decisions, arguments: Any, answer: Any) -> Any:
+    answer.names = [name for name in answer.names if decisions.show(secured(name))]
+    return answer
+
+
+def _functions(decisions: Decisions, arguments: Any, answer: Any) -> Any:
+    answer.functions = [one for one in answer.functions or () if decisions.show(secured(one.catName, one.dbName))]
+    return answer
+
+
+def _as_it_is(decisions: Decisions, arguments: Any, answer: Any) -> Any:
+    """Of one database, which was judged before."""
+    return answer
+
+
+def foreign_keys(decisions: Decisions, arguments: Any, answer: Any) -> Any:
+    """Without those whose other end may not be read."""
+    holder = getattr(answer, "allTableConstraints", None) or answer
+    holder.foreignKeys = [
+        key
+        for key in holder.foreignKeys or ()
+        if _may_read(decisions, key.catName, key.pktable_db, key.pktable_name)
+        and _may_read(decisions, key.catName, key.fktable_db, key.fktable_name)
+    ]
+    return answer
+
+
+FILTERS: Mapping[str, Filter] = MappingProxyType(
+    {
+        "get_all_databases": _names_of_databases,
+        "get_all_functions": _functions,
+        "get_all_materialized_view_objects_for_rewriting": _tables,
+        "get_all_table_constraints": foreign_keys,
+        "get_all_tables": _names_of_tables("db_name"),
+        "get_catalogs": _catalogs,
+        "get_databases": _names_of_databases,
+        "get_databases_req": _databases,
+        "get_foreign_keys": foreign_keys,
+        "get_functions": _as_it_is,
+        "get_functions_req": _as_it_is,
+        "get_materialized_views_for_rewriting": _names_of_tables("db_name"),
+        "get_table_meta": _table_meta,
+        "get_table_names_by_filter": _names_of_tables("dbname"),
+        "get_table_objects_by_name": _tables,
+        "get_table_objects_by_name_req": _as_it_is,  # `Call.only_readable`: an error may come of a single table
+        "get_tables": _names_of_tables("db_name"),
+        "get_tables_by_type": _names_of_tables("db_name"),
+        "get_tables_ext": _extended_tables,
+    }
+)
+"""By method: each that is FILTERED, and those whose answers name objects beside the one that was asked for."""
+
+
+def _nothing(arguments: Any) -> Any:
+    return []
+
+
+def _no_functions(arguments: Any) -> GetFunctionsResponse:
+    by_name = arguments.request.returnNames is None or arguments.request.returnNames
+    return GetFunctionsResponse(function_names=[]) if by_name else GetFunctionsResponse(functions=[])
+
+
+EMPTY: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {
+        "get_all_tables": _nothing,
+        "get_functions": _nothing,
+        "get_functions_req": _no_functions,
+        "get_materialized_views_for_rewriting": _nothing,
+        "get_table_names_by_filter": _nothing,
+        "get_tables": _nothing,
+        "get_tables_by_type": _nothing,
+        "get_tables_ext": _nothing,
+    }
+)
+"""What methods answer that ask for the contents of one database, when it is not shown: as of one that is not there."""
+
+
+def check_named_database(decisions: Decisions, catalog: str, database: str) -> None:
+    """For reads of several tables by name. Raises UnknownDBException, as for a database that is not there."""
+    of = secured(catalog, database)
+    if not decisions.show(of):
+        name = f"{of.catalog}.{of.database}"
+        raise UnknownDBException(f"Could not find database {name}: database {name}")

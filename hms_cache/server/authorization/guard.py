@@ -1,0 +1,215 @@
+"""Between a call and its handler: asks for everything that a call needs, and shows of the answer what may be seen.
+
+Decisions are made by names, before the database is asked: whether something exists makes no difference to them. Where
+the right to read is missing, the refusal is what Hive answers for what is not there. Where more is missing, it names
+the action and the object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hms_cache.authorization.decisions import METASTORE, Action, Authorizer, Decisions, SecuredObject
+from hms_cache.server.authorization.answers import (
+    EMPTY,
+    FILTERS,
+    check_named_database,
+    readable_tables,
+    secured,
+)
+from hms_cache.server.authorization.objects import objects_of
+from hms_cache.server.authorization.rules import RULES, Rule, Way
+from hms_cache.server.calls import Call, HandlerFunction
+from hms_cache.server.handlers.names import database_name
+from hms_cache.server.session import Session
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    DataOperationType,
+    LockComponent,
+    LockType,
+    MetaException,
+    NoSuchObjectException,
+    PrincipalType,
+    UnknownTableException,
+)
+
+_ANY_CHANGE = (Action.CREATE, Action.ALTER, Action.DROP, Action.WRITE)
+_READING = (DataOperationType.SELECT, DataOperationType.UNSET, DataOperationType.NO_TXN)
+_OF_UNKNOWN_TABLE = frozenset(
+    {
+        *("get_fields", "get_fields_req", "get_fields_with_environment_context"),
+        *("get_schema", "get_schema_req", "get_schema_with_environment_context"),
+    }
+)
+"""Methods that say of a missing table that it is unknown."""
+
+_REPLICATION_FIELDS = ("replPolicy", "replLastIdInfo", "replSrcTxnIds", "writeEventInfos", "keyValue")
+"""Fields of requests about transactions by which tables are changed that are named in no way that is decided upon."""
+
+
+class AccessDenied(Exception):
+    """The call is refused; `told` is what the client is told."""
+
+    def __init__(self, told: Exception) -> None:
+        super().__init__(str(told))
+        self.told = told
+
+
+@dataclass(frozen=True, slots=True)
+class _Needed:
+    """One question to the decision point: one of the actions, on the object."""
+
+    actions: tuple[Action, ...]
+    of: SecuredObject
+    shown_is_enough: bool = False
+
+
+class Guard:
+    """See the module. Thread-safe: what it knows of a client stands in its session."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self.authorizer = authorizer
+
+    def decisions(self, session: Session) -> Decisions:
+        """Those about the session's user, of the policy in force."""
+        known = session.decisions
+        if known is None or not self.authorizer.is_current(known):
+            known = session.decisions = self.authorizer.decisions(session.user)
+        return known
+
+    def answer(self, call: Call, decisions: Decisions, function: HandlerFunction, arguments: Any) -> Any:
+        """What the handler answers, as far as it may be seen. Raises AccessDenied, and what the handler raises."""
+        method = call.method
+        rule = RULES.get(method)
+        if rule is None:
+            raise AccessDenied(_denied(call.session, "call", method))
+        # Before the handler runs: some complete the request's own structs.
+        for need in _needs(rule, method, arguments, call.session):
+            self._require(call, decisions, need)
+        if rule.way is not Way.OPEN and not decisions.has_any:
+            raise AccessDenied(_denied(call.session, "call", method))
+        if rule.way is Way.FILTERED:
+            _check_database(decisions, method, arguments)
+            if (empty := EMPTY.get(method)) is not None and not _is_shown(decisions, method, arguments):
+                return empty(arguments)
+            call = replace(call, only_readable=lambda tables: readable_tables(decisions, tables))
+        answer = function(call, arguments)
+        shown = FILTERS.get(method)
+        return answer if shown is None else shown(decisions, arguments, answer)
+
+    def _require(self, call: Call, decisions: Decisions, need: _Needed) -> None:
+        if any(decisions.allow(action, need.of) for action in need.actions):
+            return
+        if need.shown_is_enough and decisions.show(need.of):
+            return
+        if Action.READ in need.actions and need.of.catalog is not None:
+            raise AccessDenied(_missing(call.method, need.of))
+        wanted = " or ".join(action.value for action in need.actions)
+        raise AccessDenied(_denied(call.session, wanted, str(need.of)))
+
+
+def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Iterable[_Needed]:
+    match rule.way:
+        case Way.OPEN | Way.MEMBER | Way.FILTERED:
+            return ()
+        case Way.METASTORE:
+            return (_Needed(rule.actions, METASTORE),)
+        case Way.OBJECTS | Way.SHOWN:
+            named = objects_of(arguments)
+            objects = named.objects or (frozenset({METASTORE}) if not named.referenced else frozenset())
+            shown = rule.way is Way.SHOWN
+            actions = rule.actions or (Action.READ,)
+            found = [_Needed(actions, one, shown) for one in sorted(objects, key=_order)]
+            referenced = sorted(named.referenced, key=_order)
+            if not objects:  # a request about the other end alone
+                found += [_Needed(actions, one) for one in referenced]
+            found += [_Needed((Action.READ, *actions), one) for one in referenced]
+            found += _uses(method, arguments)
+            if _replicates(arguments):
+                found.append(_Needed((Action.SERVICE,), METASTORE))
+            return found
+        case Way.TRANSACTION:
+            return (_Needed((Action.SERVICE,), METASTORE),) if _replicates(arguments) else ()
+        case Way.LOCK:
+            components = getattr(arguments.rqst, "component", None) or ()
+            return [_locked(component) for component in components]
+        case Way.OWN_GRANTS:
+            return () if _is_own(arguments, session) else (_Needed(rule.actions, METASTORE),)
+
+
+def _order(one: SecuredObject) -> tuple[str, ...]:
+    return tuple(name or "" for name in one)
+
+
+def _uses(method: str, arguments: Any) -> list[_Needed]:
+    """Tables that a materialized view was made from, where the answer tells whether they have changed."""
+    if method != "get_materialization_invalidation_info" or arguments.creation_metadata is None:
+        return []
+    metadata = arguments.creation_metadata
+    names = (text.partition(".") for text in sorted(metadata.tablesUsed or ()))
+    return [_Needed((Action.READ,), secured(metadata.catName, name[0], name[2])) for name in names]
+
+
+def _replicates(arguments: Any) -> bool:
+    requests = (getattr(arguments, field[2]) for field in arguments.thrift_spec if field is not None)
+    return any(getattr(request, field, None) for request in requests for field in _REPLICATION_FIELDS)
+
+
+def _locked(component: LockComponent) -> _Needed:
+    of = secured(component.catName, component.dbname, component.tablename)
+    reads = component.type == LockType.SHARED_READ and component.operationType in (None, *_READING)
+    if reads:
+        return _Needed((Action.READ, *_ANY_CHANGE), of, shown_is_enough=of.table is None)
+    return _Needed(_ANY_CHANGE, of)
+
+
+def _is_own(arguments: Any, session: Session) -> bool:
+    """Whether the request is about the grants of the user who asks."""
+    request = getattr(arguments, "request", None) or arguments
+    kind = getattr(request, "principal_type", PrincipalType.USER)
+    name = getattr(request, "principal_name", None) or getattr(request, "user_name", None)
+    groups = getattr(request, "group_names", None)
+    return kind == PrincipalType.USER and name == session.user and not groups
+
+
+def _check_database(decisions: Decisions, method: str, arguments: Any) -> None:
+    """Of reads of tables by name."""
+    if method == "get_table_objects_by_name":
+        name = database_name(arguments.dbname)
+    elif method == "get_table_objects_by_name_req" and arguments.req.dbName:
+        name = database_name(arguments.req.dbName, arguments.req.catName)
+        if arguments.req.tblNames is None and "*" in name.database:
+            return
+    else:
+        return
+    check_named_database(decisions, *name)
+
+
+def _is_shown(decisions: Decisions, method: str, arguments: Any) -> bool:
+    """Whether the database may be known whose contents are listed."""
+    source = getattr(arguments, "request", None) or getattr(arguments, "req", None) or arguments
+    texts = (getattr(source, name, None) for name in ("db_name", "dbName", "dbname", "database"))
+    catalogs = (getattr(source, name, None) for name in ("catalogName", "catalog"))
+    text, catalog = next(filter(None, texts), None), next(filter(None, catalogs), None)
+    if text is None:
+        return True  # the handler says what is wrong with that
+    return decisions.show(secured(*database_name(text, catalog)))
+
+
+def _missing(method: str, of: SecuredObject) -> Exception:
+    """What is told of an object that is not there."""
+    error: Exception
+    if of.database is None:
+        error = NoSuchObjectException(f"No catalog {of.catalog}")
+    elif of.table is None:
+        error = NoSuchObjectException(f"database {of.catalog}.{of.database}")
+    else:
+        text = f"{of.catalog}.{of.database}.{of.table} table not found"
+        error = UnknownTableException(text) if method in _OF_UNKNOWN_TABLE else NoSuchObjectException(text)
+    return error
+
+
+def _denied(session: Session, action: str, of: str) -> Exception:
+    error: Exception = MetaException(f"Permission denied: user {session.user} may not {action} {of}")
+    return error

@@ -1,0 +1,249 @@
+"""Which objects a request is about: everything that it names, wherever it stands.
+
+A request can name one table in several places, and one handler reads another place than the next one. So all names
+count: each database that is named with each table beside it, in each catalog that is named. A request that says one
+thing in one place and another elsewhere needs the right on all of it; those of real clients say one thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from thrift.Thrift import TType
+
+from hms_cache.authorization.decisions import SecuredObject
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.wire.versions import parse_database_name
+
+CATALOGS = frozenset({"catName", "cat_name", "catalog", "catalogName", "catname"})
+DATABASES = frozenset({"dbName", "db_name", "dbname", "database", "databaseName", "db", "table_db", "oldDbName"})
+TABLES = frozenset(
+    {
+        *("tableName", "tablename", "table_name", "table", "tblName", "tblname", "tbl_name", "tbName"),
+        *("tblNames", "tbl_names"),
+    }
+)
+PAIRS = (
+    ("source_db", "source_table_name"),
+    ("dest_db", "dest_table_name"),
+    ("fktable_db", "fktable_name"),
+    ("foreign_db_name", "foreign_tbl_name"),
+    ("parent_db_name", "parent_tbl_name"),
+)
+"""A database and a table that belong together and to no other in the struct."""
+
+REFERENCED = ("pktable_db", "pktable_name")
+"""The table that a foreign key refers to: it is only looked at."""
+
+QUALIFIED = frozenset({"fullTableNames"})
+"""Lists of `database.table`."""
+
+NAMED: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType(
+    {
+        ("Database", "name"): DATABASES,
+        ("get_database_args", "name"): DATABASES,
+        ("GetDatabaseRequest", "name"): DATABASES,
+        ("drop_database_args", "name"): DATABASES,
+        ("DropDatabaseRequest", "name"): DATABASES,
+        ("drop_table_args", "name"): TABLES,
+        ("drop_table_with_environment_context_args", "name"): TABLES,
+        ("Catalog", "name"): CATALOGS,
+        ("GetCatalogRequest", "name"): CATALOGS,
+        ("DropCatalogRequest", "name"): CATALOGS,
+        ("AlterCatalogRequest", "name"): CATALOGS,
+    }
+)
+"""What a field means that is called `name`, by struct; in all others it names nothing that is decided upon."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The fields of a struct that name something, and those that hold structs which may."""
+
+    catalogs: tuple[str, ...]
+    databases: tuple[str, ...]
+    tables: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    qualified: tuple[str, ...]
+    refers: bool
+    structs: tuple[str, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(
+            (self.catalogs, self.databases, self.tables, self.pairs, self.qualified, self.refers, self.structs)
+        )
+
+
+def role_of(struct: str, field: str) -> frozenset[str] | None:
+    """CATALOGS, DATABASES or TABLES when a field of text names one; None when it names none of them."""
+    if field == "name":
+        return NAMED.get((struct, field))
+    return next((role for role in (CATALOGS, DATABASES, TABLES) if field in role), None)
+
+
+_PLANS: dict[type, _Plan] = {}
+
+
+def _plan(struct: type) -> _Plan:
+    plan = _PLANS.get(struct)
+    if plan is None:
+        plan = _PLANS[struct] = _make_plan(struct, frozenset())
+    return plan
+
+
+def _make_plan(struct: type[Any], within: frozenset[type[Any]]) -> _Plan:
+    roles: dict[frozenset[str], list[str]] = {CATALOGS: [], DATABASES: [], TABLES: []}
+    texts, structs = [], []
+    for field in filter(None, struct.thrift_spec):
+        kind, inner = _element(field[1], field[3])
+        if kind == TType.STRUCT:
+            if inner not in within and not _make_plan(inner, within | {struct}).is_empty:
+                structs.append(field[2])
+        elif kind == TType.STRING:
+            texts.append(field[2])
+            role = role_of(struct.__name__, field[2])
+            if role is not None:
+                roles[role].append(field[2])
+    return _Plan(
+        tuple(roles[CATALOGS]),
+        tuple(roles[DATABASES]),
+        tuple(roles[TABLES]),
+        tuple(pair for pair in PAIRS if pair[0] in texts),
+        tuple(name for name in texts if name in QUALIFIED),
+        REFERENCED[0] in texts,
+        tuple(structs),
+    )
+
+
+def _element(kind: int, arguments: Any) -> tuple[int, type[Any]]:
+    """Of a list or set what it holds, of others the field's own type; with the class, where it is a struct."""
+    while kind in (TType.LIST, TType.SET) and arguments:
+        kind, arguments = arguments[0], arguments[1]
+    return kind, arguments[0] if kind == TType.STRUCT else object
+
+
+class _Found:
+    """What a request names, as it is found."""
+
+    def __init__(self) -> None:
+        self.catalogs: set[str] = set()
+        self.tables: set[tuple[str | None, str]] = set()
+        self.databases: set[str] = set()
+        self.referenced: set[tuple[str | None, str | None]] = set()
+
+    def look(self, struct: Any, catalogs: tuple[str, ...], databases: tuple[str, ...], tables: tuple[str, ...]) -> None:
+        """Takes the names of a struct; what it lacks is what the struct around it has."""
+        plan = _plan(type(struct))
+        named = tuple(_fold(text) for text in _texts(struct, plan.catalogs))
+        here: list[str] = []
+        own_catalogs = list(named)
+        for text in _texts(struct, plan.databases):
+            self._add_database(text, here, own_catalogs)
+        pairs = [self._pair(struct, pair, own_catalogs) for pair in plan.pairs]
+        referenced = self._pair(struct, REFERENCED, own_catalogs) if plan.refers else None
+        own_tables = tuple(_texts(struct, plan.tables))
+        qualified = [text.partition(".") for text in _texts(struct, plan.qualified)]
+        names_any = bool(here or own_tables or any(pairs) or referenced or qualified)
+        self.catalogs.update(own_catalogs)
+        if names_any and not own_catalogs:
+            self.catalogs.update(catalogs or (DEFAULT_CATALOG,))
+        self.databases.update(here)
+        if here or own_tables:
+            for of in here or databases or (None,):
+                for table in own_tables or tables:
+                    self._add_table(of, table)
+        for pair in filter(None, pairs):
+            if pair[1] is not None:
+                self._add_table(pair[0], pair[1])
+            elif pair[0] is not None:
+                self.databases.add(pair[0])
+        if referenced is not None:
+            self.referenced.add((referenced[0], _fold(referenced[1]) if referenced[1] is not None else None))
+        for database, _, table in qualified:
+            self._add_table(_fold(database), table)
+        around = (tuple(own_catalogs) or catalogs, tuple(here) or databases, own_tables or tables)
+        for name in plan.structs:
+            for inner in _structs(getattr(struct, name)):
+                self.look(inner, *around)
+
+    def _add_database(self, text: str, found: list[str], catalogs: list[str]) -> None:
+        # A default that no catalog has tells whether the text names one.
+        catalog, database = parse_database_name(text, "")
+        if catalog:
+            catalogs.append(_fold(catalog))
+        if database is not None:
+            found.append(_fold(database))
+
+    def _pair(self, struct: Any, pair: tuple[str, str], catalogs: list[str]) -> tuple[str | None, str | None] | None:
+        database, table = getattr(struct, pair[0]), getattr(struct, pair[1])
+        if database is None and table is None:
+            return None
+        found: list[str] = []
+        if isinstance(database, str):
+            self._add_database(database, found, catalogs)
+        return (found[0] if found else None, table)
+
+    def _add_table(self, database: str | None, text: str) -> None:
+        self.tables.add((database, _fold(text)))
+        if "." in text:  # `get_fields` of `table.column` is about the table
+            self.tables.add((database, _fold(text.partition(".")[0])))
+
+
+class Named(NamedTuple):
+    """What a request is about."""
+
+    objects: frozenset[SecuredObject]
+    """The tables that it names; without any the databases; without those the catalogs; else none."""
+    referenced: frozenset[SecuredObject]
+    """Tables that it refers to, beside them."""
+
+
+def objects_of(arguments: Any) -> Named:
+    """What a request names.
+
+    Raises MetaException for a database that is marked to have a catalog and has none.
+    """
+    found = _Found()
+    found.look(arguments, (), (), ())
+    if found.tables:
+        # A database that stands alone in one place, beside tables of others in another, is named as well.
+        of_tables = {database for database, _ in found.tables}
+        alone = ((database, None) for database in found.databases if database not in of_tables)
+        names: Iterator[tuple[str | None, str | None]] = iter((*found.tables, *alone))
+    elif found.databases:
+        names = ((database, None) for database in found.databases)
+    else:
+        return Named(
+            frozenset(SecuredObject(catalog) for catalog in found.catalogs), _in_each(found.catalogs, found.referenced)
+        )
+    return Named(_in_each(found.catalogs, names), _in_each(found.catalogs, found.referenced))
+
+
+def _in_each(catalogs: Iterable[str], names: Iterable[tuple[str | None, str | None]]) -> frozenset[SecuredObject]:
+    return frozenset(SecuredObject(catalog, *name) for name in names for catalog in catalogs)
+
+
+def _fold(text: str) -> str:
+    return normalize_identifier(text) or ""
+
+
+def _texts(struct: Any, fields: tuple[str, ...]) -> Iterator[str]:
+    for name in fields:
+        value = getattr(struct, name)
+        if isinstance(value, str):
+            # An empty catalog is the default one: handlers take it for absent.
+            yield value or (DEFAULT_CATALOG if name in CATALOGS else "")
+        elif value is not None:
+            yield from (text for text in value if isinstance(text, str))
+
+
+def _structs(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple | set | frozenset):
+        for one in value:
+            yield from _structs(one)
+    elif value is not None:
+        yield value

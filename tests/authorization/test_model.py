@@ -1,0 +1,163 @@
+"""Random policies and calls of every method, judged by a second, plain reading of the rules."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_cache.authorization.policy_file import PolicyFile
+from hms_cache.server.authorization.guard import AccessDenied, Guard
+from hms_cache.server.authorization.rules import RULES
+from hms_cache.server.calls import Call
+from hms_cache.server.session import Session
+from hms_cache.thrift_gen.hive_metastore import ttypes as t
+from tests.authorization.requests import Names, arguments_of
+
+USERS = ("ann", "bob", "eve", "hs2")
+ACTIONS = ("read", "create", "alter", "drop", "write", "manage", "service", "all")
+CATALOGS, DATABASES, TABLES = ("hive", "c2"), ("d1", "d2", "e"), ("t1", "t2", "u")
+
+Grants = list[dict[str, list[str]]]
+
+
+class Reference:
+    """What the documentation says, without classes, versions or patterns of our own."""
+
+    def __init__(self, grants: Grants, groups: dict[str, list[str]]) -> None:
+        self.grants, self.groups = grants, groups
+
+    def of(self, user: str) -> Grants:
+        names = {"*", user}
+        mine = {group for group, users in self.groups.items() if user in users}
+        return [g for g in self.grants if names & set(g.get("users", [])) or mine & set(g.get("groups", []))]
+
+    def may(self, user: str, action: str, catalog: str | None, database: str | None, table: str | None) -> bool:
+        return any(self._has(g, action) and self._covers(g, catalog, database, table) for g in self.of(user))
+
+    def knows(self, user: str, catalog: str, database: str | None) -> bool:
+        parts = [("catalogs", catalog)] + ([("databases", database)] if database else [])
+        return any(g["actions"] != ["service"] and all(self._in(g, *part) for part in parts) for g in self.of(user))
+
+    def _has(self, grant: dict[str, list[str]], action: str) -> bool:
+        given = set(grant["actions"])
+        if "all" in given:
+            given |= set(ACTIONS) - {"service", "all"}
+        return action in given or (action == "read" and bool(given & {"alter", "drop", "write"}))
+
+    def _covers(self, grant: dict[str, list[str]], *names: str | None) -> bool:
+        return all(
+            self._in(grant, key, name) for key, name in zip(("catalogs", "databases", "tables"), names, strict=True)
+        )
+
+    @staticmethod
+    def _in(grant: dict[str, list[str]], key: str, name: str | None) -> bool:
+        patterns = grant.get(key, ["hive"] if key == "catalogs" else ["*"] if key == "tables" else [])
+        return "*" in patterns if name is None else any(fnmatch.fnmatchcase(name, one) for one in patterns)
+
+    def allows(self, user: str, method: str, arguments: Any, one: tuple[str, str, str]) -> bool:
+        way, actions = RULES[method].way.value, [action.value for action in RULES[method].actions]
+        catalog, database, table = one
+        if way == "open":
+            return True
+        if not self.of(user):
+            return False
+        if way in ("member", "filtered"):
+            return way == "member" or not method.startswith("get_table_objects") or self.knows(user, catalog, database)
+        service = any("service" in g["actions"] for g in self.of(user))
+        whole = any(service if a == "service" else self.may(user, a, None, None, None) for a in actions)
+        if way == "transaction":
+            return service or (method == "abort_txn" and arguments.rqst.replPolicy is None)
+        if way == "own_grants":
+            return whole
+        if way == "metastore":
+            return whole
+        if way == "lock":
+            return any(self.may(user, a, *one) for a in ("read", "create", "alter", "drop", "write"))
+        if way == "shown":
+            return self.knows(user, catalog, None if method == "get_catalog" else database)
+        level = LEVELS.get(method, "table")
+        if level == "metastore":
+            return whole
+        names = (catalog, database, table if level == "table" else None)
+        return any(self.may(user, a, *names) for a in actions)
+
+
+_DATABASE_LEVEL = """
+    add_package add_schema_version alter_database alter_database_req alter_function alter_ischema create_database
+    create_database_req create_function create_ischema create_stored_procedure drop_database drop_database_req
+    drop_function drop_ischema drop_package drop_schema_version drop_stored_procedure find_package get_all_packages
+    get_all_stored_procedures get_ischema get_schema_all_versions get_schema_latest_version get_schema_version
+    get_stored_procedure map_schema_version_to_serde set_schema_version_state
+"""
+LEVELS = dict.fromkeys(_DATABASE_LEVEL.split(), "database")
+LEVELS |= dict.fromkeys(("add_serde", "get_serde", "abort_Compactions"), "metastore")
+
+
+def random_policy(chance: random.Random) -> tuple[Grants, dict[str, list[str]]]:
+    groups = {f"g{n}": chance.sample(USERS, chance.randint(1, 3)) for n in range(2)}
+    grants: Grants = []
+    for _ in range(chance.randint(0, 4)):
+        grant = {"actions": chance.sample(ACTIONS, chance.randint(1, 3))}
+        key = chance.choice(["users", "groups"])
+        grant[key] = [chance.choice([*USERS, "*"]) if key == "users" else chance.choice(sorted(groups))]
+        if chance.random() < 0.6:
+            grant["catalogs"] = [chance.choice([*CATALOGS, "*"])]
+        grant["databases"] = chance.sample([*DATABASES, "d*", "*", "*"], chance.randint(1, 2))
+        if chance.random() < 0.4:
+            grant["tables"] = chance.sample([*TABLES, "t*", "*1", "*"], chance.randint(1, 2))
+        grants.append(grant)
+    return grants, groups
+
+
+def write(path: Path, grants: Grants, groups: dict[str, list[str]]) -> None:
+    lines = ["[groups]", *(f"{name} = {json.dumps(users)}" for name, users in groups.items())]
+    for grant in grants:
+        lines += ["[[grants]]", *(f"{key} = {json.dumps(values)}" for key, values in grant.items())]
+    path.write_text("\n".join(lines))
+
+
+def ran(call: Call, arguments: Any) -> Any:
+    raise _RanError
+
+
+class _RanError(Exception):
+    """The handler was reached."""
+
+
+@pytest.mark.parametrize("rounds", [25, pytest.param(400, marks=pytest.mark.soak)])
+def test_guard_and_reference_agree(tmp_path: Path, rounds: int) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text("")
+    policy = PolicyFile(path)
+    guard = Guard(policy)
+    sessions = {user: Session("test", user=user) for user in USERS}
+    outcomes = {True: 0, False: 0}
+    for seed in range(rounds):
+        chance = random.Random(seed)
+        grants, groups = random_policy(chance)
+        write(path, grants, groups)
+        policy.reload()
+        reference = Reference(grants, groups)
+        for method in sorted(RULES):
+            one = chance.choice(CATALOGS), chance.choice(DATABASES), chance.choice(TABLES)
+            if method == "get_valid_write_ids":  # which knows no catalogs
+                one = ("hive", *one[1:])
+            arguments = arguments_of(method, Names(chance, one))
+            user = chance.choice(USERS)
+            session = sessions[user]  # with what an earlier policy decided
+            expected = reference.allows(user, method, arguments, one)
+            try:
+                guard.answer(Call(method, session, None), guard.decisions(session), ran, arguments)  # type: ignore[arg-type]
+                allowed = True
+            except _RanError:
+                allowed = True
+            except (AccessDenied, t.UnknownDBException):
+                allowed = False
+            assert allowed == expected, f"{method} of {one} by {user}: {path.read_text()}"
+            outcomes[allowed] += 1
+    assert min(outcomes.values()) > 20 * rounds

@@ -1,0 +1,136 @@
+"""What handlers ask the store for is what was decided upon, however names are spread over a request.
+
+Each method is called with other names in each place that can hold one; a store that notes what it is asked for
+tells what the handler made of them.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import random
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hms_cache.authorization.decisions import SecuredObject
+from hms_cache.metadata.names import normalize_identifier
+from hms_cache.server.authorization.objects import objects_of
+from hms_cache.server.authorization.rules import RULES, Way
+from hms_cache.server.calls import Call
+from hms_cache.server.handlers.table import all_handlers
+from hms_cache.server.session import Session
+from hms_cache.server.stores import Stores
+from hms_cache.store.engine.database import Database
+from hms_cache.store.installation.init import init_schema
+from hms_cache.store.object_store import ObjectStore
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.authorization.requests import Names, arguments_of
+from tests.cache.world import Server
+
+_STRUCTS = {"table": ttypes.Table, "statistics": object, "updates": list, "source": object, "destination": object}
+
+
+class Noting:
+    """An object store that notes which objects it is asked for."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self.asked: list[tuple[str, SecuredObject]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+        if name == "at_one_moment":
+            return lambda ask: method(lambda store: ask(self))
+        if not callable(method):
+            return method
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            bound = inspect.signature(method).bind(*arguments, **options).arguments
+            self.asked += [(name, one) for one in named(name, bound)]
+            return method(*arguments, **options)
+
+        return call
+
+
+def named(method: str, given: dict[str, Any]) -> Iterator[SecuredObject]:
+    """The objects in the arguments of a method of the store."""
+    table = given.get("table")
+    if isinstance(given.get("catalog"), str):
+        database = given.get("database")
+        if database is None and method in ("get_database", "alter_database", "drop_database"):
+            database = given["name"]
+        if table is None and "table" in method:
+            table = given.get("name")
+        if isinstance(database, str):
+            yield one(given["catalog"], database, table if isinstance(table, str) else None)
+    for name, kind in _STRUCTS.items():
+        value = given.get(name)
+        for struct in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(struct, kind) and not isinstance(struct, str):
+                struct = getattr(struct, "statsDesc", struct)
+                database = getattr(struct, "dbName", None) or getattr(struct, "db_name", None)
+                of = getattr(struct, "tableName", None) or getattr(struct, "table_name", None)
+                if isinstance(database, str):
+                    catalog = getattr(struct, "catName", None) or getattr(struct, "cat_name", None)
+                    yield one(catalog or "hive", database, of)
+
+
+def one(catalog: str, database: str, table: str | None) -> SecuredObject:
+    folded = normalize_identifier(table) if table is not None else None
+    return SecuredObject(normalize_identifier(catalog), normalize_identifier(database), folded)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    directory: Path = tmp_path_factory.mktemp("touched")
+    url = f"sqlite:///{directory / 'metastore.db'}"
+    with closing(Database(url)) as database:
+        init_schema(database)
+    made = Server(url, directory / "warehouse")
+    create_catalog(made)
+    yield made
+    made.close()
+
+
+def create_catalog(server: Server) -> None:
+    """Databases and catalogs of which the requests speak, so that handlers get beyond their first question."""
+    for catalog in ("c2", "c3"):
+        server.objects.create_catalog(ttypes.Catalog(name=catalog, locationUri=f"file:///tmp/{catalog}"))
+    for catalog, name in (("hive", "d1"), ("hive", "d2"), ("c2", "d1"), ("c2", "d2"), ("c3", "d3")):
+        database = ttypes.Database(name=name, catalogName=catalog, locationUri=f"file:///tmp/{catalog}/{name}")
+        server.objects.create_database(database)
+
+
+@pytest.mark.parametrize("rounds", [20, pytest.param(400, marks=pytest.mark.soak)])
+def test_no_object_is_asked_for_that_was_not_decided_upon(server: Server, rounds: int) -> None:
+    handlers = all_handlers()
+    site = SimpleNamespace(config_value=lambda name: None, counters=dict)
+    judged = [name for name, rule in RULES.items() if rule.way in (Way.OBJECTS, Way.SHOWN)]
+    asked = 0
+    for seed in range(rounds):
+        for method in judged:
+            noting = Noting(server.objects)
+            stores = Stores(noting, server.transactions.store, server.log, site, server.auxiliary)  # type: ignore[arg-type]
+            arguments = arguments_of(method, Names(random.Random(f"{seed} {method}")))
+            sent = copy.deepcopy(arguments)
+            try:
+                objects, referenced = objects_of(arguments)
+            except ttypes.MetaException:
+                continue
+            decided = objects | referenced
+            with suppress(Exception):  # what is named is not there, or is nothing
+                handlers[method].function(Call(method, Session("test"), stores), arguments)
+            if not decided:
+                continue  # that needs the right on everything
+            databases = {(known.catalog, known.database) for known in decided}
+            for store_method, wanted in noting.asked:
+                asked += 1
+                is_context = wanted.table is None and any(known.table is not None for known in decided)
+                known = (wanted.catalog, wanted.database) in databases if is_context else wanted in decided
+                assert known, f"{method} asks {store_method} for {wanted}; decided upon {sorted(decided)}: {sent}"
+    assert asked > 50 * rounds
