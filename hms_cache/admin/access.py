@@ -1,4 +1,4 @@
-"""Who may command: whoever carries ``admin.token``."""
+"""Who may command: whoever carries ``admin.token``. Who may read: anyone, or whoever carries ``admin.read_token``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from hms_cache.admin.sources import AdminSources
+from hms_cache.config.sections import AdminSettings
 
 #: Browsers ask for a password then, which the button of a page needs; programs send ``Bearer``.
 CHALLENGE = 'Basic realm="hms-cache, password: the token", Bearer'
@@ -24,6 +25,21 @@ def refusal(sources: AdminSources, request: Request) -> Response | None:
     return None
 
 
+def refusal_of_reading(settings: AdminSettings, authorization: str) -> tuple[int, str] | None:
+    """Status and sentence for a request that may not even read; None for one that may.
+
+    `authorization`: its header. Whoever may command may read.
+    """
+    wanted = settings.read_token.get_secret_value()
+    if not wanted:
+        return None
+    given = token_in(authorization).encode()
+    tokens = (wanted, settings.token.get_secret_value())
+    if any(token and hmac.compare_digest(given, token.encode()) for token in tokens):
+        return None
+    return 401, "the token is missing or wrong (setting admin.read_token)"
+
+
 def refusal_of_button(sources: AdminSources, request: Request) -> Response | None:
     """The same for what changes nothing but costs database time: without a token of the server's anyone may."""
     if not sources.configuration.settings.admin.token.get_secret_value():
@@ -32,8 +48,12 @@ def refusal_of_button(sources: AdminSources, request: Request) -> Response | Non
 
 
 def _token_of(request: Request) -> str:
+    return token_in(request.headers.get("authorization", ""))
+
+
+def token_in(authorization: str) -> str:
     """As a bearer's, or as the password that a browser asks for; empty for neither."""
-    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()
     if scheme.lower() == "basic":

@@ -1,5 +1,5 @@
-"""The HTTP application. Reading is open to whoever reaches the port under a name of ours; a command must carry
-``admin.token``.
+"""The HTTP application. Reading is open to whoever reaches the port under a name of ours, or carries
+``admin.read_token`` where that is set; a command must carry ``admin.token``.
 """
 
 from __future__ import annotations
@@ -79,6 +79,6 @@ def build_application(
     routes.append(Route("/events/{command}", events.command, methods=["POST"]))
     return Guard(
         Starlette(routes=routes),
-        lambda: sources.configuration.settings.admin.allowed_hosts,
+        lambda: sources.configuration.settings.admin,
         sources.metrics.management.refused_requests.add,
     )

@@ -19,12 +19,17 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute
 from starlette.types import Message, Receive, Scope, Send
 
+from hms_cache.admin.access import CHALLENGE, refusal_of_reading
 from hms_cache.config.secrets import redacted
+from hms_cache.config.sections import AdminSettings
 
 #: No command has a body. This much may be sent all the same; a browser's empty form is a few bytes.
 LARGEST_BODY_BYTES = 64 * 1024
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+_FOR_PROBES = frozenset({"/livez", "/readyz"})
+"""What needs no token: kubelets carry none, and the answers say no more than whether to send calls here."""
 
 
 def is_allowed_host(host: str, patterns: Sequence[str]) -> bool:
@@ -69,9 +74,10 @@ class Guard:
     open, and pass.
     """
 
-    def __init__(self, app: Starlette, allowed_hosts: Callable[[], Sequence[str]], refused: Callable[[], None]) -> None:
+    def __init__(self, app: Starlette, settings: Callable[[], AdminSettings], refused: Callable[[], None]) -> None:
+        """`settings`: those in force."""
         self._app = app
-        self._allowed_hosts = allowed_hosts
+        self._settings = settings
         self._refused = refused
 
     @property
@@ -91,7 +97,8 @@ class Guard:
             return
         self._refused()
         status, text = problem
-        await PlainTextResponse(f"{text}\n", status, {"Connection": "close"})(scope, receive, send)
+        more = {"WWW-Authenticate": CHALLENGE} if status == 401 else {}
+        await PlainTextResponse(f"{text}\n", status, {"Connection": "close", **more})(scope, receive, send)
 
     def _problem(self, scope: Scope) -> tuple[int, str] | None:
         """Status and sentence of a refusal."""
@@ -102,10 +109,14 @@ class Guard:
         if len(hosts) > 1:
             return 400, "more than one Host"
         # Without one it is a program's request of HTTP/1.0: every browser sends it.
-        if hosts and not is_allowed_host(hosts[0], self._allowed_hosts()):
+        if hosts and not is_allowed_host(hosts[0], self._settings().allowed_hosts):
             return 421, "this host's name is not answered: add it to admin.allowed_hosts"
         if scope["method"] not in _READING and not _comes_from_us(headers, hosts[0] if hosts else ""):
             return 403, "refused: the request comes from another site"
+        if scope["path"] not in _FOR_PROBES:
+            problem = refusal_of_reading(self._settings(), headers.get("authorization", [""])[0])
+            if problem is not None:
+                return problem
         length = headers.get("content-length", ["0"])[0]
         if not length.isdigit() or int(length) > LARGEST_BODY_BYTES:
             return 413, f"no request here has a body of more than {LARGEST_BODY_BYTES} bytes"

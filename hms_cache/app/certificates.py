@@ -23,8 +23,11 @@ _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL"
 """Of TLS 1.2: what gives forward secrecy and is authenticated as a whole (RFC 7525, 4.2); Java 8 has some of it."""
 
 
-def server_context(settings: ServerSettings) -> ssl.SSLContext:
-    """The context that the settings `tls_*` describe, from files as they are now. Raises StartupError."""
+def server_context(settings: ServerSettings, *, asks_clients: bool = True) -> ssl.SSLContext:
+    """The context that the settings `tls_*` describe, from files as they are now. Raises StartupError.
+
+    `asks_clients`: for certificates, as far as the settings want them.
+    """
     assert settings.tls_certificate_file is not None, "the settings were checked"
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}[
@@ -40,7 +43,7 @@ def server_context(settings: ServerSettings) -> ssl.SSLContext:
             remedy="`openssl ciphers -v` lists the names.",
         ) from error
     _load_certificate(context, settings)
-    if settings.tls_client_certificates != "none":
+    if asks_clients and settings.tls_client_certificates != "none":
         _load_client_authorities(context, settings)
     return context
 

@@ -18,9 +18,11 @@ from hms_cache.admin.history import SAMPLE_INTERVAL_S, History
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.background import BackgroundTask
-from hms_cache.app.management_protocol import ConnectionLimits, guarded_protocol
+from hms_cache.app.certificates import server_context
+from hms_cache.app.management_protocol import ConnectionLimits, guarded_protocol, on_each_socket
 from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.errors import StartupError
+from hms_cache.server.tls import TlsPort
 
 _log = logging.getLogger(__name__)
 
@@ -30,6 +32,12 @@ _STOP_TIMEOUT_S = 5
 #: Of a request's header; browsers and proxies send a few KiB.
 _LARGEST_HEADER_BYTES = 32 * 1024
 
+_PLAIN_REFUSAL = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+    b"this port speaks HTTPS: ask for https://\n"
+)
+"""What a client is told that speaks plain HTTP to a port with TLS."""
+
 
 @dataclass(frozen=True, slots=True)
 class Management:
@@ -38,6 +46,14 @@ class Management:
     address: tuple[str, int]
     probe: DatabaseProbe
     history: History
+    tls: TlsPort | None
+    """Of the port; a reload gives it another context."""
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        host, port = self.address
+        return f"{'https' if self.tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings) -> Management:
@@ -61,6 +77,7 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     sockets = [listening, *_listen_for_siblings(siblings, stack)]
     probe = DatabaseProbe(sources.read_log_end, sources.clock, _start_probe)
     history = History(sources, probe)
+    tls = _tls(sources)
     limits = ConnectionLimits(settings.max_connections, settings.request_timeout_s)
     metrics = sources.metrics.management
     metrics.connections.set_function(lambda: limits.open)
@@ -70,7 +87,7 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     server = uvicorn.Server(
         uvicorn.Config(
             build_application(sources, probe, history, siblings),
-            http=guarded_protocol(limits),
+            http=on_each_socket(guarded_protocol(limits), tls),  # type: ignore[arg-type]
             ws="none",
             h11_max_incomplete_event_size=_LARGEST_HEADER_BYTES,
             server_header=False,
@@ -95,7 +112,18 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     sampling.start()
     stack.callback(sampling.stop, _STOP_TIMEOUT_S)
     _log.info("management port on %s:%d", host, port)
-    return Management((host, port), probe, history)
+    return Management((host, port), probe, history, tls)
+
+
+def _tls(sources: AdminSources) -> TlsPort | None:
+    settings = sources.configuration.settings
+    if not settings.admin.tls_enabled:
+        return None
+    return TlsPort(
+        server_context(settings.server, asks_clients=False),
+        settings.server.tls_handshake_timeout_s,
+        lambda data: _PLAIN_REFUSAL,
+    )
 
 
 def _sample(history: History) -> float:

@@ -5,10 +5,14 @@ connection that sends nonsense.
 from __future__ import annotations
 
 import asyncio
+import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from hms_cache.server.tls import TlsPort
 
 #: Of the places, so many at most are for one address: a client that takes all it can get leaves room for a probe.
 _SHARE_OF_ONE_ADDRESS = 4
@@ -120,3 +124,26 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
                 setattr(self, name, None)
 
     return GuardedProtocol
+
+
+def on_each_socket(protocol: Callable[..., asyncio.Protocol], tls: TlsPort | None) -> Callable[..., asyncio.Protocol]:
+    """Makes uvicorn's protocols; with `tls` behind TLS, but for other workers, who come through a socket file."""
+    if tls is None:
+        return protocol
+
+    port = tls
+
+    class FirstLook(asyncio.Protocol):
+        """Lives until the socket is known."""
+
+        def __init__(self, **options: Any) -> None:
+            self._options = options
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            made = protocol(**self._options)
+            if transport.get_extra_info("socket").family != socket.AF_UNIX:
+                made = port.protect(made)
+            transport.set_protocol(made)
+            made.connection_made(transport)
+
+    return FirstLook

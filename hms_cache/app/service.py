@@ -157,6 +157,8 @@ class Service:
         if self._tls is not None:
             # The files may be new although their names are not.
             self._tls.context = server_context(configuration.settings.server)
+        if self.management is not None and self.management.tls is not None:
+            self.management.tls.context = server_context(configuration.settings.server, asks_clients=False)
         taken, refused = self._configuration.reloadable_changes(configuration.settings)
         self._configuration = self._configuration.with_changes(configuration, taken)
         self._pending_restart = tuple(refused)

@@ -7,17 +7,26 @@ from pathlib import Path
 
 import click
 
-from hms_cache.cli.management_port import ask, management_option, token_of, token_option
+from hms_cache.cli.management_port import (
+    ask,
+    management_option,
+    reading_token_of,
+    reading_token_option,
+    token_of,
+    token_option,
+)
 from hms_cache.errors import HmsCacheError
 
 
 @click.command()
 @management_option
+@reading_token_option
 @click.option("--worker", type=click.IntRange(min=0), help="Of a server with several workers.  [default: 0]")
 @click.option("--json", "as_json", is_flag=True, help="The whole status as JSON.")
-def status(*, management: str, worker: int | None, as_json: bool) -> None:
+def status(*, management: str, token_file: Path | None, worker: int | None, as_json: bool) -> None:
     """Show what a running server does: cache, events, calls."""
-    answer = ask(f"{management}/status" + ("" if worker is None else f"?worker={worker}"))
+    url = f"{management}/status" + ("" if worker is None else f"?worker={worker}")
+    answer = ask(url, token=reading_token_of(token_file))
     if as_json:
         click.echo(json.dumps(answer, indent=2))
         return

@@ -28,7 +28,7 @@ management_option = click.option(
     envvar="HMS_CACHE_MANAGEMENT",
     default="http://127.0.0.1:9085",
     show_default=True,
-    help="The server's management port.",
+    help="The server's management port. For https:// the environment's SSL_CERT_FILE names authorities of your own.",
 )
 
 
@@ -41,6 +41,21 @@ def token_option(command: Command) -> Command:
         required=True,
         help="File whose first line is the token.",
     )(command)
+
+
+def reading_token_option(command: Command) -> Command:
+    """`--token-file`, of commands that only read."""
+    return click.option(
+        "--token-file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        envvar="HMS_CACHE_TOKEN_FILE",
+        help="File whose first line is the token, where reading needs one.",
+    )(command)
+
+
+def reading_token_of(token_file: Path | None) -> str | None:
+    """Its first line; None without a file."""
+    return token_of(token_file) if token_file is not None else None
 
 
 def token_of(token_file: Path) -> str:

@@ -6,11 +6,12 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hms_cache.cli.management_port import ask, management_option
+from hms_cache.cli.management_port import ask, management_option, reading_token_of, reading_token_option
 from hms_cache.errors import HmsCacheError
 
 if TYPE_CHECKING:
@@ -54,18 +55,18 @@ class Reading:
         return sum(call["mean_s"] * call["decoded"] for call in found if call["decoded"]) / count if count else 0.0
 
 
-def take_reading(management: str) -> Reading:
+def take_reading(management: str, token: str | None = None) -> Reading:
     """Ask every worker. Raises ``HmsCacheError`` when nobody answers."""
-    first = ask(f"{management}/status")
+    first = ask(f"{management}/status", token=token)
     statuses, problems = [first], []
-    operations = ask(f"{management}/operations")
+    operations = ask(f"{management}/operations", token=token)
     running, lanes = list(operations["running"]), list(operations["lanes"])
     for worker in range(first["workers"]):
         if worker == first["worker"]:
             continue
         try:
-            statuses.append(ask(f"{management}/status?worker={worker}"))
-            operations = ask(f"{management}/operations?worker={worker}")
+            statuses.append(ask(f"{management}/status?worker={worker}", token=token))
+            operations = ask(f"{management}/operations?worker={worker}", token=token)
             running += operations["running"]
             lanes += operations["lanes"]
         except HmsCacheError as error:
@@ -83,22 +84,24 @@ def rates(before: Mapping[str, int], now: Mapping[str, int], seconds: float) -> 
 @click.option("--interval", type=click.FloatRange(min=0.2), default=1.0, show_default=True, help="Seconds.")
 @click.option("--once", is_flag=True, help="Two readings, one picture, no live view.")
 @management_option
-def top(*, interval: float, once: bool, management: str) -> None:
+@reading_token_option
+def top(*, interval: float, once: bool, management: str, token_file: Path | None) -> None:
     """Watch a running server: reads and calls a second, memory, events, operations. Ctrl-C ends it."""
     from rich.console import Console
     from rich.live import Live
 
     console = Console()
-    before = take_reading(management)
+    token = reading_token_of(token_file)
+    before = take_reading(management, token)
     time.sleep(interval)
     if once or not sys.stdout.isatty():
-        console.print(picture(before, take_reading(management)))
+        console.print(picture(before, take_reading(management, token)))
         return
     try:
         with Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
                 try:
-                    now = take_reading(management)
+                    now = take_reading(management, token)
                     live.update(picture(before, now), refresh=True)
                     before = now
                 except HmsCacheError as error:

@@ -65,6 +65,12 @@ class Settings(BaseModel):
             raise ValueError(f"admin.port must differ from server.port, both are {self.server.port}")
         return self
 
+    @model_validator(mode="after")
+    def _management_has_a_certificate(self) -> Self:
+        if self.admin.enabled and self.admin.tls_enabled and self.server.tls_certificate_file is None:
+            raise ValueError("admin.tls_enabled needs server.tls_certificate_file, the server's certificate")
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class SettingReference:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
+import subprocess
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,12 +24,16 @@ from hms_cache.config.site_review import review
 from hms_cache.config.unhonoured import ACCEPT_SETTING, SiteReview, Unhonoured
 from hms_cache.errors import ConfigurationError
 
-#: Secrets that may stand in a file of their own: the setting and the setting that names the file.
-_SECRET_FILES = (
-    ("database", "password", "password_file"),
-    ("admin", "token", "token_file"),
-    ("server", "tls_key_password", "tls_key_password_file"),
+#: Secrets that may stand in a file of their own or come from a command: settings of the same name with `_file` and
+#: `_command` say so.
+_SECRETS = (
+    ("database", "password"),
+    ("admin", "token"),
+    ("admin", "read_token"),
+    ("server", "tls_key_password"),
 )
+#: Of a command that tells a secret: a vault answers in a second, and the start should not hang on one that does not.
+_COMMAND_TIMEOUT_S = 20.0
 #: A variable that names the TOML file, for containers whose command is fixed.
 CONFIG_FILE_VARIABLE = "HMS_CACHE_CONFIG"
 
@@ -126,7 +132,7 @@ def _insecure(layers: _Layers, site: SiteReview, settings: Settings | None) -> t
 
 def _secrets(layers: _Layers, site: Mapping[str, SiteProperty]) -> list[str]:
     """Every secret that the sources hold, also those of a configuration that cannot be used."""
-    found = [str(layers.values[section].get(key) or "") for section, key, _ in _SECRET_FILES]
+    found = [str(layers.values[section].get(key) or "") for section, key in _SECRETS]
     found += secrets_of(str(layers.values["database"].get("url") or ""))
     for name, one in site.items():
         found += [one.value] if is_secret_name(name) else secrets_of(one.value)
@@ -166,29 +172,57 @@ def _offer_toml(layers: _Layers, path: Path) -> None:
 
 
 def _read_secret_files(layers: _Layers) -> None:
-    """Put the first line of each ``*_file`` where the secret belongs."""
-    for section, key, file_key in _SECRET_FILES:
-        path = layers.values[section].get(file_key)
-        if not path:
-            continue
-        if f"{section}.{key}" in layers.origins:
-            layers.problems.append(
-                f"{section}.{key} ({layers.origins[f'{section}.{key}']}) and {section}.{file_key}"
-                f" ({layers.origins[f'{section}.{file_key}']}) are both set: keep one"
-            )
-            continue
-        try:
-            lines = Path(path).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            layers.problems.append(
-                f"{section}.{file_key} ({layers.origins[f'{section}.{file_key}']}): cannot be read: {error}"
-            )
-            continue
-        if not lines or not lines[0].strip():
-            layers.problems.append(f"{section}.{file_key}: {path} is empty")
-            continue
-        layers.values[section][key] = lines[0].strip()
-        layers.origins[f"{section}.{key}"] = f"first line of {path}"
+    """Put the first line of each ``*_file``, or of what each ``*_command`` says, where the secret belongs."""
+    for section, key in _SECRETS:
+        for source_key, read, what in (
+            (f"{key}_file", _line_of_file, "first line of {}"),
+            (f"{key}_command", _line_of_command, "output of {section}.{source_key}"),
+        ):
+            source = layers.values[section].get(source_key)
+            if not source:
+                continue
+            name, source_name = f"{section}.{key}", f"{section}.{source_key}"
+            if name in layers.origins:
+                layers.problems.append(
+                    f"{name} ({layers.origins[name]}) and {source_name} ({layers.origins[source_name]}) are both set:"
+                    " keep one"
+                )
+                continue
+            try:
+                line = read(str(source))
+            except (OSError, ValueError) as error:
+                layers.problems.append(f"{source_name} ({layers.origins[source_name]}): cannot be read: {error}")
+                continue
+            if not line:
+                layers.problems.append(f"{source_name}: {source if read is _line_of_file else 'its output'} is empty")
+                continue
+            layers.values[section][key] = line
+            layers.origins[name] = what.format(source, section=section, source_key=source_key)
+
+
+def _line_of_file(path: str) -> str:
+    """The first line. Raises OSError, UnicodeDecodeError."""
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return lines[0].strip() if lines else ""
+
+
+def _line_of_command(command: str) -> str:
+    """The first line that the command writes; no shell takes part. Raises OSError or ValueError, without its output."""
+    try:
+        done = subprocess.run(
+            shlex.split(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_COMMAND_TIMEOUT_S,
+            check=True,
+        )
+    except subprocess.CalledProcessError as error:
+        raise ValueError(f"it ended with status {error.returncode}") from None
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"it did not end within {_COMMAND_TIMEOUT_S:g} s") from None
+    lines = done.stdout.decode("utf-8").splitlines()
+    return lines[0].strip() if lines else ""
 
 
 def _validated(layers: _Layers) -> Settings | None:

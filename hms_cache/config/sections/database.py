@@ -30,6 +30,7 @@ class DatabaseSettings(Section):
         site_keys=("javax.jdo.option.ConnectionPassword",),
     )
     password_file: OptionalPath = setting(None, "File whose first line is the password.")
+    password_command: str = setting("", "Command whose first line of output is the password; no shell takes part.")
     pool_size: int = setting(
         28,
         "Connections kept for calls (reads, writes and loads of the cache together), and the most that are opened."

@@ -15,7 +15,9 @@ class AdminSettings(Section):
 
     enabled: bool = setting(True, "false: no management port.")
     host: str = setting(
-        "127.0.0.1", "Address to listen on. Reading needs no token, so other machines are let in on purpose only."
+        "127.0.0.1",
+        "Address to listen on. Reading needs no token unless read_token is set, so other machines are let in on purpose"
+        " only.",
     )
     port: int = setting(
         9085,
@@ -30,6 +32,21 @@ class AdminSettings(Section):
         reloadable=True,
     )
     token_file: OptionalPath = setting(None, "File whose first line is that token.", reloadable=True)
+    token_command: str = setting(
+        "", "Command whose first line of output is that token, such as vault kv get -field=token hms.", reloadable=True
+    )
+    read_token: SecretStr = setting(
+        SecretStr(""),
+        "What reading must carry, all but /livez and /readyz; token will do as well. Empty: anyone may read.",
+        reloadable=True,
+    )
+    read_token_file: OptionalPath = setting(None, "File whose first line is that token.", reloadable=True)
+    read_token_command: str = setting("", "Command whose first line of output is that token.", reloadable=True)
+    tls_enabled: bool = setting(
+        False,
+        "true: the port speaks HTTPS only, with the certificate and the other TLS settings of the section server; it"
+        " asks for no client certificates.",
+    )
     allowed_hosts: Words = setting(
         ("localhost", "*.localhost", "*.svc", "*.svc.cluster.local"),
         "Names, with * and ?, under which the port is asked (the Host header), beside addresses, names without a dot"

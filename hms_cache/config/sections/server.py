@@ -223,6 +223,7 @@ class ServerSettings(Section):
         reloadable=True,
     )
     tls_key_password_file: OptionalPath = setting(None, "File whose first line is that password.", reloadable=True)
+    tls_key_password_command: str = setting("", "Command whose first line of output is that password.", reloadable=True)
     tls_client_certificates: Literal["none", "optional", "required"] = setting(
         "none",
         "Whether clients show a certificate of an authority of tls_client_ca_file. optional: one that is shown must be"
