@@ -11,7 +11,11 @@ from hms_cache.config.settings import all_settings
 PACKAGE = Path(__file__).parents[2] / "hms_cache"
 
 #: Read by the loader itself.
-BY_THE_LOADER = {"database.password_file", "admin.token_file", "server.tls_key_password_file"}
+BY_THE_LOADER = {
+    f"{section}.{key}_{source}"
+    for section, key in (("database", "password"), ("admin", "token"), ("admin", "read_token"), ("server", "tls_key_password"))
+    for source in ("file", "command")
+}
 #: Told to clients that ask for the configuration under Hive's names, and acted upon by those.
 BY_CLIENTS = {"catalog.batch_retrieve_max", "catalog.batch_retrieve_table_partition_max"}
 
