@@ -148,6 +148,34 @@ def _structure(parameters: Mapping[str, str] | None) -> dict[str, str]:
     return {name: text for name, text in (parameters or {}).items() if name.lower() in _STRUCTURAL_PARAMETERS}
 
 
+_OF_COLUMNS = (
+    ev.TableColumnStatisticsUpdated,
+    ev.TableColumnStatisticsDeleted,
+    ev.PartitionColumnStatisticsUpdated,
+    ev.PartitionColumnStatisticsDeleted,
+)
+
+
+def changed_columns(event: ev.Event) -> frozenset[str] | None:
+    """The columns, in lower case, whose statistics the event may have changed; None: all of them.
+
+    Hive logs one event for each struct of statistics that it writes, with what it wrote, and one for a deletion, with
+    the column or none for all (HMSHandler.updateTableColumnStatsInternal, deletePartitionColumnStatistics). Column
+    names are compared in lower case, as they are stored.
+    """
+    if not isinstance(event, _OF_COLUMNS):
+        return None
+    if isinstance(event, ev.TableColumnStatisticsDeleted | ev.PartitionColumnStatisticsDeleted):
+        return frozenset((event.column.lower(),)) if event.column else None
+    try:
+        written = event.statistics()
+    except Exception:
+        return None
+    if written is None or not written.statsObj or not all(one.colName for one in written.statsObj):
+        return None
+    return frozenset(one.colName.lower() for one in written.statsObj)
+
+
 def table_rule(event: ev.Event) -> Mapping[Facet, Action]:
     """The row of the event's type; unknown types drop all of a table that they name (P8)."""
     return TABLE_RULES.get(type(event), WHOLE_TABLE)

@@ -35,11 +35,13 @@ from hms_cache.cache.event_rules import (
     PARAMETERS_ALTERED,
     WHOLE_TABLE,
     Action,
+    changed_columns,
     keeps_content,
     keeps_partitions,
     table_rule,
 )
 from hms_cache.cache.partitions.partition_set import PartitionSet, Values
+from hms_cache.cache.statistics_by_column import StatisticsHeld
 from hms_cache.cache.weights import weight_of
 from hms_cache.cache.write_id_tags import Raise, TransactionTracker
 from hms_cache.notifications import events as ev
@@ -224,12 +226,19 @@ class SharedCache:
             self._transactions.forget_tables(scope.tables.__contains__)
         if changes_names:
             self.creations.named(scope.tables, event.event_id)
+        columns = changed_columns(event) if self._has_statistics((*scope.tables, *scope.partitions)) else None
         for table in scope.tables:
-            self._apply_rule(event.event_id, table, rule, None)
+            self._apply_rule(event.event_id, table, rule, None, columns)
             if changes_names:
                 self._drop(event.event_id, table.in_database, Facet.TABLE_NAMES)
         for table, values in scope.partitions.items():
-            self._apply_rule(event.event_id, table, rule, tuple(values))
+            self._apply_rule(event.event_id, table, rule, tuple(values), columns)
+
+    def _has_statistics(self, tables: Iterable[TableName]) -> bool:
+        """Whether any are held: only then the columns of a message are worth decoding."""
+        entries = (self.tables.get(table) for table in tables)
+        of_columns = (Facet.TABLE_STATISTICS, Facet.PARTITION_STATISTICS)
+        return any(entry is not None and any(facet in entry.facets for facet in of_columns) for entry in entries)
 
     def _has_partitions(self, tables: Iterable[TableName]) -> bool:
         """Whether anything of their partitions is held or on its way: only then an image is worth decoding."""
@@ -243,7 +252,12 @@ class SharedCache:
         return False
 
     def _apply_rule(
-        self, event_id: int, table: TableName, rule: Mapping[Facet, Action], named: tuple[Values, ...] | None
+        self,
+        event_id: int,
+        table: TableName,
+        rule: Mapping[Facet, Action],
+        named: tuple[Values, ...] | None,
+        columns: frozenset[str] | None = None,
     ) -> None:
         entry = self.tables.get(table)
         for facet, action in rule.items():
@@ -254,10 +268,21 @@ class SharedCache:
             self._note(event_id, table, facet, action, named or ())
             self.too_large.pop((table, facet), None)
             if entry is not None:
-                self._act(entry, facet, action, named or ())
+                self._act(entry, facet, action, named or (), columns)
 
-    def _act(self, entry: Entry, facet: Facet, action: Action, named: tuple[Values, ...]) -> None:
+    def _act(
+        self,
+        entry: Entry,
+        facet: Facet,
+        action: Action,
+        named: tuple[Values, ...],
+        columns: frozenset[str] | None = None,
+    ) -> None:
         if facet not in entry.facets:
+            return
+        held = entry.facets[facet]
+        if isinstance(held, StatisticsHeld) and (action is Action.DROP_NAMED or columns is not None):
+            self._drop_statistics(entry, facet, held, named if action is Action.DROP_NAMED else None, columns)
             return
         if action is Action.DROP_IF_TRANSACTIONAL:
             if not entry.is_transactional:
@@ -266,9 +291,7 @@ class SharedCache:
         if action is Action.DROP:
             self._remove_facet(entry, facet)
             return
-        held = entry.facets[facet]
         if not isinstance(held, PartitionSet):
-            # Statistics are held as whole answers: which of them a partition is part of is not worth knowing.
             self._remove_facet(entry, facet)
             return
         held.mark_missing(named)
@@ -278,6 +301,24 @@ class SharedCache:
         self._changed(entry)
         self._remember_invalidated(entry, facet)
         self.recharge(entry, facet, weight_of(held))
+
+    def _drop_statistics(
+        self,
+        entry: Entry,
+        facet: Facet,
+        held: StatisticsHeld,
+        named: tuple[Values, ...] | None,
+        columns: frozenset[str] | None,
+    ) -> None:
+        """Takes out what was asked with these partitions and columns; None: all of them."""
+        if not held.drop_changed(named, columns):
+            return
+        if not held:
+            self._remove_facet(entry, facet)
+            return
+        self._changed(entry)
+        self._remember_invalidated(entry, facet)
+        self.recharge(entry, facet, held.weight)
 
     def _apply_transaction(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> None:
         change = self._transactions.apply(event, resolved)

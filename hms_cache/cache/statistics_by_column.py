@@ -2,17 +2,27 @@
 
 What is held of a table, or of one list of partitions asked for together, is a map from column to the statistics that
 were found. A column without any is "asked and absent"; one that is not in the map was never asked for (P6).
+
+A change of some partitions, or of some columns, takes out what was asked with them, and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
+from hms_cache.cache.partitions.partition_set import Values
 from hms_cache.cache.weights import weight_of
+from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.store.partitions.selection import PartitionedTable
 from hms_cache.store.snapshots import StatisticsOfColumn
 from hms_cache.store.statistics.reads import statistics_of_partitions
-from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, ColumnStatisticsDesc, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    ColumnStatistics,
+    ColumnStatisticsDesc,
+    MetaException,
+    Table,
+)
 
 MOST_COLUMNS = 10_000
 """Columns held of one table or list of partitions, absent ones included: more than any table has (P11)."""
@@ -22,8 +32,108 @@ DEFAULT_ENGINE = "hive"
 ColumnsHeld = dict[str, tuple[StatisticsOfColumn, ...]]
 """By column, in lower case."""
 
+MOST_STATISTICS_ANSWERS = 64
+"""Different statistics questions held for one table: planners ask the same few; beyond it they start anew (P11)."""
+
+_VALUES_BYTES = 150
+"""What the values of one partition cost beside their texts."""
+
+Question = tuple[Any, ...]
+"""(engine, partition names), or (engine, partition names, columns, a mark) for statistics merged over partitions."""
+
 _POSITION_BYTES = 150
 """What a tuple of a name, a struct and a number costs beside the struct."""
+
+
+def partitions_of(names: Iterable[str]) -> frozenset[Values] | None:
+    """The values of partitions by the names that a question has, however they are escaped there; None: they cannot be
+    known."""
+    try:
+        return frozenset(tuple(values_of_name(name)) for name in names)
+    except MetaException:
+        return None
+
+
+class StatisticsHeld(dict[Question, Any]):
+    """What is held of a table's statistics, or of its partitions': by question, `ColumnsHeld` or an aggregate.
+
+    Guarded by the lock of the cache that it is in.
+    """
+
+    __slots__ = ("_partitions", "_weights", "weight")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._partitions: dict[Question, frozenset[Values] | None] = {}
+        self._weights: dict[Question, int] = {}
+        self.weight = 0
+        """Bytes charged."""
+
+    def add_aggregate(self, question: Question, value: Any, partitions: frozenset[Values] | None) -> None:
+        """Takes in an answer that is held as a whole."""
+        self._make_room(question)
+        self[question] = value
+        self._weigh(question, weight_of(value), partitions)
+
+    def add(
+        self,
+        question: Question,
+        asked: Sequence[str],
+        found: Iterable[StatisticsOfColumn],
+        partitions: frozenset[Values] | None,
+    ) -> None:
+        """Takes in what a load found for the columns it asked for."""
+        self._make_room(question)
+        held: ColumnsHeld = self.setdefault(question, {})
+        add_columns(held, asked, found)
+        self._weigh(question, weight_of_columns(held), partitions)
+
+    def drop_changed(self, partitions: Collection[Values] | None, columns: frozenset[str] | None) -> bool:
+        """Takes out what a change of these may have changed; whether there was any. None: all of them, of columns, or
+        of partitions (and of a table)."""
+        changed = False
+        for question in [one for one in self if self._is_about(one, partitions)]:
+            changed = self._drop_columns(question, columns) or changed
+        return changed
+
+    def _is_about(self, question: Question, partitions: Collection[Values] | None) -> bool:
+        of_question = self._partitions[question]
+        return partitions is None or of_question is None or not of_question.isdisjoint(partitions)
+
+    def _drop_columns(self, question: Question, columns: frozenset[str] | None) -> bool:
+        held = self[question]
+        if columns is None:
+            self._remove(question)
+            return True
+        if not isinstance(held, dict):
+            if columns.isdisjoint(column.lower() for column in question[2]):
+                return False
+            self._remove(question)
+            return True
+        gone = columns & held.keys()
+        for column in gone:
+            del held[column]
+        if not held:
+            self._remove(question)
+        elif gone:
+            self._weigh(question, weight_of_columns(held), self._partitions[question])
+        return bool(gone)
+
+    def _make_room(self, question: Question) -> None:
+        if question not in self and len(self) >= MOST_STATISTICS_ANSWERS:
+            for one in list(self):
+                self._remove(one)
+
+    def _weigh(self, question: Question, weight: int, partitions: frozenset[Values] | None) -> None:
+        self._partitions[question] = partitions
+        weight += weight_of(question) + sum(_VALUES_BYTES + sum(map(len, values)) for values in partitions or ())
+        self.weight += weight - self._weights.get(question, 0)
+        self._weights[question] = weight
+
+    def _remove(self, question: Question) -> None:
+        del self[question]
+        self._partitions.pop(question)
+        self.weight -= self._weights.pop(question)
 
 
 def missing_columns(held: ColumnsHeld | None, columns: Iterable[str]) -> tuple[str, ...] | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import itertools
-from collections.abc import Callable, Iterator
+import random
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from hms_cache.cache.reads.assembly import CacheOptions
@@ -18,16 +20,19 @@ from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.cache.evictions import evict_at_random
 from tests.cache.world import CATALOG, Server, encoded, partition, table
 
 DATABASES = ("d1", "d2")
 TABLES = ("t", "u")
 VALUES = tuple((dt, hr) for dt in ("2024-01-01", "2024-01-02") for hr in ("1", "2", "10"))
-PARTITION_NAME = f"dt={VALUES[0][0]}/hr={VALUES[0][1]}"
+PARTITION_NAMES = tuple(f"dt={dt}/hr={hr}" for dt, hr in VALUES)
+PARTITION_NAME = PARTITION_NAMES[0]
 KEYS = (("dt", "string"), ("hr", "int"))
 
 Change = tuple[Any, ...]
 
+columns = st.sampled_from(("a", "b"))
 names = st.tuples(st.sampled_from(DATABASES), st.sampled_from(TABLES))
 changes: st.SearchStrategy[Change] = st.one_of(
     st.tuples(st.just("create_database"), st.sampled_from(DATABASES)),
@@ -35,6 +40,7 @@ changes: st.SearchStrategy[Change] = st.one_of(
     st.tuples(st.just("drop_database"), st.sampled_from(DATABASES)),
     st.tuples(st.just("create_table"), names),
     st.tuples(st.just("alter_table"), names, st.integers(0, 9)),
+    st.tuples(st.just("alter_structure"), names, st.sampled_from(["location", "columns", "serde"]), st.booleans()),
     st.tuples(st.just("set_sync"), names, st.sampled_from(["true", "false"])),
     st.tuples(st.just("rename_table"), names, names),
     st.tuples(st.just("drop_table"), names),
@@ -48,7 +54,8 @@ changes: st.SearchStrategy[Change] = st.one_of(
     st.tuples(st.just("add_primary_key"), names),
     st.tuples(st.just("drop_constraint"), names),
     st.tuples(st.just("set_statistics"), names, st.integers(0, 9)),
-    st.tuples(st.just("set_partition_statistics"), names, st.integers(0, 9)),
+    st.tuples(st.just("set_partition_statistics"), names, st.integers(0, 9), st.sampled_from(PARTITION_NAMES), columns),
+    st.tuples(st.just("delete_partition_statistics"), names, st.sampled_from(PARTITION_NAMES), columns),
 )
 steps = st.lists(st.tuples(st.integers(0, 1), changes, st.integers(0, 1)), min_size=1, max_size=25)
 
@@ -72,6 +79,18 @@ def _alter_table(store: RawStore, name: tuple[str, str], **parameters: str) -> N
     changed = ttypes.Table(**{slot: getattr(old, slot) for slot in old.__slots__})
     changed.parameters = {**(old.parameters or {}), **parameters}
     store.alter_table(CATALOG, *name, changed)
+
+
+def _alter_structure(store: RawStore, name: tuple[str, str], what: str, cascade: bool) -> None:
+    changed = copy.deepcopy(store.get_table(CATALOG, *name))
+    match what:
+        case "location":
+            changed.sd.location = f"{changed.sd.location}_moved"
+        case "columns":
+            changed.sd.cols.append(ttypes.FieldSchema(f"c{len(changed.sd.cols)}", "int", None))
+        case _:
+            changed.sd.serdeInfo.parameters = {"x": "y"}
+    store.alter_table(CATALOG, *name, changed, cascade=cascade)
 
 
 def _rename_table(store: RawStore, name: tuple[str, str], new: tuple[str, str]) -> None:
@@ -154,14 +173,16 @@ def _set_statistics(store: RawStore, name: tuple[str, str], number: int) -> None
     )
 
 
-def _set_partition_statistics(store: RawStore, name: tuple[str, str], number: int) -> None:
+def _set_partition_statistics(
+    store: RawStore, name: tuple[str, str], number: int, partition_name: str, column: str
+) -> None:
     data = ttypes.ColumnStatisticsData(
         stringStats=ttypes.StringColumnStatsData(maxColLen=number, avgColLen=1.5, numNulls=0, numDVs=number)
     )
     described = ttypes.ColumnStatisticsDesc(
-        isTblLevel=False, dbName=name[0], tableName=name[1], catName=CATALOG, partName=PARTITION_NAME
+        isTblLevel=False, dbName=name[0], tableName=name[1], catName=CATALOG, partName=partition_name
     )
-    element = ttypes.ColumnStatisticsObj(colName="a", colType="string", statsData=data)
+    element = ttypes.ColumnStatisticsObj(colName=column, colType="string", statsData=data)
     store.update_partition_column_statistics(
         [ttypes.ColumnStatistics(statsDesc=described, statsObj=[element], engine="hive")]
     )
@@ -175,6 +196,7 @@ CHANGES: dict[str, Callable[..., object]] = {
     "drop_database": lambda store, name: store.drop_database(CATALOG, name, delete_data=True, cascade=True),
     "create_table": lambda store, name: store.create_table(table(*name, keys=KEYS)),
     "alter_table": lambda store, name, number: _alter_table(store, name, k=str(number)),
+    "alter_structure": _alter_structure,
     "set_sync": lambda store, name, sync: _alter_table(store, name, **{"hms_cache.sync": sync}),
     "rename_table": _rename_table,
     "drop_table": lambda store, name: store.drop_table(CATALOG, *name, delete_data=True),
@@ -197,6 +219,9 @@ CHANGES: dict[str, Callable[..., object]] = {
     "drop_constraint": lambda store, name: store.drop_constraint(CATALOG, *name, "pk"),
     "set_statistics": _set_statistics,
     "set_partition_statistics": _set_partition_statistics,
+    "delete_partition_statistics": lambda store, name, partition_name, column: store.delete_partition_column_statistics(
+        CATALOG, *name, [partition_name], [column]
+    ),
 }
 
 
@@ -224,6 +249,14 @@ def reads() -> Iterator[tuple[str, Callable[[RawStore], object]]]:
         yield (
             f"partition statistics {name}",
             lambda store, n=name: store.get_partition_column_statistics(CATALOG, *n, [PARTITION_NAME], ["a", "b"]),
+        )
+        yield (
+            f"statistics of some {name}",
+            lambda store, n=name: store.get_partition_column_statistics(CATALOG, *n, PARTITION_NAMES[1:4], ["a", "b"]),
+        )
+        yield (
+            f"aggregate of all {name}",
+            lambda store, n=name: store.get_aggregate_statistics(CATALOG, *n, PARTITION_NAMES, ["a", "b"]),
         )
         yield (
             f"aggregate {name}",
@@ -282,3 +315,100 @@ def test_reads_through_caches_equal_reads_of_the_database(
     finally:
         for server in servers:
             server.close()
+
+
+inner_changes = st.one_of(
+    st.tuples(st.just("alter_table"), names, st.integers(0, 9)),
+    st.tuples(st.just("alter_structure"), names, st.sampled_from(["location", "columns", "serde"]), st.booleans()),
+    st.tuples(st.just("rename_table"), names, names),
+    st.tuples(st.just("add_partitions"), names, st.lists(st.sampled_from(VALUES), min_size=1, max_size=3, unique=True)),
+    st.tuples(st.just("alter_partition"), names, st.sampled_from(VALUES), st.integers(0, 9)),
+    st.tuples(st.just("rename_partition"), names, st.sampled_from(VALUES), st.sampled_from(VALUES)),
+    st.tuples(st.just("drop_partition"), names, st.sampled_from(VALUES)),
+    st.tuples(st.just("set_partition_statistics"), names, st.integers(0, 9), st.sampled_from(PARTITION_NAMES), columns),
+    st.tuples(st.just("delete_partition_statistics"), names, st.sampled_from(PARTITION_NAMES), columns),
+)
+"""What leaves most of the tables as they are, so that there is something to be wrong about."""
+
+
+@pytest.mark.parametrize("examples", [3, pytest.param(25, marks=pytest.mark.soak)])
+def test_what_passes_through_or_is_evicted_at_random_is_answered_the_same(
+    examples: int, sqlite_database: Database, tmp_path: Path
+) -> None:
+    """Reads pass through and are loaded in the background, whole or in part. Evictions come in between, and both they
+    and changes elsewhere come between what a load reads and its installation."""
+
+    @settings(max_examples=examples, deadline=None, phases=[Phase.generate])
+    @given(
+        changes=st.lists(inner_changes, min_size=8, max_size=8),
+        overlapping=st.lists(inner_changes, min_size=30, max_size=30),
+        seed=st.integers(0, 2**16),
+        at_once=st.sampled_from((0, 3)),
+    )
+    def check(changes: list[Change], overlapping: list[Change], seed: int, at_once: int) -> None:
+        url = sqlite_database.url.render_as_string(hide_password=False)
+        options = CacheOptions(load_at_once_partitions=at_once)
+        here, elsewhere = (Server(url, tmp_path / "warehouse", options) for _ in range(2))
+        try:
+            _fill(elsewhere.objects)
+            _Disturbed(here, elsewhere, random.Random(seed), overlapping).run(changes)
+        finally:
+            for server in (here, elsewhere):
+                server.close()
+
+    check()
+
+
+def _fill(store: RawStore) -> None:
+    for database in DATABASES:
+        apply(store, ("drop_database", database))
+        apply(store, ("create_database", database))
+    for name in itertools.product(DATABASES, TABLES):
+        apply(store, ("create_table", name))
+        apply(store, ("add_partitions", name, VALUES[1:]))
+        for number, partition_name in enumerate(PARTITION_NAMES[1:]):
+            apply(store, ("set_partition_statistics", name, number, partition_name, "a"))
+
+
+class _Disturbed:
+    """Reads of one cache, with changes through another server between them and, now and then, inside of one."""
+
+    def __init__(self, here: Server, elsewhere: Server, chance: random.Random, overlapping: list[Change]) -> None:
+        self._here, self._elsewhere, self._chance = here, elsewhere, chance
+        self._overlapping = overlapping
+        self._may_overlap = False
+        here.during_loads(self._during_load)
+
+    def run(self, changes: Sequence[Change]) -> None:
+        self._read_all()
+        for change in changes:
+            apply(self._elsewhere.objects, change)
+            self._read_all()
+        self._may_overlap = False
+        compare(self._here)
+
+    def _during_load(self) -> None:
+        if self._chance.random() < 0.1:
+            evict_at_random(self._here.cache.shared, self._chance)
+        if self._may_overlap and self._overlapping and self._chance.random() < 0.3:
+            self._may_overlap = False
+            apply(self._elsewhere.objects, self._overlapping.pop())
+            self._here.poller.step()
+
+    def _read_all(self) -> None:
+        for label, ask in self._chance.sample(READS, len(READS) // 2):
+            self._read(label, ask)
+            if self._chance.random() < 0.05:
+                evict_at_random(self._here.cache.shared, self._chance)
+                invariants.check(self._here.cache.shared)
+            if self._chance.random() < 0.1:
+                self._here.cache.background.drain()
+
+    def _read(self, label: str, ask: Callable[[RawStore], object]) -> None:
+        """A read shows the moment before the change that it overlaps, or the moment after it."""
+        before = encoded(lambda: ask(self._here.objects))
+        self._may_overlap = True
+        found = encoded(lambda: ask(self._here.store))
+        self._may_overlap = False
+        if found != before:
+            assert found == encoded(lambda: ask(self._here.objects)), label

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.event_rules import keeps_partitions
+from hms_cache.cache.event_rules import changed_columns, keeps_partitions
 from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.warming.loaded_parts import AGGREGATE
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.messages import MessageFormat
@@ -82,10 +83,10 @@ def make(server: Server) -> None:
     server.poller.step()
 
 
-def _statistics(partition_name: str) -> ttypes.ColumnStatistics:
-    numbers = ttypes.StringColumnStatsData(maxColLen=9, avgColLen=4.0, numNulls=1, numDVs=3)
-    column = ttypes.ColumnStatisticsObj("a", "string", ttypes.ColumnStatisticsData(stringStats=numbers))
-    about = ttypes.ColumnStatisticsDesc(False, "d", "t", partition_name, 1_700_000_000, CATALOG)
+def _statistics(partition_name: str | None, column_name: str = "a", length: int = 9) -> ttypes.ColumnStatistics:
+    numbers = ttypes.StringColumnStatsData(maxColLen=length, avgColLen=4.0, numNulls=1, numDVs=3)
+    column = ttypes.ColumnStatisticsObj(column_name, "string", ttypes.ColumnStatisticsData(stringStats=numbers))
+    about = ttypes.ColumnStatisticsDesc(partition_name is None, "d", "t", partition_name, 1_700_000_000, CATALOG)
     return ttypes.ColumnStatistics(about, [column], None, "hive")
 
 
@@ -199,3 +200,174 @@ def test_a_read_beside_a_changed_partition_asks_the_database_only_for_what_it_se
     assert asked == expected
     assert here.reasons() == [Reason.MISS if concerned else Reason.HIT, Reason.HIT, Reason.HIT]
     agree(here)
+
+
+def test_a_batch_reload_that_is_overtaken_is_not_installed(servers: MakeServer) -> None:
+    """What changes between the snapshot of a reload and its installation is asked of the database once more."""
+    here, elsewhere = servers(), servers()
+    make(here)
+    agree(here)
+    _alter_partition(elsewhere, "first")
+    versions = iter(("second",))
+
+    def overtake() -> None:
+        for version in versions:
+            _alter_partition(elsewhere, version)
+            here.poller.step()
+
+    here.during_loads(overtake)
+    READS["all"](here.store)
+    agree(here)
+
+
+def _alter_partition(server: Server, version: str) -> None:
+    one = server.objects.get_partition(CATALOG, "d", "t", ["b", "1"])
+    one.parameters["k"] = version
+    server.objects.alter_partitions(CATALOG, "d", "t", [one])
+
+
+# Statistics go by partition and column
+
+QUESTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "first": (NAMES[:1], ("a", "b")),
+    "first otherwise spelled": (("p=%61/q=1",), ("a", "b")),
+    "others": (NAMES[1:], ("a", "b")),
+    "all": (NAMES, ("a", "b")),
+    "none": (("p=z/q=9",), ("a", "b")),
+    "no name": (("nonsense",), ("a",)),
+}
+
+
+def _changed_first(store: RawStore) -> ttypes.Partition:
+    one = store.get_partition(CATALOG, "d", "t", ["a", "1"])
+    one.parameters["k"] = "new"
+    return one
+
+
+def _rename_first(store: RawStore) -> None:
+    one = _changed_first(store)
+    one.values = ["z", "9"]
+    store.rename_partition(CATALOG, "d", "t", ["a", "1"], one)
+
+
+FIRST = {"first", "first otherwise spelled", "all", "no name"}
+OF_FIRST: dict[str, tuple[set[str], set[str], Callable[[RawStore], object]]] = {
+    # questions that lose both columns; those that lose column "a"; the change
+    "alter": (FIRST, set(), lambda store: store.alter_partitions(CATALOG, "d", "t", [_changed_first(store)])),
+    "drop": (FIRST, set(), lambda s: s.drop_partitions(CATALOG, "d", "t", ByNames(NAMES[:1]), delete_data=True)),
+    "rename": (FIRST | {"none"}, set(), _rename_first),
+    "add": (
+        {"none", "no name"},
+        set(),
+        lambda s: s.add_partitions(CATALOG, "d", "t", [partition(s.get_table(CATALOG, "d", "t"), ("z", "9"))]),
+    ),
+    "update statistics": (
+        set(),
+        FIRST,
+        lambda store: store.update_partition_column_statistics([_statistics(NAMES[0], "A", 77)]),
+    ),
+    "delete statistics": (
+        set(),
+        FIRST,
+        lambda store: store.delete_partition_column_statistics(CATALOG, "d", "t", NAMES[:1], ["a"]),
+    ),
+    "delete all statistics": (
+        FIRST,
+        set(),
+        lambda store: store.delete_partition_column_statistics(CATALOG, "d", "t", NAMES[:1]),
+    ),
+    "table parameter": (set(), set(), lambda store: store.alter_table(CATALOG, "d", "t", _with_parameter(store))),
+}
+
+
+def _with_parameter(store: RawStore) -> ttypes.Table:
+    changed = copy.deepcopy(store.get_table(CATALOG, "d", "t"))
+    changed.parameters["k"] = "new"
+    return changed
+
+
+def _ask_statistics(store: RawStore) -> list[Any]:
+    return [
+        encoded(lambda ask=ask, names=names, columns=columns: ask(CATALOG, "d", "t", names, columns))
+        for names, columns in QUESTIONS.values()
+        for ask in (store.get_partition_column_statistics, store.get_aggregate_statistics)
+    ]
+
+
+@pytest.mark.parametrize("message_format", MessageFormat)
+@pytest.mark.parametrize("change", OF_FIRST)
+def test_statistics_of_partitions_go_with_their_partitions_and_columns(
+    change: str, message_format: MessageFormat, servers: MakeServer
+) -> None:
+    all_gone, a_gone, perform = OF_FIRST[change]
+    here, elsewhere = servers(), servers(message_format=message_format)
+    make(here)
+    for name in NAMES:
+        here.objects.update_partition_column_statistics([_statistics(name, "b")])
+    here.poller.step()
+    assert _ask_statistics(here.store) == _ask_statistics(here.objects)
+    perform(elsewhere.objects)
+    here.poller.step()
+    entry = here.cache.shared.entry(T)
+    assert entry is not None
+    held = entry.facets[Facet.PARTITION_STATISTICS]
+    weight = held.weight
+    for name, (names, columns) in QUESTIONS.items():
+        left = set(columns) - (set(columns) if name in all_gone else {"a"} if name in a_gone else set())
+        if name == "no name":
+            assert (("hive", names) in held) == (change == "table parameter"), "a name that cannot be read: any"
+            continue
+        assert set(held.get(("hive", names), {})) == left, name
+        is_kept = len(left) == len(columns)
+        assert (("hive", names, columns, AGGREGATE) in held) == is_kept, name
+    assert weight == entry.weights[Facet.PARTITION_STATISTICS] > 0
+    assert _ask_statistics(here.store) == _ask_statistics(here.objects)
+
+
+def test_statistics_of_partitions_go_with_their_partitions(servers: MakeServer) -> None:
+    test_statistics_of_partitions_go_with_their_partitions_and_columns("alter", MessageFormat.JSON, servers)
+
+
+@pytest.mark.parametrize("message_format", MessageFormat)
+@pytest.mark.parametrize(
+    ("change", "gone"),
+    [
+        (lambda store: store.update_table_column_statistics(_statistics(None, "A", 77)), {"a"}),
+        (lambda store: store.delete_table_column_statistics(CATALOG, "d", "t", ["b"]), {"b"}),
+        (lambda store: store.delete_table_column_statistics(CATALOG, "d", "t"), {"a", "b"}),
+        (lambda store: store.update_partition_column_statistics([_statistics(NAMES[0], "a", 5)]), set()),
+    ],
+    ids=["update a", "delete b", "delete all", "of a partition"],
+)
+def test_statistics_of_a_table_go_by_column(
+    change: Callable[[RawStore], object], gone: set[str], message_format: MessageFormat, servers: MakeServer
+) -> None:
+    here, elsewhere = servers(), servers(message_format=message_format)
+    make(here)
+    for column in ("a", "b"):
+        here.objects.update_table_column_statistics(_statistics(None, column))
+    here.poller.step()
+
+    def ask(store: RawStore) -> Any:
+        return encoded(lambda: store.get_table_column_statistics(CATALOG, "d", "t", ["a", "b", "nope"]))
+
+    assert ask(here.store) == ask(here.objects)
+    change(elsewhere.objects)
+    here.poller.step()
+    entry = here.cache.shared.entry(T)
+    held = entry.facets[Facet.TABLE_STATISTICS][("hive", ())] if entry is not None and gone != {"a", "b"} else {}
+    if gone != {"a", "b"}:
+        assert set(held) == {"a", "b", "nope"} - gone
+    assert ask(here.store) == ask(here.objects)
+
+
+def test_columns_that_an_event_does_not_show_are_all_of_them() -> None:
+    of_table = ev.TableColumnStatisticsUpdated
+    assert changed_columns(of_table(header("STAT", T))) is None
+    assert changed_columns(of_table(header("STAT", T), statistics_json="{")) is None
+    empty = write_struct(ttypes.ColumnStatistics(ttypes.ColumnStatisticsDesc(True, "d", "t"), []))
+    assert changed_columns(of_table(header("STAT", T), statistics_json=empty)) is None
+    assert changed_columns(ev.PartitionColumnStatisticsDeleted(header("STAT", T))) is None
+    assert changed_columns(ev.PartitionAltered(header("ALTER_PARTITION", T))) is None
+    shown = write_struct(_statistics(None, "A"))
+    assert changed_columns(of_table(header("STAT", T), statistics_json=shown)) == {"a"}

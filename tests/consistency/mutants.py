@@ -13,6 +13,7 @@ from typing import Any
 
 from hms_cache.cache import shared_cache
 from hms_cache.cache.entries import Facet
+from hms_cache.cache.event_rules import Action
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.reads.reading import Reading
@@ -215,6 +216,28 @@ def alter_taken_for_harmless(patch: Patch) -> None:
     patch(shared_cache, "keeps_partitions", lambda event: not event.is_rename)
 
 
+def batch_reload_overtaken_kept(patch: Patch) -> None:
+    """Partitions that were read again beside a set that is held are put into it although an event came meanwhile."""
+    merge = Loader._merge
+
+    def merge_all(self: Loader, slot: Any, *arguments: Any) -> bool:
+        slot.effects.clear()
+        return merge(self, slot, *arguments)
+
+    patch(Loader, "_merge", merge_all)
+
+
+def statistics_of_changed_partitions_kept(patch: Patch) -> None:
+    """An event that names partitions leaves the statistics that were asked for with them."""
+    act = SharedCache._act
+
+    def act_but_there(self: SharedCache, entry: Any, facet: Facet, action: Action, *arguments: Any) -> None:
+        if facet is not Facet.PARTITION_STATISTICS or action is not Action.DROP_NAMED:
+            act(self, entry, facet, action, *arguments)
+
+    patch(SharedCache, "_act", act_but_there)
+
+
 MUTANTS = {
     one.__name__: one
     for one in (
@@ -235,6 +258,8 @@ MUTANTS = {
         load_of_an_older_moment_kept,
         workers_tell_nothing,
         alter_taken_for_harmless,
+        batch_reload_overtaken_kept,
+        statistics_of_changed_partitions_kept,
     )
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.consistency.evicting import EvictingServer
 from tests.consistency.runs import STALENESS_S, state_by_server, two_servers
 from tests.consistency.workload import Size
 
@@ -14,6 +15,9 @@ KINDS = {"sqlite": [], "mariadb": [pytest.mark.mariadb]}
 
 CI = Size(reads=4_000, writes=240)
 """By setting and database: 24,000 reads and some 600 writes that are made (of those tried, a third is refused)."""
+
+EVICTING = Size(reads=6_000, writes=360)
+"""Beside random evictions, with every table taken for a large one."""
 
 SOAK = Size(reads=40_000, writes=2_400)
 """Of each setting: six in ten writes lose to another writer, so that the six settings do 5,000 and more."""
@@ -52,5 +56,24 @@ def test_every_read_has_its_place_in_the_log(
         assert sum(one.done for one in history.writes) >= size.writes // 3
         if setting == "0":
             # The replay of the log is what the oracle rests on: both servers must show the same catalog in the end.
+            for server in range(2):
+                assert state_by_server(run, server) == run.log()[-1].state
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("at_once", [0, 3], ids=["pass-through", "small-at-once"])
+@pytest.mark.parametrize(("database_kind", "setting"), [("sqlite", "0"), ("sqlite", "500")], indirect=["database_kind"])
+def test_every_read_has_its_place_whatever_is_evicted(
+    at_once: int, setting: str, database_url: str, tmp_path: Path, initialize: None
+) -> None:
+    """Reads pass through or wait for a load, tables are loaded beside them, and parts of what is held go at random."""
+    settings: dict[str, object] = {"cache.load_at_once_partitions": at_once}
+    seed = time.time_ns() % 100_000
+    with two_servers(tmp_path, database_url, setting, seed, kind=EvictingServer, settings=settings) as run:
+        run.workload.run(EVICTING)
+        found = run.violations()
+        assert not found, f"seed {seed}\n" + "\n".join(map(str, found[:5]))
+        assert len(run.workload.history.reads) >= EVICTING.reads
+        if setting == "0":
             for server in range(2):
                 assert state_by_server(run, server) == run.log()[-1].state

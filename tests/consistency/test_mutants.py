@@ -163,6 +163,14 @@ FOUND_BY_DESIGN: list[tuple[Callable[..., None], Callable[[Callable[..., Server]
     (mutants.load_of_an_older_moment_kept, test_other_histories.test_a_load_from_another_server_is_refused),
     (mutants.alter_taken_for_harmless, lambda make: _after_an_alter("location", False, make)),
     (mutants.alter_taken_for_harmless, lambda make: _after_an_alter("column added", True, make)),
+    (
+        mutants.batch_reload_overtaken_kept,
+        test_harmless_changes.test_a_batch_reload_that_is_overtaken_is_not_installed,
+    ),
+    (
+        mutants.statistics_of_changed_partitions_kept,
+        test_harmless_changes.test_statistics_of_partitions_go_with_their_partitions,
+    ),
 ]
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
-from hms_cache.cache.statistics_by_column import add_columns, weight_of_columns
+from hms_cache.cache.statistics_by_column import StatisticsHeld
 from hms_cache.cache.warming.snapshot_reads import Loaded, SomePartitions
 from hms_cache.cache.weights import weight_of
-
-MOST_STATISTICS_ANSWERS = 64
-"""Different statistics questions held for one table: planners ask the same few; beyond it they start anew (P11)."""
 
 AGGREGATE = "aggregate"
 """Marks a question for statistics merged over partitions."""
@@ -22,18 +17,12 @@ def add_part(entry: Entry, item: Loaded) -> int:
     if isinstance(item.value, SomePartitions):
         return _add_partitions(entry, item.value)
     engine, names, columns, *kind = item.wanted.detail
-    question = item.wanted.detail if kind else (engine, names)
-    held: dict[tuple[Any, ...], Any] = entry.facets.setdefault(item.facet, {})
-    if question not in held and len(held) >= MOST_STATISTICS_ANSWERS:
-        held.clear()
+    held: StatisticsHeld = entry.facets.setdefault(item.facet, StatisticsHeld())
     if kind:
-        held[question] = item.value
+        held.add_aggregate(item.wanted.detail, item.value, item.partitions)
     else:
-        add_columns(held.setdefault(question, {}), columns, item.value)
-    return sum(
-        weight_of(asked) + (weight_of_columns(value) if isinstance(value, dict) else weight_of(value))
-        for asked, value in held.items()
-    )
+        held.add((engine, names), columns, item.value, item.partitions)
+    return held.weight
 
 
 def _add_partitions(entry: Entry, some: SomePartitions) -> int:

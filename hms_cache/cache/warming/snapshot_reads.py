@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from hms_cache.cache.entries import Facet, Key, has_commit_parameters, is_transactional
 from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeError, Values
 from hms_cache.cache.policy import properties_allow
+from hms_cache.cache.statistics_by_column import partitions_of
 from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.partitions import ByNames
@@ -78,6 +79,8 @@ class Loaded:
     value: Any
     weight: int = 0
     facts: TableFacts | None = None
+    partitions: frozenset[Values] | None = None
+    """Of statistics: the partitions that the question names; None: it is not known."""
 
     @property
     def is_part(self) -> bool:
@@ -278,9 +281,10 @@ class Moment:
         key = one.key
         assert isinstance(key, TableName)
         found: Any
+        partitions = partitions_of(names)  # here, as the cache's lock is not held
         if kind:
             found = self._store.get_aggregate_statistics(*key, names, columns, engine=engine)
         else:
             of_partitions = one.facet is Facet.PARTITION_STATISTICS
             found = self._store.read_column_statistics(*key, names if of_partitions else None, columns, engine=engine)
-        return [Loaded(one, one.facet, found)]
+        return [Loaded(one, one.facet, found, partitions=partitions)]
