@@ -125,6 +125,7 @@ def txn_options(settings: Settings) -> TxnOptions:
         max_open_batch=transactions.max_open_batch,
         open_txn_timeout_ms=round(transactions.open_timeout_ms),
         open_count_interval_s=transactions.open_count_interval_s,
+        max_combined=transactions.max_combined,
         use_min_history_level={"auto": None, "on": True, "off": False}[transactions.min_history_level],
         use_min_history_write_id=transactions.min_history_write_id,
         materialization_lock_timeout_ms=round(transactions.timeout_s * 1000),

@@ -21,6 +21,7 @@ from hms_cache.store.compactions import initiator as compaction_initiator
 from hms_cache.store.compactions import metrics as compaction_metrics
 from hms_cache.store.compactions import queue as compaction_queue
 from hms_cache.store.compactions import showing_compactions
+from hms_cache.store.engine.combined_writes import CombinedWrites
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
@@ -83,9 +84,22 @@ class TxnStore:
         self._context = TxnContext(
             options, messages, clock or database.clock, use_levels, use_write_ids, LoggedMarks(messages)
         )
+        self._opening = self._combined(self._open_one_each)
+        self._allocating = self._combined(write_ids.allocate_for_one_each)
+        self._committing = self._combined(committing.commit_each)
+        self._beating = self._combined(unlocking.heartbeat_each)
         self._count_lock = threading.Lock()
         self._counted_at_s: float | None = None
         self._has_too_many_open = False
+
+    def _combined(
+        self, work: Callable[[WriteTransaction, TxnContext, Sequence[Any]], list[T]]
+    ) -> CombinedWrites[Any, T]:
+        return CombinedWrites(
+            self._database,
+            lambda transaction, requests: work(transaction, self._context, requests),
+            self._context.options.max_combined,
+        )
 
     @property
     def context(self) -> TxnContext:
@@ -113,14 +127,10 @@ class TxnStore:
         self._refuse_too_many()
         clock, timeout_s = self._context.clock, self._context.options.open_txn_timeout_ms / 1000
         for _ in range(_OPEN_ATTEMPTS):
-            started_s = clock.monotonic_s()
-
-            def work(transaction: WriteTransaction) -> list[int]:
-                nonlocal started_s
-                started_s = clock.monotonic_s()
-                return opening.open_txns(transaction, self._context, request)
-
-            txn_ids = run_write(self._database, work)
+            if opening.opens_one(request):
+                txn_ids, started_s = self._opening.run(request)
+            else:
+                txn_ids, started_s = self._log(self._open, request)
             is_late = clock.monotonic_s() - started_s >= timeout_s
             if not is_late or self._database.is_sqlite or request.txn_type == ttypes.TxnType.READ_ONLY:
                 return ttypes.OpenTxnsResponse(txn_ids=txn_ids)
@@ -128,6 +138,19 @@ class TxnStore:
             _LOGGER.warning("opening transactions %s took longer than %g s: aborting them", txn_ids, timeout_s)
             self.abort_txns(ttypes.AbortTxnsRequest(txn_ids=txn_ids))
         raise ttypes.MetaException("OpenTxnTimeOut exceeded")
+
+    def _open(
+        self, transaction: WriteTransaction, context: TxnContext, request: ttypes.OpenTxnRequest
+    ) -> tuple[list[int], float]:
+        """The ids, and when the attempt that drew them began (seconds of the clock)."""
+        started_s = context.clock.monotonic_s()
+        return opening.open_txns(transaction, context, request), started_s
+
+    def _open_one_each(
+        self, transaction: WriteTransaction, context: TxnContext, requests: Sequence[ttypes.OpenTxnRequest]
+    ) -> list[tuple[list[int], float]]:
+        started_s = context.clock.monotonic_s()
+        return [(txn_ids, started_s) for txn_ids in opening.open_one_each(transaction, context, requests)]
 
     def _refuse_too_many(self) -> None:
         options, now_s = self._context.options, self._context.clock.monotonic_s()
@@ -167,7 +190,10 @@ class TxnStore:
         MetaException (key/value).
         """
         try:
-            self._log(committing.commit_txn, request)
+            if committing.commits_alone(request):
+                self._log(committing.commit_txn, request)
+            else:
+                self._committing.run(request)
         except committing.WriteConflict as conflict:
             self._log(committing.abort_loser, conflict.txn_id)
             raise conflict.error from conflict
@@ -209,6 +235,8 @@ class TxnStore:
         self, request: ttypes.AllocateTableWriteIdsRequest
     ) -> ttypes.AllocateTableWriteIdsResponse:
         """Give transactions their write ids of a table. Raises MetaException when one of them is not open."""
+        if write_ids.is_for_one_writer(request):
+            return self._allocating.run(request)
         return self._log(write_ids.allocate_table_write_ids, request)
 
     def get_valid_write_ids(self, request: ttypes.GetValidWriteIdsRequest) -> ttypes.GetValidWriteIdsResponse:
@@ -266,7 +294,7 @@ class TxnStore:
 
     def heartbeat(self, request: ttypes.HeartbeatRequest) -> None:
         """A client lives. Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException."""
-        self._write(unlocking.heartbeat, request)
+        self._beating.run(request)
 
     def heartbeat_txn_range(self, request: ttypes.HeartbeatTxnRangeRequest) -> ttypes.HeartbeatTxnRangeResponse:
         """A client with many transactions lives; which of them are over. Raises MetaException for a wild range."""

@@ -53,6 +53,15 @@ class TransactionSettings(Section):
         site_keys=("metastore.txn.max.open.batch", "hive.txn.max.open.batch"),
         ge=1,
     )
+    max_combined: int = setting(
+        64,
+        "So many calls of one kind (open_txns, allocate_table_write_ids, commit_txn, heartbeat) that wait at the same"
+        " moment make one database transaction; 1: each call has its own.",
+        unit="calls",
+        reason="Row locks are held until the last of them is done: 64 take some 20 ms.",
+        ge=1,
+        le=1000,
+    )
     open_timeout_ms: Milliseconds = setting(
         1000.0,
         "How long opening a transaction may take; gaps in the ids younger than this count as open.",

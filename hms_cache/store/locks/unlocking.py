@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import Connection, and_, delete, or_, select, update
 
+from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.locks.locking import heartbeat_lock
 from hms_cache.store.schema import HIVE_LOCKS, TXNS
 from hms_cache.store.transactions.codes import LOCK_WAITING, TXN_ABORTED, TXN_OPEN
+from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import now_ms
 from hms_cache.store.transactions.errors import lock_name, txn_name
 from hms_cache.store.transactions.txn_rows import heartbeat_txn
@@ -57,6 +61,15 @@ def heartbeat(connection: Connection, request: HeartbeatRequest) -> None:
         heartbeat_txn(connection, request.txnid)
     if request.lockid:
         heartbeat_lock(connection, request.lockid)
+
+
+def heartbeat_each(
+    transaction: WriteTransaction, context: TxnContext, requests: Sequence[HeartbeatRequest]
+) -> list[None]:
+    """As `heartbeat` for each, rows in the order of their ids, so that two servers do not wait for each other."""
+    for request in sorted(requests, key=lambda one: (one.txnid or 0, one.lockid or 0)):
+        heartbeat(transaction.connection, request)
+    return [None] * len(requests)
 
 
 def heartbeat_txn_range(connection: Connection, request: HeartbeatTxnRangeRequest) -> HeartbeatTxnRangeResponse:

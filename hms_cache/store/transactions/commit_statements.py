@@ -7,9 +7,10 @@ row, then the lock of all.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     Connection,
@@ -115,10 +116,7 @@ def mark_committed(connection: Connection, context: TxnContext, txn_id: int) -> 
         if row is None:
             return None
         facts = int(row[0])
-    if not facts & _IS_TOLD:
-        raise RuntimeError(f"the database has not told what {txn_name(txn_id)} holds: it cannot be committed")
-    has = [bool(facts >> bit & 1) for bit in range(_FACTS)]
-    return CommittingTxn(txn_id, facts >> (_FACTS + 1), *has)
+    return _committing_txn(txn_id, facts)
 
 
 _FACTS = 6
@@ -128,23 +126,62 @@ the type."""
 _IS_TOLD = 1 << _FACTS
 
 
+def mark_all_committed(connection: Connection, context: TxnContext, txn_ids: Collection[int]) -> list[CommittingTxn]:
+    """As `mark_committed` for those of the transactions that are open, in the order of their ids.
+
+    Their rows are locked first, by a statement of its own: whoever changes what a transaction holds locks its row, too,
+    so that what is read after it is what there is.
+    """
+    parameters = {"txn_ids": sorted(txn_ids)}
+    locked = [int(row[0]) for row in connection.execute(_LOCK_OPEN, parameters)]
+    if not locked:
+        return []
+    parameters = {"txn_ids": locked}
+    rows = connection.execute(_telling(context.use_min_history_level, context.use_min_history_write_id), parameters)
+    told = {int(row[0]): int(row[1]) for row in rows}
+    connection.execute(_MARK_ALL, parameters)
+    return [_committing_txn(txn_id, told.get(txn_id, 0)) for txn_id in locked]
+
+
+_TXN_IDS: Final = T.TXN_ID.in_(bindparam("txn_ids", expanding=True))
+_LOCK_OPEN: Final = select(T.TXN_ID).where(_TXN_IDS, T.TXN_STATE == TXN_OPEN).order_by(T.TXN_ID).with_for_update()
+_MARK_ALL: Final = update(TXNS).where(_TXN_IDS).values(TXN_STATE=TXN_COMMITTED)
+
+
 @lru_cache
-def _marking(use_levels: bool, use_write_ids: bool, *, on_mysql: bool) -> Any:
-    own = C.TC_TXNID == _TXN_ID
-    locks = HIVE_LOCKS.c.HL_TXNID == _TXN_ID
+def _telling(use_levels: bool, use_write_ids: bool) -> Select[Any]:
+    return select(T.TXN_ID, _facts_number(T.TXN_ID, use_levels, use_write_ids)).where(_TXN_IDS)
+
+
+def _committing_txn(txn_id: int, facts: int) -> CommittingTxn:
+    if not facts & _IS_TOLD:
+        raise RuntimeError(f"the database has not told what {txn_name(txn_id)} holds: it cannot be committed")
+    has = [bool(facts >> bit & 1) for bit in range(_FACTS)]
+    return CommittingTxn(txn_id, facts >> (_FACTS + 1), *has)
+
+
+def _facts_number(txn_id: ColumnElement[int], use_levels: bool, use_write_ids: bool) -> ColumnElement[int]:
+    own = C.TC_TXNID == txn_id
+    locks = HIVE_LOCKS.c.HL_TXNID == txn_id
     facts = (
         _there_is(TXN_COMPONENTS, own, C.TC_OPERATION_TYPE != COMPACT),
         _there_is(TXN_COMPONENTS, own, C.TC_OPERATION_TYPE.in_(ROW_CHANGES)),
         _there_is(HIVE_LOCKS, locks),
         _there_is(HIVE_LOCKS, locks, HIVE_LOCKS.c.HL_LOCK_TYPE == SHARED_WRITE),
-        _there_is(MIN_HISTORY_LEVEL, MIN_HISTORY_LEVEL.c.MHL_TXNID == _TXN_ID) if use_levels else None,
-        _there_is(MIN_HISTORY_WRITE_ID, MIN_HISTORY_WRITE_ID.c.MH_TXNID == _TXN_ID) if use_write_ids else None,
+        _there_is(MIN_HISTORY_LEVEL, MIN_HISTORY_LEVEL.c.MHL_TXNID == txn_id) if use_levels else None,
+        _there_is(MIN_HISTORY_WRITE_ID, MIN_HISTORY_WRITE_ID.c.MH_TXNID == txn_id) if use_write_ids else None,
     )
     txn_type = func.coalesce(T.TXN_TYPE, literal(int(TxnType.DEFAULT)))
     number: ColumnElement[int] = txn_type * (2 * _IS_TOLD) + _IS_TOLD
     for bit, fact in enumerate(facts):
         if fact is not None:
             number = number + case((fact, 1 << bit), else_=0)
+    return number
+
+
+@lru_cache
+def _marking(use_levels: bool, use_write_ids: bool, *, on_mysql: bool) -> Any:
+    number = _facts_number(_TXN_ID, use_levels, use_write_ids)
     is_open = and_(T.TXN_ID == _TXN_ID, T.TXN_STATE == TXN_OPEN)
     statement = update(TXNS).where(is_open).values(TXN_STATE=TXN_COMMITTED)
     return statement.where(func.last_insert_id(number) > 0) if on_mysql else statement.returning(number)
@@ -243,14 +280,33 @@ def clean_up(connection: Connection, txn: CommittingTxn, *, completes_components
             connection.execute(deletion, parameters)
 
 
+def clean_up_all(connection: Connection, txns: Sequence[CommittingTxn]) -> None:
+    """As `clean_up` for transactions that changed no rows; what they wrote is first noted as complete."""
+    completed = [txn.txn_id for txn in txns if txn.completes_components]
+    if completed:
+        connection.execute(_COMPLETE_ALL, {"txn_ids": completed})
+    targets = (
+        [txn.txn_id for txn in txns if txn.has_components],
+        [txn.txn_id for txn in txns if txn.has_locks],
+        [txn.txn_id for txn in txns if txn.has_history],
+        [txn.txn_id for txn in txns if txn.has_write_id_history],
+    )
+    for txn_ids, deletion in zip(targets, _DELETE_ALL, strict=True):
+        if txn_ids:
+            connection.execute(deletion, {"txn_ids": txn_ids})
+
+
 _TARGETS = (C.TC_TXNID, HIVE_LOCKS.c.HL_TXNID, MIN_HISTORY_LEVEL.c.MHL_TXNID, MIN_HISTORY_WRITE_ID.c.MH_TXNID)
 _DELETIONS = tuple(delete(column.table).where(column == _TXN_ID) for column in _TARGETS)
+_DELETE_ALL = tuple(delete(one.table).where(one.in_(bindparam("txn_ids", expanding=True))) for one in _TARGETS)
 _Targets = tuple[bool, bool, bool, bool]
 
 
-def _completing(update_delete: str, *, under_lock: bool = False) -> Insert:
+def _completing(
+    update_delete: str, *, under_lock: bool = False, whose: ColumnElement[bool] = C.TC_TXNID == _TXN_ID
+) -> Insert:
     rows = select(C.TC_TXNID, C.TC_DATABASE, C.TC_TABLE, C.TC_PARTITION, C.TC_WRITEID, literal(update_delete)).where(
-        C.TC_TXNID == _TXN_ID, C.TC_OPERATION_TYPE != COMPACT
+        whose, C.TC_OPERATION_TYPE != COMPACT
     )
     if under_lock:
         # The lock's one row is joined, and locked with the components.
@@ -261,6 +317,7 @@ def _completing(update_delete: str, *, under_lock: bool = False) -> Insert:
 
 
 _COMPLETION_UNDER_LOCK = _completing("Y", under_lock=True)
+_COMPLETE_ALL = _completing("N", whose=C.TC_TXNID.in_(bindparam("txn_ids", expanding=True)))
 _COMPLETIONS = {False: _completing("N"), True: _completing("Y")}
 
 

@@ -11,6 +11,8 @@ tells what there is to move and to delete, and what need not be touched is not. 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from hms_cache.store.engine.work_units import WriteTransaction
@@ -30,8 +32,10 @@ from hms_cache.store.transactions.commit_statements import (
     CommittingTxn,
     add_write_set,
     clean_up,
+    clean_up_all,
     conflicts_with,
     lock_all_and_complete,
+    mark_all_committed,
     mark_committed,
 )
 from hms_cache.store.transactions.context import TxnContext
@@ -87,7 +91,15 @@ def commit_txn(transaction: WriteTransaction, context: TxnContext, request: Comm
     txn = mark_committed(connection, context, txn_id)
     if txn is None:
         _check_is_committed(connection, txn_id)
-        return
+    else:
+        _finish(transaction, context, request, txn, replayed=replayed)
+
+
+def _finish(
+    transaction: WriteTransaction, context: TxnContext, request: CommitTxnRequest, txn: CommittingTxn, *, replayed: bool
+) -> None:
+    """What follows when the transaction is marked: conflicts, what it wrote, its locks and history, its events."""
+    connection, txn_id = transaction.connection, txn.txn_id
     is_completed = replayed or not txn.completes_components
     if replayed:
         _add_replayed_components(connection, txn_id, request)
@@ -107,6 +119,42 @@ def commit_txn(transaction: WriteTransaction, context: TxnContext, request: Comm
         rebuild_locks = MATERIALIZATION_REBUILD_LOCKS
         connection.execute(delete(rebuild_locks).where(rebuild_locks.c.MRL_TXN_ID == txn_id))
     _append_events(transaction, context, request, txn)
+
+
+def commits_alone(request: CommitTxnRequest) -> bool:
+    """Whether the commit changes more than its transaction: what it changes is locked for as short a time as can be."""
+    return bool(request.replPolicy or request.replLastIdInfo or request.keyValue)
+
+
+def commit_each(transaction: WriteTransaction, context: TxnContext, requests: Sequence[CommitTxnRequest]) -> list[None]:
+    """As `commit_txn` for one after the other, in their order; a conflict is one between them, too.
+
+    Those that changed no rows, of which most are, are committed set-wise.
+    """
+    if len(requests) == 1:
+        commit_txn(transaction, context, requests[0])
+        return [None]
+    connection = transaction.connection
+    marked = mark_all_committed(connection, context, {request.txnid for request in requests})
+    plain = {txn.txn_id for txn in marked if _is_plain(context, txn)}
+    clean_up_all(connection, [txn for txn in marked if txn.txn_id in plain])
+    ours = {txn.txn_id: txn for txn in marked}
+    for request in requests:
+        # Of two requests for one transaction, the second finds it committed.
+        txn = ours.pop(request.txnid, None)
+        if txn is None:
+            _check_is_committed(connection, request.txnid)
+        elif txn.txn_id in plain:
+            _append_events(transaction, context, request, txn)
+        else:
+            _finish(transaction, context, request, txn, replayed=False)
+    return [None] * len(requests)
+
+
+def _is_plain(context: TxnContext, txn: CommittingTxn) -> bool:
+    """Whether nothing is to be done for it but to note what it wrote, and to delete what only an open one has."""
+    notes_writes = txn.joins_write_set and (txn.has_row_changes or not context.use_min_history_level)
+    return not (txn.notes_next_txn or notes_writes or txn.txn_type == TxnType.MATER_VIEW_REBUILD)
 
 
 def _check_is_committed(connection: Connection, txn_id: int) -> None:

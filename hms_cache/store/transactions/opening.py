@@ -7,7 +7,7 @@ younger than a time-out as open, and whoever took longer than that to open gives
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Insert, Integer, bindparam, case, func, insert, literal, select, text
@@ -40,7 +40,6 @@ def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenT
         raise MetaException(f"Invalid input for number of txns: {request.num_txns}")
     connection = transaction.connection
     source_ids = list(request.replSrcTxnIds or ())
-    txn_type = TxnType.REPL_CREATED if source_ids else request.txn_type or TxnType.DEFAULT
     count = min(request.num_txns, context.options.max_open_batch)
     takes_lock_itself = count == 1 and not source_ids and is_mysql(connection)
     if not takes_lock_itself:
@@ -50,27 +49,65 @@ def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenT
         if known:
             # A repeated event: of those that have ended since nothing is known any more.
             return sorted(known.values())
-    row = {
-        "TXN_STATE": TXN_OPEN,
-        "TXN_USER": request.user,
-        "TXN_HOST": request.hostname,
-        "TXN_AGENT_INFO": request.agentInfo,
-        "TXN_TYPE": txn_type,
-    }
+    row = _row_of(request)
     if takes_lock_itself:
         txn_ids = [_insert_one_on_mysql(connection, row)]
     else:
         txn_ids = _insert(connection, row, count)
+    _note_lowest_open(connection, context, txn_ids)
+    if source_ids:
+        map_txns(connection, request.replPolicy, source_ids, txn_ids)
+    _append_event(transaction, context, request, txn_ids)
+    return txn_ids
+
+
+def opens_one(request: OpenTxnRequest) -> bool:
+    """Whether the request asks for one new transaction, so that several of its kind can be opened together."""
+    return request.num_txns == 1 and not request.replSrcTxnIds
+
+
+def open_one_each(
+    transaction: WriteTransaction, context: TxnContext, requests: Sequence[OpenTxnRequest]
+) -> list[list[int]]:
+    """As `open_txns` for requests that open one transaction each (`opens_one`), in their order, set-wise on MySQL."""
+    connection = transaction.connection
+    if len(requests) == 1 or not is_mysql(connection):
+        return [open_txns(transaction, context, request) for request in requests]
+    lock_all_txns_shared(connection)
+    txn_ids = _insert_on_mysql(connection, [_row_of(request) for request in requests])
+    _note_lowest_open(connection, context, txn_ids)
+    for request, txn_id in zip(requests, txn_ids, strict=True):
+        _append_event(transaction, context, request, [txn_id])
+    return [[txn_id] for txn_id in txn_ids]
+
+
+def _type_of(request: OpenTxnRequest) -> int:
+    return int(TxnType.REPL_CREATED if request.replSrcTxnIds else request.txn_type or TxnType.DEFAULT)
+
+
+def _row_of(request: OpenTxnRequest) -> dict[str, Any]:
+    return {
+        "TXN_STATE": TXN_OPEN,
+        "TXN_USER": request.user,
+        "TXN_HOST": request.hostname,
+        "TXN_AGENT_INFO": request.agentInfo,
+        "TXN_TYPE": _type_of(request),
+    }
+
+
+def _note_lowest_open(connection: Connection, context: TxnContext, txn_ids: list[int]) -> None:
     if context.use_min_history_level:
         timeout_ms = context.options.open_txn_timeout_ms
         connection.execute(_NOTE_LOWEST_OPEN, {"txn_ids": txn_ids, "timeout_ms": timeout_ms})
-    if source_ids:
-        map_txns(connection, request.replPolicy, source_ids, txn_ids)
-    is_hives_own_replication = bool(request.replPolicy) and not source_ids
-    if txn_type != TxnType.READ_ONLY and not is_hives_own_replication:
+
+
+def _append_event(
+    transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest, txn_ids: list[int]
+) -> None:
+    is_hives_own_replication = bool(request.replPolicy) and not request.replSrcTxnIds
+    if _type_of(request) != TxnType.READ_ONLY and not is_hives_own_replication:
         for first, last in _runs(txn_ids):
             transaction.append_event(context.messages.build_open_transactions(first, last))
-    return txn_ids
 
 
 _INSERT_ONE = insert(TXNS).values(
@@ -113,15 +150,23 @@ def _insert(connection: Connection, row: Mapping[str, Any], count: int) -> list[
         inserted = connection.execute(_INSERT_ONE, row).inserted_primary_key
         assert inserted is not None
         return [int(inserted[0])]
-    rows = [{**row, "TXN_STARTED": now_ms(), "TXN_LAST_HEARTBEAT": now_ms()}] * count
     if is_mysql(connection):
-        # InnoDB gives the rows of one INSERT … VALUES consecutive ids in every innodb_autoinc_lock_mode; a Galera
-        # cluster counts in steps.
-        step = int(connection.execute(text("SELECT @@auto_increment_increment")).scalar_one())
-        first = connection.execute(insert(TXNS).values(rows)).lastrowid
-        return list(range(first, first + count * step, step))
+        return _insert_on_mysql(connection, [row] * count)
+    rows = [{**row, "TXN_STARTED": now_ms(), "TXN_LAST_HEARTBEAT": now_ms()}] * count
     inserted_ids = connection.execute(insert(TXNS).values(rows).returning(T.TXN_ID)).scalars()
     return sorted(inserted_ids)
+
+
+def _insert_on_mysql(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The ids of the rows, in their order.
+
+    InnoDB gives the rows of one INSERT … VALUES consecutive ids in every innodb_autoinc_lock_mode; a Galera cluster
+    counts in steps.
+    """
+    step = int(connection.execute(text("SELECT @@auto_increment_increment")).scalar_one())
+    values = [{**row, "TXN_STARTED": now_ms(), "TXN_LAST_HEARTBEAT": now_ms()} for row in rows]
+    first = connection.execute(insert(TXNS).values(values)).lastrowid
+    return list(range(first, first + len(rows) * step, step))
 
 
 def _noting_lowest_open() -> Insert:

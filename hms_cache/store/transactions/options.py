@@ -27,6 +27,9 @@ class TxnOptions:
     open_count_interval_s: float = 1.0
     """`metastore.count.open.txns.interval`: how old the count of open transactions may be."""
 
+    max_combined: int = 64
+    """So many requests of one kind that wait at the same moment make one database transaction; 1: each has its own."""
+
     use_min_history_level: bool | None = None
     """`metastore.txn.use.minhistorylevel`: note for each open transaction the oldest one it saw open, which is what a
     Java cleaner waits for. None is Hive's default, true, except on SQLite, which no Java metastore can share."""
