@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 class AuthenticationError(Exception):
@@ -24,11 +24,24 @@ class SecurityLayer(Protocol):
         """What was sent. Raises AuthenticationError when it was changed on its way, or is none of the client's."""
 
 
+class Identity(NamedTuple):
+    """Who a client has shown to be."""
+
+    user: str
+    """The short name, as Hadoop's: who it is to the catalog and to the policy."""
+    principal: str
+    """The name under which it authenticated."""
+    mechanism: str
+    """By SASL's name."""
+
+
 class Mechanism(Protocol):
     """One client's authentication."""
 
     user: str
     """Who it is, once `complete`: a short name, as Hadoop's."""
+    principal: str
+    """The name that authenticated, of which `user` was made."""
     complete: bool
     layer: SecurityLayer | None
     """None: what follows is sent as it is."""

@@ -37,6 +37,7 @@ class Negotiation:
         self._buffer = bytearray()
         self._steps = 0
         self.mechanism: Mechanism | None = None
+        self.mechanism_name = ""
 
     def feed(self, data: bytes) -> None:
         """Bytes of the client."""
@@ -108,3 +109,4 @@ class Negotiation:
             offered = ", ".join(self._mechanisms)
             raise AuthenticationError(f"Unsupported mechanism type {name!r}; this server has {offered}", "bad_message")
         self.mechanism = make()
+        self.mechanism_name = name.decode("ascii")

@@ -19,6 +19,7 @@ class PlainMechanism:
     def __init__(self, check: CheckPassword) -> None:
         self._check = check
         self.user = ""
+        self.principal = ""
         self.complete = False
         self.layer: SecurityLayer | None = None
 
@@ -36,6 +37,6 @@ class PlainMechanism:
             # A directory takes an empty password for "nobody" and says yes (RFC 4513, 5.1.2).
             raise AuthenticationError("PLAIN: the password is empty")
         self._check(user, password)
-        self.user = user
+        self.user = self.principal = user
         self.complete = True
         return b""

@@ -1,8 +1,10 @@
 """Audit lines in the shape that Hive administrators parse, or as JSON, written off the hot path.
 
 A line is `ugi=USER<TAB>ip=ADDRESS<TAB>cmd=TEXT<TAB>` (HMSHandler's audit logger). User and text are whatever a client
-says, so they are escaped: a call makes one line, of these three fields. Calls only queue it; one thread writes. The
-queue is bounded in bytes (P11): when the log is slower than the calls, lines are lost and counted.
+says, so they are escaped: a call makes one line, of these three fields. JSON has more: see `Audited`.
+
+Calls only queue a line; one thread writes. The queue is bounded in bytes (P11): when the log is slower than the calls,
+lines are lost and counted.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import logging
 import sys
 import threading
 from collections import deque
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from hms_cache.server.line_texts import escaped
 
@@ -29,6 +31,38 @@ _LINE_OVERHEAD_BYTES = 120
 """The tuple of a queued line and its place in the queue."""
 
 
+MOST_OBJECTS = 50
+"""Of a call in a line; how many more there were is told."""
+
+
+class Audited(NamedTuple):
+    """What a line of JSON says beside Hive's three fields."""
+
+    method: str
+    outcome: str
+    """As the metric of calls has it: `ok`, `fault`, `error`, `denied`."""
+    principal: str | None
+    """The name under which the client authenticated, of which its user was made; None: it did not."""
+    mechanism: str
+    """SASL's name of how; `none`."""
+    objects: tuple[str, ...]
+    """What the request named: `table hive.sales.orders`, …"""
+
+    def fields(self) -> str:
+        """As JSON, without the braces."""
+        told = {
+            "method": self.method,
+            "outcome": self.outcome,
+            "allowed": self.outcome != "denied",
+            "principal": None if self.principal is None else _cut(self.principal),
+            "mechanism": self.mechanism,
+            "objects": [_cut(one) for one in self.objects[:MOST_OBJECTS]],
+        }
+        if len(self.objects) > MOST_OBJECTS:
+            told["objects_left_out"] = len(self.objects) - MOST_OBJECTS
+        return json.dumps(told)[1:-1]
+
+
 class AuditLog:
     """Writes audit lines; `mode` is `all`, `writes` or `off`. Thread-safe."""
 
@@ -41,7 +75,7 @@ class AuditLog:
         self._queue_bytes = queue_bytes
         self._changed = threading.Condition()
         """Guards the queue, what it weighs, and whether the end has come."""
-        self._lines: deque[tuple[str, str, str, int]] = deque()
+        self._lines: deque[tuple[str, str, str, str, int]] = deque()
         self._queued_bytes = 0
         self._ended = False
         self._thread = threading.Thread(target=self._write, name="hms-audit", daemon=True)
@@ -62,16 +96,22 @@ class AuditLog:
         """Memory of the lines that wait."""
         return self._queued_bytes
 
-    def record(self, user: str, address: str, command: str) -> None:
+    @property
+    def tells_objects(self) -> bool:
+        """Whether lines say what `Audited` holds."""
+        return self._form == "json"
+
+    def record(self, user: str, address: str, command: str, more: Audited | None = None) -> None:
         """Queues one line; never waits for the log."""
         user, command = _cut(user), _cut(command)
-        weight = _LINE_OVERHEAD_BYTES + sys.getsizeof(user) + sys.getsizeof(address) + sys.getsizeof(command)
+        fields = more.fields() if more is not None and self.tells_objects else ""
+        weight = _LINE_OVERHEAD_BYTES + sum(map(sys.getsizeof, (user, address, command, fields)))
         with self._changed:
             if self._queued_bytes + weight > self._queue_bytes:
                 self.lost += 1
                 return
             self._queued_bytes += weight
-            self._lines.append((user, address, command, weight))
+            self._lines.append((user, address, command, fields, weight))
             self._changed.notify()
 
     def stop(self, timeout_s: float = 2.0) -> None:
@@ -89,15 +129,16 @@ class AuditLog:
                     self._changed.wait()
                 if not self._lines:
                     return
-                user, address, command, weight = self._lines.popleft()
+                user, address, command, fields, weight = self._lines.popleft()
             # The line counts until it is written: its writer may be what waits.
-            audit_log.info("%s", self._line(user, address, command))
+            audit_log.info("%s", self._line(user, address, command, fields))
             with self._changed:
                 self._queued_bytes -= weight
 
-    def _line(self, user: str, address: str, command: str) -> str:
+    def _line(self, user: str, address: str, command: str, fields: str) -> str:
         if self._form == "json":
-            return json.dumps({"ugi": user, "ip": address, "cmd": command})
+            told = json.dumps({"ugi": user, "ip": address, "cmd": command})
+            return f"{told[:-1]}, {fields}}}" if fields else told
         return f"ugi={escaped(user)}\tip={escaped(address)}\tcmd={escaped(command)}\t"
 
 

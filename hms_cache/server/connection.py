@@ -16,7 +16,7 @@ from thrift.Thrift import TApplicationException
 from hms_cache.cache.answers import Reply
 from hms_cache.server.faults import wire_fault
 from hms_cache.server.first_call import FirstCall
-from hms_cache.server.session import AUTHENTICATED_USER, Session
+from hms_cache.server.session import IDENTITY, Session
 from hms_cache.wire import Message, MessageReader, ServerFull, WireError, encode_exception
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ class Connection(asyncio.Protocol):
         if session is None:
             session = self._session = Session(self._address, self._listener.session_budget)
             if self._transport is not None:
-                session.authenticate(self._transport.get_extra_info(AUTHENTICATED_USER))
+                session.authenticate(self._transport.get_extra_info(IDENTITY))
             self._listener.first_call(self)
         return session
 

@@ -13,8 +13,9 @@ from hms_cache.cache.reads.reading import Reading
 from hms_cache.cache.shared_cache import ALWAYS_KEPT_ANSWER_BYTES
 from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.operations import Operations
-from hms_cache.server.audit import AuditLog
+from hms_cache.server.audit import Audited, AuditLog
 from hms_cache.server.authorization.guard import AccessDenied, Guard
+from hms_cache.server.authorization.objects import named_objects
 from hms_cache.server.calls import Call, Handler, Kind, default_audit
 from hms_cache.server.encoded_answers import encode_in_pieces, join_reply
 from hms_cache.server.faults import application_exception, declared_exception, lacking, unknown_method
@@ -103,6 +104,9 @@ class Dispatcher:
             assert self._keep is not None
             self._keep.provenance.begin()
         is_write = handler.kind is Kind.WRITE
+        # Before the call: handlers complete the request's own structs.
+        tells_objects = self._audit.tells_objects and self._audit.wants(is_write=is_write)
+        objects = named_objects(message.args) if tells_objects else ()
         call_trace.begin(session.identifier)
         try:
             if is_write and self._operations is not None and changes_catalog(message.name):
@@ -110,11 +114,19 @@ class Dispatcher:
             else:
                 outcome, reply = self._run(handler, session, message, keeps)
             if self._audit.wants(is_write=is_write or outcome == "denied"):
-                self._audit.record(session.user, session.peer, _audit_text(handler, message))
+                if outcome == "denied" and self._audit.tells_objects and not objects:
+                    objects = named_objects(message.args)
+                self._record(session, _audit_text(handler, message), message.name, outcome, objects)
             self._note(message.name, outcome, started)
         finally:
             call_trace.end()
         return reply
+
+    def _record(self, session: Session, command: str, method: str, outcome: str, objects: tuple[str, ...]) -> None:
+        if outcome == "denied":
+            command = f"denied: {command}"
+        more = Audited(method, outcome, session.principal, session.mechanism, objects)
+        self._audit.record(session.user, session.peer, command, more)
 
     def refuse(self, message: Message, reason: str) -> bytes | None:
         """The reply to a call that is not begun: MetaException, or a fault where the method declares none."""

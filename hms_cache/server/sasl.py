@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
-from hms_cache.authentication.mechanism import AuthenticationError, Mechanism, SecurityLayer
+from hms_cache.authentication.mechanism import AuthenticationError, Identity, Mechanism, SecurityLayer
 from hms_cache.authentication.negotiation import BAD, ERROR, START, Negotiation
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
-from hms_cache.server.session import AUTHENTICATED_USER
+from hms_cache.server.session import IDENTITY
 
 STEP_THREADS = 8
 """Threads that check tickets and passwords: a directory that is silent keeps one for each client, up to its time-out,
@@ -86,7 +86,7 @@ class SaslLayer(Layer):
         self._stepping = False
         self._counted = False
         self._closing = False
-        self._user: str | None = None
+        self._identity: Identity | None = None
         self._protection: SecurityLayer | None = None
         self._timer: asyncio.TimerHandle | None = None
         """Of the negotiation; later of a protected frame that has begun to arrive."""
@@ -173,8 +173,8 @@ class SaslLayer(Layer):
         self.write(b"".join(list_of_data))
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As asyncio's transports; and the user."""
-        return self._user if name == AUTHENTICATED_USER else super().get_extra_info(name, default)
+        """As asyncio's transports; and who the client is."""
+        return self._identity if name == IDENTITY else super().get_extra_info(name, default)
 
     def is_closing(self) -> bool:
         """Whether the connection is being closed."""
@@ -241,7 +241,8 @@ class SaslLayer(Layer):
         self._port.outcomes["ok"] += 1
         self._cancel_timer()
         self._negotiation = None
-        self._user, self._protection = mechanism.user, mechanism.layer
+        self._identity = Identity(mechanism.user, mechanism.principal, negotiation.mechanism_name)
+        self._protection = mechanism.layer
         rest = negotiation.rest()
         if rest:
             self._take(rest)

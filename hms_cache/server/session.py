@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
+from hms_cache.authentication.mechanism import Identity
 from hms_cache.authorization.decisions import Decisions
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
-AUTHENTICATED_USER = "authenticated_user"
-"""Under this name of a transport's `get_extra_info` its connection finds the user."""
+IDENTITY = "identity"
+"""Under this name of a transport's `get_extra_info` its connection finds who the client is."""
 
 _ids = itertools.count(1)
 
@@ -54,13 +55,17 @@ class Session:
     closing: bool = False
     held_bytes: int = 0
     authenticated: bool = False
+    principal: str | None = None
+    """The name under which it authenticated; None: it did not."""
+    mechanism: str = "none"
     decisions: Decisions | None = None
     """What the policy decides about the user, as of the last call; None before it."""
 
-    def authenticate(self, user: str | None) -> None:
-        """The client has shown that it is this user; None: the port asks nobody."""
-        if user is not None:
-            self.user, self.authenticated = user, True
+    def authenticate(self, identity: Identity | None) -> None:
+        """The client has shown who it is; None: the port asks nobody."""
+        if identity is not None:
+            self.user, self.principal, self.mechanism = identity
+            self.authenticated = True
 
     def close_after_reply(self) -> None:
         """The client said fb303 `shutdown`: this conversation ends; the server and other clients stay."""

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hms_cache.app.log_output import JsonFormatter, TextFormatter
-from hms_cache.server.audit import LONGEST_FIELD_CHARACTERS, AuditLog, audit_log
+from hms_cache.server.audit import LONGEST_FIELD_CHARACTERS, MOST_OBJECTS, Audited, AuditLog, audit_log
 from tests.admin.running import Running
 
 FORGED = (
@@ -151,3 +151,23 @@ def test_lines_that_wait_are_bounded_in_bytes_and_lost_ones_counted() -> None:
     assert len(lines) == kept
     assert audit.queued_bytes == 0
     assert max(map(len, lines)) < LONGEST_FIELD_CHARACTERS + 200
+
+
+@pytest.mark.usefixtures("quiet")
+@settings(max_examples=40)
+@given(principal=TEXTS, objects=st.lists(TEXTS, max_size=MOST_OBJECTS + 3))
+def test_json_of_principals_and_objects_is_one_line_and_bounded(principal: str, objects: list[str]) -> None:
+    log = Log(TextFormatter())
+    audit_log.addHandler(log.handler)
+    audit = AuditLog("all", "json")
+    try:
+        audit.start()
+        audit.record("u", "10.1.2.3", "x", Audited("get_table", "denied", principal, "GSSAPI", tuple(objects)))
+        audit.stop(timeout_s=30)
+    finally:
+        audit_log.removeHandler(log.handler)
+    (line,) = log.lines()
+    found = json.loads(line.partition(" hms_cache.audit: ")[2])
+    assert (found["ugi"], found["principal"], found["allowed"]) == ("u", principal, False)
+    assert found["objects"] == objects[:MOST_OBJECTS]
+    assert found.get("objects_left_out", 0) == max(0, len(objects) - MOST_OBJECTS)

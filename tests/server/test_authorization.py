@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -350,6 +351,22 @@ def test_revocation_under_load(world: World) -> None:
         for thread in threads:
             thread.join(30)
     assert failures == []
+
+
+def test_a_refusal_is_audited_in_hives_form_and_counted(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    ann = world.link("ann")
+    with caplog.at_level(logging.INFO, "hms_cache.audit"):
+        outcome(ann, "get_table", dbname="open", tbl_name="secret")
+        outcome(ann, "get_table", dbname="open", tbl_name="pub")
+        outcome(ann, "drop_table", dbname="open", name="pub", deleteData=True)
+        world.server.service.stop()
+    lines = [r.getMessage() for r in caplog.records if r.name == "hms_cache.audit"]
+    assert lines[-2:] == [
+        "ugi=ann\tip=127.0.0.1\tcmd=denied: get_table : db=open tbl=secret\t",
+        "ugi=ann\tip=127.0.0.1\tcmd=denied: drop_table : db=open tbl=pub\t",
+    ]
+    calls = world.server.service.metrics.server.calls.values()
+    assert calls[("get_table", "denied")] == 1 and calls[("drop_table", "denied")] == 1
 
 
 def test_kept_replies_of_every_class_are_verified(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import struct
@@ -95,6 +96,40 @@ def test_the_principal_is_the_user_and_set_ugi_changes_nothing(
         server.service.stop()
     (line,) = [r.getMessage() for r in caplog.records if r.name == "hms_cache.audit"]
     assert line.startswith("ugi=ann\t")
+
+
+def test_rights_of_a_principal_and_what_the_audit_log_says_of_it(
+    serve: Serve, realm: Realm, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[[grants]]\nusers = ["ann"]\nactions = ["create", "drop"]\ndatabases = ["d"]\n')
+    authorization = {"authorization.provider": "policy", "authorization.policy_file": str(policy)}
+    server = serve(**settings_of(realm, **authorization, **{"server.audit_format": "json"}))
+    link = signed_in(server, realm)
+    with caplog.at_level(logging.INFO, "hms_cache.audit"):
+        assert link.call("set_ugi", user_name="root", group_names=["wheel"]) == ["wheel", "root"]
+        link.call("create_database", database=database("d"))
+        link.call("create_table", tbl=table("d", "t"))
+        for method, arguments in (
+            ("create_database", {"database": database("e")}),
+            ("truncate_table", {"dbName": "d", "tableName": "t", "partNames": []}),
+            ("get_table", {"dbname": "e", "tbl_name": "t"}),
+        ):
+            with pytest.raises(Exception, match=r"Permission denied: user ann|table not found"):
+                link.call(method, **arguments)
+        server.service.stop()
+    lines = [json.loads(r.getMessage()) for r in caplog.records if r.name == "hms_cache.audit"]
+    assert [(line["method"], line["allowed"], line["outcome"], line["objects"]) for line in lines] == [
+        ("create_database", True, "ok", ["database hive.d"]),
+        ("create_table", True, "ok", ["table hive.d.t"]),
+        ("create_database", False, "denied", ["database hive.e"]),
+        ("truncate_table", False, "denied", ["table hive.d.t"]),
+        ("get_table", False, "denied", ["table hive.e.t"]),
+    ]
+    for line in lines:
+        assert (line["ugi"], line["ip"]) == ("ann", "127.0.0.1")
+        assert (line["principal"], line["mechanism"]) == (f"ann@{REALM}", "GSSAPI")
+        assert line["cmd"].startswith("denied: ") is not line["allowed"]
 
 
 def test_kerberos_within_tls(serve: Serve, realm: Realm, tmp_path: Path) -> None:

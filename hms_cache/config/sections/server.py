@@ -263,7 +263,7 @@ class ServerSettings(Section):
     audit_format: Literal["hive", "json"] = setting(
         "hive",
         "hive: ugi=…, ip=…, cmd=… with tabs between, what clients said escaped with backslashes; json: an object with"
-        " the same names.",
+        " the same names, and method, outcome, allowed, principal, mechanism and objects.",
     )
     audit_queue_bytes: SizeBytes = setting(
         8 * 1024 * 1024,

@@ -16,6 +16,7 @@ from thrift.Thrift import TType
 
 from hms_cache.authorization.decisions import SecuredObject
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire.versions import parse_database_name
 
 CATALOGS = frozenset({"catName", "cat_name", "catalog", "catalogName", "catname"})
@@ -221,6 +222,15 @@ def objects_of(arguments: Any) -> Named:
             frozenset(SecuredObject(catalog) for catalog in found.catalogs), _in_each(found.catalogs, found.referenced)
         )
     return Named(_in_each(found.catalogs, names), _in_each(found.catalogs, found.referenced))
+
+
+def named_objects(arguments: Any) -> tuple[str, ...]:
+    """The same in words, for those who only look at it; none for a request that cannot be read."""
+    try:
+        named = objects_of(arguments)
+    except MetaException:
+        return ()
+    return tuple(sorted(str(one) for one in named.objects | named.referenced))
 
 
 def _in_each(catalogs: Iterable[str], names: Iterable[tuple[str | None, str | None]]) -> frozenset[SecuredObject]:
