@@ -21,18 +21,19 @@ def mechanisms(settings: Settings) -> dict[str, Callable[[], Mechanism]]:
     """By SASL's names; empty when clients need not authenticate. Raises StartupError for what cannot work."""
     found: dict[str, Callable[[], Mechanism]] = {}
     if settings.authentication.kerberos_enabled:
-        found["GSSAPI"] = partial(GssapiMechanism, _kerberos(settings.authentication))
+        found["GSSAPI"] = partial(GssapiMechanism, kerberos_options(settings.authentication))
     if settings.authentication.plain == "ldap":
         if not (settings.server.tls_enabled or settings.security.accept_insecure):
             raise StartupError(
                 "authentication.plain sends passwords as they are, and server.tls_enabled is false",
                 remedy="Set server.tls_enabled, or accept it: --set security.accept_insecure=true.",
             )
-        found["PLAIN"] = partial(PlainMechanism, _directory(settings.authentication).check)
+        found["PLAIN"] = partial(PlainMechanism, Directory(directory_options(settings.authentication)).check)
     return found
 
 
-def _kerberos(settings: AuthenticationSettings) -> KerberosOptions:
+def kerberos_options(settings: AuthenticationSettings) -> KerberosOptions:
+    """The server's name and key. Raises StartupError when the keytab has no such key."""
     try:
         import gssapi
     except (ImportError, OSError) as error:
@@ -58,21 +59,20 @@ def _kerberos(settings: AuthenticationSettings) -> KerberosOptions:
     return KerberosOptions(principal, keytab, tuple(settings.quality_of_protection), names)
 
 
-def _directory(settings: AuthenticationSettings) -> Directory:
+def directory_options(settings: AuthenticationSettings) -> DirectoryOptions:
+    """Where users' passwords are known. Raises StartupError without the package that asks there."""
     try:
         import ldap3  # noqa: F401
     except ImportError as error:
         raise StartupError(
             "authentication.plain = ldap: the package ldap3 is not there", remedy="Install hms-cache[ldap]."
         ) from error
-    return Directory(
-        DirectoryOptions(
-            urls=tuple(settings.ldap_url.split()),
-            name_patterns=tuple(filter(None, settings.ldap_user_dn_pattern.split(":"))),
-            base=settings.ldap_base_dn,
-            name_attribute=settings.ldap_guid_key,
-            domain=settings.ldap_domain,
-            ca_file=str(settings.ldap_ca_file) if settings.ldap_ca_file else None,
-            timeout_s=settings.ldap_timeout_s,
-        )
+    return DirectoryOptions(
+        urls=tuple(settings.ldap_url.split()),
+        name_patterns=tuple(filter(None, settings.ldap_user_dn_pattern.split(":"))),
+        base=settings.ldap_base_dn,
+        name_attribute=settings.ldap_guid_key,
+        domain=settings.ldap_domain,
+        ca_file=str(settings.ldap_ca_file) if settings.ldap_ca_file else None,
+        timeout_s=settings.ldap_timeout_s,
     )

@@ -21,6 +21,7 @@ from thrift.Thrift import TException
 from hms_cache.app.database import open_database, require_schema
 from hms_cache.app.options import warehouse_settings
 from hms_cache.app.peers import ask_peer
+from hms_cache.app.security_checks import check_security
 from hms_cache.config import Configuration, Settings
 from hms_cache.errors import DatabaseUnavailableError, SchemaError, StartupError
 from hms_cache.metadata.names import DEFAULT_CATALOG
@@ -88,6 +89,7 @@ def run_checks(settings: Settings, peers: tuple[str, ...] = ()) -> Findings:
             _check_database(findings, settings, database)
     with findings.check("the warehouse can be written"):
         _check_warehouse(findings, settings)
+    check_security(findings, settings)
     for peer in peers:
         with findings.check(f"the peer {peer} logs its writes"):
             _check_peer(findings, settings, peer)
@@ -280,7 +282,8 @@ def _check_peer(findings: Findings, settings: Settings, address: str) -> None:
         peer = ask_peer(address)
     except (TException, OSError, ValueError) as error:
         findings.error(
-            f"the peer {address} does not answer: {error}", "Check its address; it must speak binary Thrift."
+            f"the peer {address} does not answer: {error}",
+            "Check its address; it must speak binary Thrift, and TLS if the address begins with thrift+tls://.",
         )
         return
     if not peer.logs_in_transaction:

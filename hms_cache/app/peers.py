@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
-from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from hms_cache.authentication.servers import SCHEMES, TLS_SCHEME, thrift_socket
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
 
@@ -34,12 +34,14 @@ class PeerSettings:
 
 
 def ask_peer(address: str) -> PeerSettings:
-    """Ask a metastore at ``thrift://host:port`` (or ``host:port``), in binary Thrift.
+    """Ask a metastore at ``thrift://host:port`` (or ``host:port``, ``thrift+tls://host:port``), in binary Thrift.
 
     Raises ``TException`` or ``OSError`` when it does not answer, ``ValueError`` for a bad address.
     """
     parts = urlsplit(address if "://" in address else f"thrift://{address}")
-    socket = TSocket(parts.hostname or "", parts.port or 9083)
+    if parts.scheme not in SCHEMES:
+        raise ValueError(f"not the address of a metastore: {address!r}")
+    socket = thrift_socket(parts.hostname or "", parts.port or 9083, tls=parts.scheme == TLS_SCHEME)
     socket.setTimeout(_TIMEOUT_MS)
     transport: Any = TBufferedTransport(socket)
     transport.open()

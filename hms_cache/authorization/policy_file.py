@@ -43,6 +43,11 @@ class PolicyFile:
         """Those of a tag of the policy in force."""
         return self._policy.decisions_of(tag)
 
+    @property
+    def grants(self) -> int:
+        """How many the policy in force has."""
+        return len(self._policy.grants)
+
     def decide(self, principal: str, action: Action, of: SecuredObject) -> bool:
         """Whether the principal may do that, now."""
         return self._policy.decisions(principal).allow(action, of)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
-from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
+from hms_cache.authentication.servers import PLAIN_SCHEME, SCHEMES, TLS_SCHEME, thrift_socket
 from hms_cache.errors import ConfigurationError, HmsCacheError
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
 
@@ -33,30 +34,38 @@ class Address:
 
     host: str
     port: int = DEFAULT_PORT
+    tls: bool = False
 
     @classmethod
     def parse(cls, uri: str) -> Address:
-        """`thrift://host:port`, the port 9083 if left out. Raises ConfigurationError."""
+        """`thrift://host:port`, or `thrift+tls://host:port`; the port 9083 if left out. Raises ConfigurationError."""
         try:
             parts = urlsplit(uri.strip())
             host, port = parts.hostname, parts.port
         except ValueError as error:
             raise ConfigurationError(f"not the URI of a metastore: {uri!r} ({error})") from error
-        if parts.scheme != "thrift" or not host:
+        if parts.scheme not in SCHEMES or not host:
             raise ConfigurationError(f"not the URI of a metastore: {uri!r}; it looks like thrift://host:9083")
-        return cls(host, port or DEFAULT_PORT)
+        return cls(host, port or DEFAULT_PORT, parts.scheme == TLS_SCHEME)
 
     def __str__(self) -> str:
-        return f"thrift://{self.host}:{self.port}"
+        return f"{TLS_SCHEME if self.tls else PLAIN_SCHEME}://{self.host}:{self.port}"
 
 
 class Connection:
     """An open connection: strict binary protocol, no framing, as Hive's clients speak it. For one thread at a time."""
 
-    def __init__(self, address: Address, *, connect_timeout_s: float, call_timeout_s: float) -> None:
-        """Connects. Raises TTransportException when nobody answers within `connect_timeout_s`."""
+    def __init__(
+        self,
+        address: Address,
+        *,
+        connect_timeout_s: float,
+        call_timeout_s: float,
+        tls_context: ssl.SSLContext | None = None,
+    ) -> None:
+        """Connects. Raises TTransportException when nobody answers within `connect_timeout_s`; OSError for TLS."""
         self.address = address
-        socket = TSocket(address.host, address.port)
+        socket = thrift_socket(address.host, address.port, tls=address.tls, context=tls_context)
         socket.setTimeout(connect_timeout_s * 1000)
         self._transport = TBufferedTransport(socket)
         self._transport.open()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -36,9 +37,17 @@ class MetastoreClient:
     """
 
     def __init__(
-        self, uris: str | Sequence[str], *, connect_timeout_s: float = 10.0, call_timeout_s: float = 600.0
+        self,
+        uris: str | Sequence[str],
+        *,
+        connect_timeout_s: float = 10.0,
+        call_timeout_s: float = 600.0,
+        tls_context: ssl.SSLContext | None = None,
     ) -> None:
         """`uris`: `thrift://host:port`, several in a list or separated by commas, in the order they are tried.
+
+        `thrift+tls://host:port` speaks TLS: by `tls_context`, or with the system's authorities (or `SSL_CERT_FILE`) and
+        the name checked.
 
         `call_timeout_s` limits the wait for an answer (Hive's `metastore.client.socket.timeout`, 600 s). Connects at
         the first call. Raises ConfigurationError.
@@ -49,6 +58,7 @@ class MetastoreClient:
             raise ConfigurationError("a metastore client needs the URI of at least one metastore")
         self._connect_timeout_s = connect_timeout_s
         self._call_timeout_s = call_timeout_s
+        self._tls_context = tls_context
         self._next = 0
         self._connection: Connection | None = None
 
@@ -91,7 +101,10 @@ class MetastoreClient:
             address = self.addresses[self._next]
             try:
                 self._connection = Connection(
-                    address, connect_timeout_s=self._connect_timeout_s, call_timeout_s=self._call_timeout_s
+                    address,
+                    connect_timeout_s=self._connect_timeout_s,
+                    call_timeout_s=self._call_timeout_s,
+                    tls_context=self._tls_context,
                 )
                 return self._connection
             except CONNECTION_FAILURES as error:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from hms_cache.app.shadow.comparing import Answer, Rules
 from hms_cache.app.shadow.reply_reader import ReplyReader
+from hms_cache.authentication.servers import PLAIN_SCHEME, SCHEMES, TLS_SCHEME, protected
 from hms_cache.errors import ConfigurationError, HmsCacheError
 from hms_cache.wire import CALL, METHODS, WireError
 from hms_cache.wire.encodings import BINARY, write_header
@@ -32,21 +33,25 @@ class Address:
 
     host: str
     port: int
+    tls: bool = False
 
     @classmethod
     def parse(cls, uri: str) -> Address:
-        """``thrift://host:port`` or ``host:port``; 9083 when there is no port. Raises ConfigurationError."""
+        """``thrift://host:port``, ``host:port`` or ``thrift+tls://host:port``; 9083 when there is no port.
+
+        Raises ConfigurationError.
+        """
         try:
             parts = urlsplit(uri if "://" in uri else f"thrift://{uri}")
             host, port = parts.hostname, parts.port
         except ValueError as error:
             raise ConfigurationError(f"not the address of a metastore: {uri!r} ({error})") from error
-        if parts.scheme != "thrift" or not host:
+        if parts.scheme not in SCHEMES or not host:
             raise ConfigurationError(f"not the address of a metastore: {uri!r}; it looks like thrift://host:9083")
-        return cls(host, DEFAULT_PORT if port is None else port)
+        return cls(host, DEFAULT_PORT if port is None else port, parts.scheme == TLS_SCHEME)
 
     def __str__(self) -> str:
-        return f"thrift://{self.host}:{self.port}"
+        return f"{TLS_SCHEME if self.tls else PLAIN_SCHEME}://{self.host}:{self.port}"
 
 
 class Metastore:
@@ -98,7 +103,8 @@ class Metastore:
     def _connected(self) -> socket.socket:
         if self._socket is None:
             address = (self.address.host, self.address.port)
-            self._socket = socket.create_connection(address, timeout=_CONNECT_TIMEOUT_S)
+            plain = socket.create_connection(address, timeout=_CONNECT_TIMEOUT_S)
+            self._socket = protected(plain, self.address.host) if self.address.tls else plain
             self._socket.settimeout(_ANSWER_TIMEOUT_S)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return self._socket

@@ -13,6 +13,7 @@ from hms_cache.app.shadow.metastore import Address
 from hms_cache.app.shadow.mirror import Read
 from hms_cache.app.shadow.reads import is_compared
 from hms_cache.app.shadow.reply_reader import ReplyReader
+from hms_cache.authentication.servers import verifying_context
 from hms_cache.wire import Message, MessageReader, MethodSpec, WireError
 
 #: Client connections at once: what Hive's metastore takes (metastore.server.max.threads).
@@ -133,7 +134,10 @@ class Proxy:
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 primary_reader, primary_writer = await asyncio.open_connection(
-                    self._primary.host, self._primary.port, limit=_CHUNK_BYTES
+                    self._primary.host,
+                    self._primary.port,
+                    limit=_CHUNK_BYTES,
+                    ssl=verifying_context() if self._primary.tls else None,
                 )
         except OSError as error:
             self._note(f"no answer: {self._primary}: {error}")

@@ -1,0 +1,166 @@
+"""What ``hms-cache check`` tries of TLS, authentication and authorization: what clients will meet.
+
+Only what is turned on is tried. The server's own account is used, as the server would.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import ssl
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hms_cache.app.authentication import directory_options, kerberos_options
+from hms_cache.app.authorization import authorizer
+from hms_cache.app.certificates import server_context
+from hms_cache.authentication.directory import Directory
+from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.config import Settings
+from hms_cache.errors import StartupError
+
+if TYPE_CHECKING:
+    from hms_cache.app.checks import Findings
+
+_SOON_S = 30 * 24 * 3600.0
+"""A certificate that ends within a month is told: authorities of companies take their time."""
+
+_STRANGER = "hms-cache-check"
+"""A user whom no directory has."""
+
+
+def check_security(findings: Findings, settings: Settings) -> None:
+    """All of them, each only if it is turned on."""
+    if settings.server.tls_enabled or (settings.admin.enabled and settings.admin.tls_enabled):
+        with findings.check("the TLS certificate is good"):
+            _check_certificate(findings, settings)
+    if settings.authentication.kerberos_enabled:
+        with findings.check("the keytab has the principal's key, and the KDC takes it"):
+            _check_keytab(findings, settings)
+    if settings.authentication.plain == "ldap":
+        with findings.check("the directory answers"):
+            _check_directory(findings, settings)
+    if settings.authorization.provider != "off":
+        with findings.check("the policy can be used"):
+            _check_policy(findings, settings)
+
+
+def _check_certificate(findings: Findings, settings: Settings) -> None:
+    try:
+        context = server_context(settings.server, asks_clients=False)
+    except StartupError as error:
+        findings.error(error.problem, error.remedy)
+        return
+    file = settings.server.tls_certificate_file
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname = False
+    trusting.verify_mode = ssl.CERT_NONE
+    certificate = _shake_hands(context, trusting, None).getpeercert(binary_form=True)
+    assert certificate is not None, "every server shows one"
+    # The certificate itself is all that is trusted here: left are its dates and its names.
+    trusting.load_verify_locations(cadata=certificate)
+    trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    trusting.verify_mode = ssl.CERT_REQUIRED
+    try:
+        shown = _shake_hands(context, trusting, None).getpeercert()
+    except ssl.SSLCertVerificationError as error:
+        findings.error(
+            f"clients will refuse the certificate {file}: {error.verify_message}",
+            "Put a new certificate in place of the files and send the server SIGHUP.",
+        )
+        return
+    assert shown is not None
+    left_s = ssl.cert_time_to_seconds(str(shown["notAfter"])) - time.time()
+    if left_s < _SOON_S:
+        findings.warning(
+            f"the certificate {file} ends in {left_s / 86400:.0f} days, on {shown['notAfter']}",
+            "Put a new one in its place and send the server SIGHUP.",
+        )
+    name = socket.getfqdn().lower()
+    trusting.check_hostname = True
+    try:
+        _shake_hands(context, trusting, name)
+    except ssl.SSLCertVerificationError:
+        found: Any = shown.get("subjectAltName", ())
+        names = ", ".join(value for _, value in found)
+        findings.warning(
+            f"the certificate {file} is made out to {names or 'no name'}, and this machine is {name}",
+            "Clients that check names must reach the server under one of the certificate's.",
+        )
+
+
+def _shake_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None) -> ssl.SSLObject:
+    """The client's end after a handshake in memory. Raises ssl.SSLError."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    asks = client.wrap_bio(to_client, to_server, server_hostname=name)
+    answers = server.wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(10):
+        for end in (asks, answers):
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            if end is asks:
+                return asks
+    raise AssertionError("a handshake of TLS is two round trips")
+
+
+def _check_keytab(findings: Findings, settings: Settings) -> None:
+    try:
+        options = kerberos_options(settings.authentication)
+    except StartupError as error:
+        findings.error(error.problem, error.remedy)
+        return
+    import gssapi
+
+    name = gssapi.Name(options.principal, gssapi.NameType.kerberos_principal)
+    store = {"client_keytab": f"FILE:{options.keytab}", "ccache": f"MEMORY:{secrets.token_hex(8)}"}
+    try:
+        # The server asks for a ticket for itself, and reads it with its own key, as it reads clients'.
+        own = gssapi.Credentials(name=name, usage="initiate", store=store)
+        client = gssapi.SecurityContext(name=name, creds=own, usage="initiate")
+        accepting = gssapi.Credentials(name=name, usage="accept", store={"keytab": f"FILE:{options.keytab}"})
+        gssapi.SecurityContext(creds=accepting, usage="accept").step(client.step())
+    except gssapi.exceptions.GSSError as error:
+        findings.error(
+            f"the KDC and the keytab {options.keytab} do not agree on {options.principal}: {error}",
+            "Is the KDC of /etc/krb5.conf reached, and does the keytab have the newest key? Clients will be"
+            " refused; `kinit -k -t KEYTAB PRINCIPAL` says the same.",
+        )
+
+
+def _check_directory(findings: Findings, settings: Settings) -> None:
+    try:
+        options = directory_options(settings.authentication)
+    except StartupError as error:
+        findings.error(error.problem, error.remedy)
+        return
+    for url in options.urls:
+        try:
+            Directory(replace(options, urls=(url,))).check(_STRANGER, secrets.token_hex(16))
+        except AuthenticationError as error:
+            if error.outcome == "unavailable":
+                findings.error(
+                    f"the directory {url} does not answer", "Check authentication.ldap_url, ldap_ca_file, the network."
+                )
+        else:
+            findings.error(
+                f"the directory {url} lets in whoever binds with any password",
+                "Does authentication.ldap_user_dn_pattern name users, and does the directory refuse unknown ones?",
+            )
+    if settings.authentication.plain == "ldap" and not settings.server.tls_enabled:
+        findings.warning("passwords reach this server in the clear", "Set server.tls_enabled.")
+
+
+def _check_policy(findings: Findings, settings: Settings) -> None:
+    try:
+        policy = authorizer(settings)
+    except StartupError as error:
+        findings.error(error.problem, error.remedy)
+        return
+    if policy is not None and not policy.grants:
+        findings.warning(
+            f"{settings.authorization.policy_file} grants nothing to anyone",
+            "Every call will be refused: add [[grants]].",
+        )
