@@ -56,6 +56,10 @@ class Decisions(Protocol):
     """All decisions about one class of principals, under one version of the policy. Immutable."""
 
     @property
+    def policy(self) -> object:
+        """The version: `Authorizer.policy` while it is in force."""
+
+    @property
     def tag(self) -> bytes:
         """`TAG_BYTES` that no other class or version has, in this process."""
 
@@ -73,11 +77,12 @@ class Decisions(Protocol):
 class Authorizer(Protocol):
     """The decision point. Thread-safe; asks nobody, so that the event loop may call it."""
 
+    @property
+    def policy(self) -> object:
+        """What is in force: another object after each change, so that one comparison tells. Hot requests make it."""
+
     def decisions(self, principal: str) -> Decisions:
         """What is decided about a principal, now."""
-
-    def is_current(self, decisions: Decisions) -> bool:
-        """Whether `decisions` are those of the policy in force."""
 
     def decisions_of(self, tag: bytes) -> Decisions | None:
         """Those of a tag; None when the policy has changed since."""

@@ -7,7 +7,7 @@ import threading
 import time
 from pathlib import Path
 
-from hms_cache.authorization.decisions import Action, Decisions, SecuredObject
+from hms_cache.authorization.decisions import Action, SecuredObject
 from hms_cache.authorization.policy import GrantedDecisions, Policy, PolicyError, parse_policy
 
 _log = logging.getLogger(__name__)
@@ -28,29 +28,26 @@ class PolicyFile:
         self.outcomes = {"loaded": 0, "failed": 0}
         self.loaded_at_s = 0.0
         """Epoch seconds of the last reading that succeeded."""
-        self._policy = Policy(())
+        self.policy = Policy(())
+        """In force; replaced as a whole."""
         self.reload()
 
     def decisions(self, principal: str) -> GrantedDecisions:
         """What is decided about a principal, now."""
-        return self._policy.decisions(principal)
-
-    def is_current(self, decisions: Decisions) -> bool:
-        """One comparison: each hot request comes here."""
-        return isinstance(decisions, GrantedDecisions) and decisions.policy is self._policy
+        return self.policy.decisions(principal)
 
     def decisions_of(self, tag: bytes) -> GrantedDecisions | None:
         """Those of a tag of the policy in force."""
-        return self._policy.decisions_of(tag)
+        return self.policy.decisions_of(tag)
 
     @property
     def grants(self) -> int:
         """How many the policy in force has."""
-        return len(self._policy.grants)
+        return len(self.policy.grants)
 
     def decide(self, principal: str, action: Action, of: SecuredObject) -> bool:
         """Whether the principal may do that, now."""
-        return self._policy.decisions(principal).allow(action, of)
+        return self.policy.decisions(principal).allow(action, of)
 
     def reload(self) -> None:
         """Reads the file. Raises PolicyError; then nothing has changed."""
@@ -83,7 +80,7 @@ class PolicyFile:
         except (OSError, UnicodeDecodeError, PolicyError) as error:
             self.outcomes["failed"] += 1
             raise PolicyError(f"{self._path}: {getattr(error, 'strerror', None) or error}") from error
-        self._policy = policy
+        self.policy = policy
         self._tried = before
         self.outcomes["loaded"] += 1
         self.loaded_at_s = time.time()

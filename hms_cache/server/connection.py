@@ -90,8 +90,8 @@ class Connection(asyncio.Protocol):
         self._refusal = self._listener.admit(self, self._address)
         if self._refusal is not None:
             self._arrival = self._listener.loop.call_later(REFUSAL_TIMEOUT_S, self.abort)
-        elif self._listener.authorized is not None:
-            self._hot = self._listener.authorized
+        elif self._listener.authorized_hot_path is not None:
+            self._hot = self._listener.authorized_hot_path()
         elif self._listener.hot_path is not None:
             self._hot = FirstCall(self._listener, self._listener.hot_path)
 

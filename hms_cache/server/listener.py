@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -69,8 +70,8 @@ class Listener:
         self.limits = limits
         self.hot_path: HotPath | None = None
         """Set before `start`, or never: then every request is decoded."""
-        self.authorized: AuthorizedHotPath | None = None
-        """Set with it when calls are authorized: connections ask this instead."""
+        self.authorized_hot_path: Callable[[], AuthorizedHotPath] | None = None
+        """Set with it when calls are authorized: each connection asks one of these instead."""
         self.tls: TlsPort | None = None
         """Set before `start`, or never: then the port is plain."""
         self.sasl: SaslPort | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from hms_cache.authorization.decisions import Authorizer
@@ -115,7 +116,7 @@ class MetastoreServer:
             self._source = make_source(loop)
             self.listener.hot_path = HotPath(reading, self._source, loop)
             if self._guard is not None:
-                self.listener.authorized = AuthorizedHotPath(self.listener.hot_path, self._guard)
+                self.listener.authorized_hot_path = partial(AuthorizedHotPath, self.listener.hot_path, self._guard)
         return await self.listener.start(host, port, reuse_port=reuse_port)
 
     async def stop(self) -> None:

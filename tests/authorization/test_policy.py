@@ -132,22 +132,22 @@ def test_a_changed_file_counts_and_a_bad_one_changes_nothing(tmp_path: Path, cap
     policy = PolicyFile(path)
     before = policy.decisions("ann")
     policy.reload_if_changed()
-    assert policy.is_current(before) and policy.outcomes == {"loaded": 1, "failed": 0}
+    assert before.policy is policy.policy and policy.outcomes == {"loaded": 1, "failed": 0}
 
     path.write_text("nonsense")
     policy.reload_if_changed()
     policy.reload_if_changed()
-    assert policy.is_current(before)
+    assert before.policy is policy.policy
     assert policy.outcomes == {"loaded": 1, "failed": 1}, "tried once"
     assert str(path) in caplog.text
     with pytest.raises(PolicyError, match=str(path)):
         policy.reload()
     os.unlink(path)
     policy.reload_if_changed()
-    assert policy.is_current(before), "a file that is away changes nothing"
+    assert before.policy is policy.policy, "a file that is away changes nothing"
 
     path.write_text(TEXT.replace('"ann", ', ""))
     policy.reload_if_changed()
-    assert not policy.is_current(before)
+    assert before.policy is not policy.policy
     assert not policy.decide("ann", Action.READ, of("sales", "orders"))
     assert policy.decide("bob", Action.READ, of("sales", "orders"))

@@ -74,7 +74,7 @@ class Guard:
     def decisions(self, session: Session) -> Decisions:
         """Those about the session's user, of the policy in force."""
         known = session.decisions
-        if known is None or not self.authorizer.is_current(known):
+        if known is None or known.policy is not self.authorizer.policy:
             known = session.decisions = self.authorizer.decisions(session.user)
         return known
 

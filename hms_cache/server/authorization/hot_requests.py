@@ -14,20 +14,26 @@ if TYPE_CHECKING:
     from hms_cache.server.authorization.guard import Guard
     from hms_cache.server.connection import Connection
     from hms_cache.server.hot_path import HotPath
+    from hms_cache.server.session import Session
 
 
 class AuthorizedHotPath:
-    """Stands before the `HotPath` of all connections."""
+    """Stands before the `HotPath`, for one connection."""
 
-    __slots__ = ("_guard", "_hot")
+    __slots__ = ("_answer", "_authorizer", "_guard", "_session")
 
     def __init__(self, hot: HotPath, guard: Guard) -> None:
-        self._hot = hot
+        self._answer = hot.answer
         self._guard = guard
+        self._authorizer = guard.authorizer
+        self._session: Session | None = None
 
     def answer(self, connection: Connection, key: bytes, sequence: bytes) -> Reply | None:
         """As `HotPath.answer`."""
-        decisions = connection.session().decisions
-        if decisions is None or not self._guard.authorizer.is_current(decisions):
-            decisions = self._guard.decisions(connection.session())
-        return self._hot.answer(connection, key + decisions.tag, sequence)
+        session = self._session
+        if session is None:
+            session = self._session = connection.session()
+        decisions = session.decisions
+        if decisions is None or decisions.policy is not self._authorizer.policy:
+            decisions = self._guard.decisions(session)
+        return self._answer(connection, key + decisions.tag, sequence)
