@@ -1715,8 +1715,8 @@ struct AddDynamicPartitions {
   2: i64 writeid,  // required
   3: string dbname,  // required
   4: string tablename,  // required
-  5: list<string> partitionnames = UNSET,  // required by 3.1, 4.0.0, 4.0.1, 4.1, 4.2
-  6: optional DataOperationType operationType = DataOperationType.UNSET,  // since 3.1
+  5: list<string> partitionnames,  // required by 3.1, 4.0.0, 4.0.1, 4.1, 4.2
+  6: optional DataOperationType operationType = 5,  // since 3.1
 }
 
 // Since 4.0.0.
@@ -1752,7 +1752,7 @@ struct LockComponent {
   3: string dbname,  // required
   4: optional string tablename,
   5: optional string partitionname,
-  6: optional DataOperationType operationType = DataOperationType.UNSET,
+  6: optional DataOperationType operationType = 5,
   7: optional bool isTransactional = false,
   8: optional bool isDynamicPartitionWrite = false,
   9: optional string catName = "hive",  // after 4.2

@@ -1,4 +1,4 @@
-"""Generate `hms_cache/thrift_gen` from `thrift_idl`.
+"""Generate `hms_cache/thrift_gen`, modules and their type stubs, from `thrift_idl`.
 
 Usage: `python tools/generate_thrift.py` writes the packages, `python tools/generate_thrift.py --check` compares them
 with what would be written and exits with status 1 if they differ.
@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from thrift_stubs import write_stubs
 
 ROOT = Path(__file__).resolve().parent.parent
 IDL = ROOT / "thrift_idl" / "hive_metastore.thrift"
@@ -52,14 +54,15 @@ def generate(compiler: str, directory: Path) -> None:
             target.mkdir(parents=True)
             for module in sorted(source.glob("*.py")):
                 shutil.copyfile(module, target / module.name)
+            write_stubs(compiler, IDL.with_name(f"{package}.thrift"), target, "hms_cache.thrift_gen")
 
 
 def differences(fresh: Path) -> list[str]:
     """Names of generated modules that are missing, changed or left over in the committed packages."""
     found = []
     for package in PACKAGES:
-        expected = {path.name for path in (fresh / package).glob("*.py")}
-        present = {path.name for path in (TARGET / package).glob("*.py")}
+        expected = {path.name for path in (fresh / package).glob("*.py*")}
+        present = {path.name for path in (TARGET / package).glob("*.py*")}
         found += [f"{package}/{name}: missing" for name in sorted(expected - present)]
         found += [f"{package}/{name}: not generated" for name in sorted(present - expected)]
         found += [

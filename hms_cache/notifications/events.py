@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from hms_cache.notifications import tjson
 from hms_cache.notifications.event_types import EventType
@@ -27,6 +27,8 @@ from hms_cache.notifications.scope import (
     table_name,
 )
 from hms_cache.thrift_gen.hive_metastore import ttypes
+
+_Struct = TypeVar("_Struct")
 
 
 class EventRow(NamedTuple):
@@ -117,7 +119,7 @@ def scope_of_row(header: EventHeader) -> Scope:
     return EVERYTHING
 
 
-def _struct(text: str | None, struct_class: type[Any]) -> Any:
+def _struct(text: str | None, struct_class: type[_Struct]) -> _Struct | None:
     return None if text is None else tjson.read_struct(text, struct_class)
 
 

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
 from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.events.notification_log import NotificationLog
+from hms_cache.store.txn_store import TxnStore
+
+
+class Site(Protocol):
+    """What the server itself tells: its configuration by Hive's keys, and its counters."""
+
+    def config_value(self, name: str) -> str | None: ...
+
+    def counters(self) -> dict[str, int]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +24,7 @@ class Stores:
     """Built once by `app`. `raw` is the cached store, or the object store itself when the cache is off."""
 
     raw: RawStore
-    transactions: Any
-    notifications: Any
-    site: Any
+    transactions: TxnStore
+    notifications: NotificationLog
+    site: Site
     auxiliary: AuxiliaryStores

@@ -116,7 +116,8 @@ def reread_fire_listener_event(arguments: Any, data: bytes, compact: bool) -> An
         return arguments
     blank = ThriftHiveMetastore.fire_listener_event_args()
     old = decode_with(_OLD_FIRE_EVENT_ARGUMENTS, blank, data, compact=compact)
-    return arguments if old.rqst.data.insertData.filesAdded is None else old
+    reread = old.rqst.data.insertData
+    return arguments if reread is None or reread.filesAdded is None else old
 
 
 REREADINGS: Final[dict[str, Rereading]] = {

@@ -317,6 +317,13 @@ def replicated(client: TxnClient, source_ids: list[int]) -> list[int]:
     return client.store.open_txns(request).txn_ids
 
 
+def test_the_transactions_of_a_source_need_a_policy(client: TxnClient) -> None:
+    request = OpenTxnRequest(num_txns=1, user="u", hostname="h", replSrcTxnIds=[101], txn_type=TxnType.REPL_CREATED)
+    with pytest.raises(MetaException, match="send replPolicy"):
+        client.store.open_txns(request)
+    assert client.store.get_open_txns().open_txns == []
+
+
 def test_replayed_transactions(client: TxnClient) -> None:
     client.make_table({})
     targets = replicated(client, [101, 102])

@@ -184,11 +184,11 @@ class BlockBuilder:
             number, location = rows.template_numbers[row], rows.locations[row]
             scratch.createTime, scratch.lastAccessTime = rows.create_times[row], rows.last_access_times[row]
             if number is None or location is None:
-                scratch.sd = None
+                scratch.sd = None  # type: ignore[assignment]  # left out of the message
                 if number is not None:
                     scratch.sd = rows.templates[number]
                 self._add_whole(name.encode(), values, encode_partition(scratch))
-                scratch.sd = None
+                scratch.sd = None  # type: ignore[assignment]  # left out of the message
             else:
                 self._add_regular(name.encode(), scratch, owner, descriptors[number], location.encode())
 
@@ -207,7 +207,7 @@ class BlockBuilder:
     ) -> None:
         base, own = self._split_location(location, name)
         parameters = encode_parameters(partition)
-        names = tuple(partition.parameters) if partition.parameters is not None else None
+        names: tuple[str, ...] | None = tuple(partition.parameters) if partition.parameters is not None else None
         if len(self._drafts) > MOST_SHAPES:
             names = None
         kind = (owner, *descriptor, base, own is None, names, bytes_after_parameters(partition))

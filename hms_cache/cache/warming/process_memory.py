@@ -19,7 +19,8 @@ anew."""
 SHORT_VALUE = 5
 """Characters up to which parameter values (`TRUE`, `0`, …) are worth sharing: longer ones seldom come twice."""
 
-Part = TypeVar("Part", SerDeInfo, SkewedInfo)
+Part = TypeVar("Part", SerDeInfo, SkewedInfo | None)
+Text = TypeVar("Text", str, str | None)
 
 
 class SharedParts:
@@ -58,7 +59,7 @@ class SharedParts:
                 for name, value in table.parameters.items()
             }
 
-    def _shared_columns(self, columns: list[FieldSchema] | None) -> list[FieldSchema] | None:
+    def _shared_columns(self, columns: list[FieldSchema]) -> list[FieldSchema]:
         if not columns:
             return columns
         if len(self._columns) > MOST_SHARED_PARTS:
@@ -66,10 +67,10 @@ class SharedParts:
         known = self._columns
         return [known.setdefault((one.name, one.type, one.comment), one) for one in columns]
 
-    def _shared(self, part: Part | None) -> Part | None:
+    def _shared(self, part: Part) -> Part:
         """Equal in every byte that a client gets, the order of parameters included."""
         if part is None:
-            return None
+            return part
         if len(self._encoded) > MOST_SHARED_PARTS:
             self._encoded = {}
         try:
@@ -80,8 +81,8 @@ class SharedParts:
         return found
 
 
-def _interned(text: str | None) -> str | None:
-    return sys.intern(text) if text is not None else None
+def _interned(text: Text) -> Text:
+    return sys.intern(text) if text is not None else text
 
 
 def give_back_freed_memory() -> None:

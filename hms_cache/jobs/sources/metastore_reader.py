@@ -13,6 +13,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ClientCapability,
     ColumnStatistics,
     ColumnStatisticsDesc,
+    ColumnStatisticsObj,
     Database,
     GetPartitionsByNamesRequest,
     GetTablesRequest,
@@ -174,7 +175,7 @@ def _column_names(table: Table) -> list[str]:
     return [] if table.sd is None else [column.name for column in table.sd.cols or ()]
 
 
-def _statistics(table: Table, partition: str | None, found: list[object], engine: str) -> ColumnStatistics:
+def _statistics(table: Table, partition: str | None, found: list[ColumnStatisticsObj], engine: str) -> ColumnStatistics:
     description = ColumnStatisticsDesc(
         isTblLevel=partition is None,
         dbName=table.dbName,

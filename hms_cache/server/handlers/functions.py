@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
-from hms_cache.server.handlers.names import database_name, optional_database_name
+from hms_cache.server.handlers.names import database_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Function,
     GetAllFunctionsResponse,
@@ -65,7 +65,7 @@ def alter_function(call: Call, arguments: Any) -> None:
     if function.dbName is None:
         raise MetaException("Database name in Function cannot be null.")
     catalog, database = database_name(arguments.dbName, function.catName)
-    function.catName, function.dbName = optional_database_name(function.dbName, catalog)
+    function.catName, function.dbName = database_name(function.dbName, catalog)
     call.stores.raw.alter_function(catalog, database, _required(arguments.funcName), function)
 
 

@@ -185,7 +185,7 @@ def _append(call: Call, name: TableName, values: list[str], context: Environment
             f"{len(values)} partition values were given for {len(table.partitionKeys or ())} partition keys"
         )
     descriptor = copy.copy(table.sd)
-    descriptor.location = None
+    descriptor.location = None  # type: ignore[assignment]  # left out of the message
     partition = Partition(values=values, sd=descriptor, parameters={})
     return _add(call, name, [partition], context)[0]
 

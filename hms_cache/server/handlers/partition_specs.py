@@ -54,6 +54,7 @@ def group_partitions(table: Table, partitions: Iterable[Partition]) -> list[Part
             specification = shared.get(key)
             if specification is None:
                 specification = shared[key] = _shared_specification(table, root, partition, [])
+            assert specification.sharedSDPartitionSpec is not None
             specification.sharedSDPartitionSpec.partitions.append(without_descriptor(partition, root))
         else:
             elsewhere.append(partition)
@@ -103,7 +104,7 @@ def _shared_specification(
     """Without a root where the descriptors have no location, or there are none: projections leave them out."""
     common = StorageDescriptor() if first.sd is None else copy.copy(first.sd)
     root = root if common.location is not None else ""
-    common.location = root or None
+    common.location = root or None  # type: ignore[assignment]  # left out of the message
     return PartitionSpec(
         catName=table.catName,
         dbName=table.dbName,

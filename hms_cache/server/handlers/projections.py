@@ -129,5 +129,5 @@ def _with_times(table: Table) -> Table:
 def without_columns(descriptor: StorageDescriptor) -> StorageDescriptor:
     """A copy of a storage descriptor without its columns (the shared descriptor of partition specs carries them)."""
     kept = copy.copy(descriptor)
-    kept.cols = None
+    kept.cols = None  # type: ignore[assignment]  # left out of the message
     return kept

@@ -131,7 +131,7 @@ class Databases(DatabaseStore):
         declarations = _Declarations(self._context, transaction, name, dict(found.marks))
         if (new.locationUri or "").strip():
             after.locationUri = declarations.change(LOCATION_LEFT_ALONE, before.locationUri, new.locationUri)
-        if (new.managedLocationUri or "").strip():
+        if new.managedLocationUri is not None and new.managedLocationUri.strip():
             after.managedLocationUri = declarations.change(
                 MANAGED_LOCATION_LEFT_ALONE, before.managedLocationUri, new.managedLocationUri
             )

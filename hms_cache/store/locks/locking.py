@@ -169,7 +169,7 @@ def _blocker_not_waited_for(
     if not request.zeroWaitReadEnabled:
         return None
     reads = [target for target in targets if target.lock_type == SHARED_READ]
-    conflict = _conflict_of(connection, external_id, request.txnid, reads) if reads else None
+    conflict = _conflict_of(connection, external_id, request.txnid or 0, reads) if reads else None
     return None if conflict is None else conflict[1]
 
 

@@ -98,7 +98,11 @@ def read_constraints(connection: Connection, table_id: int) -> SQLAllTableConstr
         if row.CONSTRAINT_TYPE == FOREIGN_KEY:
             found.foreignKeys.append(foreign_key(row))
             continue
-        place = {"catName": row.CATALOG, "table_db": row.PARENT_DATABASE, "table_name": row.PARENT_TABLE}
+        place: dict[str, Any] = {
+            "catName": row.CATALOG,
+            "table_db": row.PARENT_DATABASE,
+            "table_name": row.PARENT_TABLE,
+        }
         place["column_name"] = row.PARENT_COLUMN
         name, sequence = row.CONSTRAINT_NAME, row.POSITION
         if row.CONSTRAINT_TYPE == PRIMARY_KEY:
@@ -151,7 +155,7 @@ def move_constraints_to_columns(
                 )
 
 
-def _flags(row: Row[Any]) -> dict[str, bool]:
+def _flags(row: Row[Any]) -> dict[str, Any]:
     bits = row.ENABLE_VALIDATE_RELY
     return {
         "enable_cstr": bool(bits & ENABLE),

@@ -227,7 +227,7 @@ class Roles:
 
 def type_name(value: int | None) -> str:
     """`USER`, `ROLE` or `GROUP`. Raises MetaException for anything else."""
-    name = PrincipalType._VALUES_TO_NAMES.get(value)
+    name = None if value is None else PrincipalType._VALUES_TO_NAMES.get(value)
     if name is None:
         raise MetaException(f"Unknown principal type {value}")
     return str(name)

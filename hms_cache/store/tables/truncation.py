@@ -123,7 +123,7 @@ class TableTruncation:
                 put_directory_statistics(after.parameters, DirectoryStatistics(0, 0))
             reset_statistics(after.parameters)
             _judge(row.table, before.writeId, before.parameters, after.parameters, write_id, valid_write_ids, aborted)
-            if is_written:
+            if is_written and write_id is not None:
                 after.writeId = write_id
             changes.append((before, after))
             parameter_changes.append(ParameterChange(part_id, before.parameters, after.parameters))

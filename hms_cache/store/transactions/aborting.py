@@ -41,11 +41,11 @@ def abort_txn(transaction: WriteTransaction, context: TxnContext, request: Abort
     connection, txn_id = transaction.connection, request.txnid
     replayed = is_replayed(request.replPolicy, request.txn_type)
     if replayed:
-        target = target_txn_ids(connection, request.replPolicy, [txn_id]).get(txn_id)
+        target = target_txn_ids(connection, request.replPolicy or "", [txn_id]).get(txn_id)
         if target is None:
             # Closed already, or its opening was never replicated.
             return
-        forget_source_txn(connection, request.replPolicy, txn_id)
+        forget_source_txn(connection, request.replPolicy or "", txn_id)
         txn_id = target
     row = connection.execute(select(T.TXN_STATE).where(T.TXN_ID == txn_id).with_for_update()).first()
     if row is not None and row.TXN_STATE == TXN_ABORTED:

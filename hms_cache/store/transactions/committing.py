@@ -82,11 +82,11 @@ def commit_txn(transaction: WriteTransaction, context: TxnContext, request: Comm
     connection, txn_id = transaction.connection, request.txnid
     replayed = is_replayed(request.replPolicy, request.txn_type)
     if replayed:
-        target = target_txn_ids(connection, request.replPolicy, [txn_id]).get(txn_id)
+        target = target_txn_ids(connection, request.replPolicy or "", [txn_id]).get(txn_id)
         if target is None:
             # Closed already, or its opening was never replicated.
             return
-        forget_source_txn(connection, request.replPolicy, txn_id)
+        forget_source_txn(connection, request.replPolicy or "", txn_id)
         txn_id = target
     txn = mark_committed(connection, context, txn_id)
     if txn is None:

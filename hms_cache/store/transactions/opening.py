@@ -40,12 +40,15 @@ def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenT
         raise MetaException(f"Invalid input for number of txns: {request.num_txns}")
     connection = transaction.connection
     source_ids = list(request.replSrcTxnIds or ())
+    policy = request.replPolicy or ""
+    if source_ids and not policy:
+        raise MetaException("Transactions of a source can only be opened under a replication policy: send replPolicy")
     count = min(request.num_txns, context.options.max_open_batch)
     takes_lock_itself = count == 1 and not source_ids and is_mysql(connection)
     if not takes_lock_itself:
         lock_all_txns_shared(connection)
     if source_ids:
-        known = target_txn_ids(connection, request.replPolicy, source_ids)
+        known = target_txn_ids(connection, policy, source_ids)
         if known:
             # A repeated event: of those that have ended since nothing is known any more.
             return sorted(known.values())
@@ -56,7 +59,7 @@ def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenT
         txn_ids = _insert(connection, row, count)
     _note_lowest_open(connection, context, txn_ids)
     if source_ids:
-        map_txns(connection, request.replPolicy, source_ids, txn_ids)
+        map_txns(connection, policy, source_ids, txn_ids)
     _append_event(transaction, context, request, txn_ids)
     return txn_ids
 

@@ -101,7 +101,7 @@ class MetadataTranslation:
             return table
         location = self._locations.check_or_choose(database, changed)
         if changed.sd is not None:
-            changed.sd.location = location
+            changed.sd.location = location  # type: ignore[assignment]  # left out of the message
         return changed
 
     def check_alteration(self, old: Callable[[], Table], table: Table, get_database: GetDatabase) -> None:

@@ -379,7 +379,7 @@ def _replace(
         status = None if changes.status is None else WMResourcePlanStatus._VALUES_TO_NAMES[changes.status]
         shown = (str(changes.name or "null"), status or "null")
         raise InvalidOperationException(f"Must specify a name, or the active plan; received {', '.join(shown)}")
-    replaced = _chosen(plans, None if replaces_active else normalize_identifier(changes.name), namespace)
+    replaced = _chosen(plans, None if changes.name is None else normalize_identifier(changes.name), namespace)
     plan = _chosen(plans, name, namespace)
     if replaced.plan_id == plan.plan_id:
         raise InvalidOperationException("A plan cannot replace itself")

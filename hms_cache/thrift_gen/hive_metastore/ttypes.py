@@ -5663,15 +5663,11 @@ class AddDynamicPartitions(TBase):
     )
 
 
-    def __init__(self, txnid=None, writeid=None, dbname=None, tablename=None, partitionnames=[
-    ], operationType=    5,):
+    def __init__(self, txnid=None, writeid=None, dbname=None, tablename=None, partitionnames=None, operationType=    5,):
         self.txnid = txnid
         self.writeid = writeid
         self.dbname = dbname
         self.tablename = tablename
-        if partitionnames is self.thrift_spec[5][4]:
-            partitionnames = [
-            ]
         self.partitionnames = partitionnames
         self.operationType = operationType
 
@@ -10502,8 +10498,7 @@ AddDynamicPartitions.thrift_spec = (
     (2, TType.I64, 'writeid', None, None, ),  # 2
     (3, TType.STRING, 'dbname', 'UTF8', None, ),  # 3
     (4, TType.STRING, 'tablename', 'UTF8', None, ),  # 4
-    (5, TType.LIST, 'partitionnames', (TType.STRING, 'UTF8', False), [
-    ], ),  # 5
+    (5, TType.LIST, 'partitionnames', (TType.STRING, 'UTF8', False), None, ),  # 5
     (6, TType.I32, 'operationType', None,     5, ),  # 6
 )
 all_structs.append(GetOpenTxnsRequest)

@@ -1,0 +1,4 @@
+# Generated from thrift_idl by tools/generate_thrift.py; do not edit.
+
+from typing import Final
+
