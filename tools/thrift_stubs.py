@@ -1,6 +1,6 @@
 """Type stubs of the generated protocol: what the Thrift compiler does not say of fields, arguments and results.
 
-The rule of optionality is in docs/decisions/0010-the-protocol-has-types.md: a field without a keyword, or with a default, is
+What may be None says docs/decisions/0010-the-protocol-has-types.md: a field without a keyword, or with a default, is
 there; an `optional` field without a default may be None. Constructors take None for every field.
 """
 

@@ -101,7 +101,7 @@ def allocate_for_one_each(
     if len(requests) == 1:
         return [allocate_table_write_ids(transaction, context, requests[0])]
     connection = transaction.connection
-    asked = [(plain_database(one.dbName), plain_table(one.tableName), (one.txnIds or ())[0]) for one in requests]
+    asked = [(plain_database(one.dbName), plain_table(one.tableName), min(one.txnIds or [0])) for one in requests]
     given: dict[tuple[str, str, int], int] = {}
     answers: dict[int, AllocateTableWriteIdsResponse] = {}
     for number in sorted(range(len(requests)), key=asked.__getitem__):
