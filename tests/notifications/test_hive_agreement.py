@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from hms_cache.cache.event_rules import changed_columns, keeps_partitions
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.messages import MessageFormat
+from tests.cache.test_harmless_changes import ALTERS
 from tests.manual_clock import ManualClock
 from tests.notifications import hive_messages as hive
 from tests.notifications import samples
@@ -377,3 +379,52 @@ def comparable(value: Any) -> Any:
             if hasattr(value, name):
                 setattr(value, name, None)
     return value
+
+
+# ---- what follows from them -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALTERS)
+def test_an_alter_keeps_partitions_by_what_hive_writes_of_it_as_by_ours(release: HiveMessages, name: str) -> None:
+    """Each kind of ALTER_TABLE, in all formats that a release writes."""
+    keeps, alter = ALTERS[name]
+    before = table(parameters={"version": "1"})
+    after = copy.deepcopy(before)
+    alter(after)
+    formats = ["json-0.2"] if release.release == "3.1.3" else ["json-0.2", "gzip(json-2.0)", "gzip"]
+    for message_format in formats:
+        for is_truncate in (False, True):
+            arguments = [_t(before), _t(after), hive.flag(is_truncate), hive.number(-1)]
+            message = release.write("buildAlterTableMessage", message_format, *arguments)
+            row = ev.NotificationRow(7, 1_700_000_000, "ALTER_TABLE", "hive", "d", "t", message, message_format)
+            event = read_event(row)
+            assert isinstance(event, ev.TableAltered)
+            if is_truncate:
+                assert not keeps_partitions(event)
+            else:
+                # 3.1 has no field for some of them: it cannot have changed them either.
+                assert keeps_partitions(event) == keeps, (name, message_format)
+
+
+@pytest.mark.parametrize("columns", [("c",), ("C", "d"), ()])
+def test_columns_of_statistics_are_those_that_hive_writes(release: HiveMessages, columns: tuple[str, ...]) -> None:
+    if release.release == "3.1.3":
+        pytest.skip("Hive 3.1.3 logs no statistics")
+    for of_table, method, event_type in (
+        (True, "buildUpdateTableColumnStatMessage", "UPDATE_TBL_COL_STAT_EVENT"),
+        (False, "buildUpdatePartitionColumnStatMessage", "UPDATE_PART_COL_STAT_EVENT"),
+    ):
+        statistics = samples.statistics(of_table)
+        element = statistics.statsObj[0]
+        statistics.statsObj = [copy.deepcopy(element) for _ in columns]
+        for one, column in zip(statistics.statsObj, columns, strict=True):
+            one.colName = column
+        arguments = (
+            [_t(statistics), _t(table()), _texts("map", "k", "v"), hive.number(4)]
+            if of_table
+            else [_t(statistics), _texts("list", "1", "x"), hive.NULL, _t(table()), hive.number(4)]
+        )
+        for message_format in ("json-0.2", "gzip(json-2.0)", "gzip"):
+            message = release.write(method, message_format, *arguments)
+            row = ev.NotificationRow(7, 1_700_000_000, event_type, "hive", "d", "t", message, message_format)
+            assert changed_columns(read_event(row)) == ({one.lower() for one in columns} or None)
