@@ -24,6 +24,7 @@ from hms_cache.store.partitions.additions import add_partitions
 from hms_cache.store.partitions.alterations import alter_partitions, rename_partition
 from hms_cache.store.partitions.drops import drop_partitions
 from hms_cache.store.partitions.exchange import exchange_partitions
+from hms_cache.store.partitions.joined_names import names_of_all
 from hms_cache.store.partitions.markers import is_partition_marked, mark_partition
 from hms_cache.store.partitions.privileges import read_partition_privileges
 from hms_cache.store.partitions.projections import project_partitions
@@ -131,7 +132,7 @@ class PartitionReads:
                 raise MetaException("The partition expression cannot be evaluated exactly, so its names are not known")
             names = selected.names
             if names is None:
-                names = sorted(name for _, name in all_names(connection, header))
+                names = names_of_all(connection, header)
             if ordered_by:
                 part_ids = selected.part_ids or [0] * len(names)
                 values = read_values(connection, header, list(zip(part_ids, names, strict=True)))

@@ -76,7 +76,7 @@ class PartitionRows:
         return values_with_empty(values, self.empty_values.get(row)) if self.empty_values else values
 
 
-class _CharacterCount(FunctionElement[int]):
+class CharacterCount(FunctionElement[int]):
     """Number of characters of a text, under the name that each database has for it."""
 
     name = "character_count"
@@ -84,13 +84,13 @@ class _CharacterCount(FunctionElement[int]):
     inherit_cache = True
 
 
-@compiles(_CharacterCount)
-def _character_count(element: _CharacterCount, compiler: Any, **keywords: Any) -> str:
+@compiles(CharacterCount)
+def _character_count(element: CharacterCount, compiler: Any, **keywords: Any) -> str:
     return f"char_length({compiler.process(element.clauses, **keywords)})"
 
 
-@compiles(_CharacterCount, "sqlite")
-def _character_count_of_sqlite(element: _CharacterCount, compiler: Any, **keywords: Any) -> str:
+@compiles(CharacterCount, "sqlite")
+def _character_count_of_sqlite(element: CharacterCount, compiler: Any, **keywords: Any) -> str:
     return f"length({compiler.process(element.clauses, **keywords)})"
 
 
@@ -163,7 +163,7 @@ def _statements(reach: _Reach, has_write_ids: bool) -> _Statements:
     with_descriptors = PARTITIONS.outerjoin(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID)
     parameters = PARTITION_PARAMS.c
     pair = parameters.PARAM_KEY + literal(_KEY_END) + parameters.PARAM_VALUE
-    characters = func.sum(_CharacterCount(parameters.PARAM_KEY) + _CharacterCount(parameters.PARAM_VALUE))
+    characters = func.sum(CharacterCount(parameters.PARAM_KEY) + CharacterCount(parameters.PARAM_VALUE))
     columns.append(
         select(_NumberedText(func.count(), characters, func.aggregate_strings(pair, _PAIR_END)))
         .where(parameters.PART_ID == PARTITIONS.c.PART_ID, parameters.PARAM_VALUE.is_not(None))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -19,12 +20,15 @@ from hms_cache.store.contract.partitions import (
 from hms_cache.store.engine.database import Database
 from hms_cache.store.partitions import reads as partition_reads
 from hms_cache.store.partitions import selection as partition_selection
+from hms_cache.store.partitions.joined_names import names_of_all
+from hms_cache.store.schema import PARTITIONS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
     Partition,
     SerDeInfo,
     SkewedInfo,
 )
+from tests.databases import count_statements
 from tests.store.partitions.catalog import PartitionCatalog, descriptor, partition
 
 T = ("hive", "d", "t")
@@ -170,8 +174,33 @@ def test_a_server_that_cuts_lists_short(unmanaged: PartitionCatalog) -> None:
             rows = partition_reads.read_partition_rows(
                 connection, header, partition_selection.SelectedPartitions(None, None)
             )
+            names = names_of_all(connection, header)
             connection.exec_driver_sql("SET SESSION group_concat_max_len=16777216")
         assert partition_reads.partitions_of_rows(rows) == expected
+        assert names == rows.names
+
+
+def test_all_names_come_as_one_text_unless_it_does_not_add_up(unmanaged: PartitionCatalog) -> None:
+    """The texts of names are what they are: blanks at the end, letters of any script, and separators of other writers'
+    names."""
+    catalog = unmanaged
+    catalog.create_table()
+    with catalog.database.loading() as connection:
+        header = partition_selection.find_partitioned_table(connection, *T)
+        assert names_of_all(connection, header) == []
+    values = ["a ", "a", "A", "\x01", "\x02", "a,b", "\t", "%", "é"]
+    catalog.partitions.add_partitions(*T, [partition(value, "1") for value in values])
+    for has_separator in (False, True):
+        with catalog.database.write_engine.begin() as connection:
+            if has_separator:
+                change = update(PARTITIONS).where(PARTITIONS.c.PART_NAME == "dt=a,b/hr=1")
+                connection.execute(change.values(PART_NAME="dt=a\x01b/hr=1"))
+        with catalog.database.loading() as connection, count_statements(catalog.database) as seen:
+            names = names_of_all(connection, header)
+            assert names == sorted(name for _, name in partition_selection.all_names(connection, header))
+            assert len(names) == len(values)
+            assert any("\x01" in name for name in names) == has_separator
+        assert seen.count == 2 + has_separator
 
 
 @pytest.mark.parametrize(
