@@ -6,12 +6,15 @@ shows (an ALTER_TABLE rewrites partition locations, columns and statistics witho
 
 from __future__ import annotations
 
+import copy
 import enum
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.policy import sync_property
 from hms_cache.notifications import events as ev
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 
 class Action(enum.Enum):
@@ -75,7 +78,8 @@ TABLE_RULES: dict[type[ev.Event], Mapping[Facet, Action]] = {
 }
 
 PARAMETERS_ALTERED = _row(DROP, DROP, KEEP, DROP, KEEP, DROP)
-"""The row of an ALTER_TABLE that `keeps_partitions`. Table statistics go: they are read again in one statement."""
+"""The row of an ALTER_TABLE after which partitions stay (`what_stays`). Table statistics go: they are read again in one
+statement."""
 
 _NOT_OF_PARTITIONS = ("owner", "ownerType", "lastAccessTime", "parameters", "privileges", "writeId")
 """Fields of a table that no row of a partition, no statistics and no cached answer about partitions is made from. All
@@ -118,30 +122,58 @@ def keeps_content(event: ev.DatabaseAltered) -> bool:
     return sync_property(before.parameters or {}) == sync_property(after.parameters or {})
 
 
-def keeps_partitions(event: ev.TableAltered) -> bool:
-    """Whether the images of a table show that its partitions and their statistics stay as they were.
+class Stays(NamedTuple):
+    """What an ALTER_TABLE shows to be as it was."""
+
+    partitions: bool
+    """The table's partitions and their statistics."""
+    names: bool
+    """What the list of its database's tables says of it."""
+
+
+NOTHING_STAYS = Stays(False, False)
+
+
+def what_stays(event: ev.TableAltered) -> Stays:
+    """What the two images of the table show to be as it was. Without both, or with ones that cannot be read, nothing.
 
     An alter writes to partitions when the name, the location, the columns or the keys change (Hive 2.3 to 4.x,
     HiveAlterHandler.alterTable; cascading does nothing where the columns are equal), and when the table is truncated.
-    A change of parameters, owner or write id does not. Without both images, or with ones that cannot be read, nothing
-    is shown.
+    A change of parameters, owner or write id does not. The list of tables has names, types, owners and comments; the
+    type follows from `tableType` and the parameters that say what kind of table it is (ObjectStore.convertToMTable).
     """
-    if event.is_truncate or event.is_rename:
-        return False
+    if event.is_rename:
+        return NOTHING_STAYS
     try:
         before, after = event.before(), event.after()
     except Exception:
-        return False
-    if before is None or after is None or before.sd is None or after.sd is None:
-        return False
-    if _structure(before.parameters) != _structure(after.parameters):
+        return NOTHING_STAYS
+    if before is None or after is None or _structure(before.parameters) != _structure(after.parameters):
+        return NOTHING_STAYS
+    return Stays(not event.is_truncate and _same_partitions(before, after), _listed(before) == _listed(after))
+
+
+def keeps_partitions(event: ev.TableAltered) -> bool:
+    """Whether the images of a table show that its partitions and their statistics stay as they were."""
+    return what_stays(event).partitions
+
+
+def _same_partitions(before: Table, after: Table) -> bool:
+    if before.sd is None or after.sd is None:
         return False
     if sync_property(before.parameters or {}) != sync_property(after.parameters or {}):
         return False
+    before, after = copy.copy(before), copy.copy(after)
     for image in (before, after):
         for name in _NOT_OF_PARTITIONS:
             setattr(image, name, None)
     return bool(before == after)
+
+
+def _listed(table: Table) -> tuple[object, ...]:
+    """What the list of tables is made from, but for the names of catalog and database, which only a rename changes."""
+    comment = (table.parameters or {}).get("comment")
+    return table.tableName, table.tableType, comment, table.owner, table.ownerType
 
 
 def _structure(parameters: Mapping[str, str] | None) -> dict[str, str]:

@@ -32,13 +32,15 @@ from hms_cache.cache.entries import (
 from hms_cache.cache.event_rules import (
     CHANGES_DATABASE_NAMES,
     CHANGES_TABLE_NAMES,
+    NOTHING_STAYS,
     PARAMETERS_ALTERED,
     WHOLE_TABLE,
     Action,
+    Stays,
     changed_columns,
     keeps_content,
-    keeps_partitions,
     table_rule,
+    what_stays,
 )
 from hms_cache.cache.partitions.partition_set import PartitionSet, Values
 from hms_cache.cache.statistics_by_column import StatisticsHeld
@@ -133,13 +135,14 @@ class SharedCache:
         hands over what it may concern instead (P8).
         """
         resolved = self._resolve(events)
+        shown = self._read_alters(events)
         if self.position_listener is not None:
             self.position_listener(new_position, False)
         with self.lock:
             for event in events:
                 if event.event_id <= self.position:
                     continue
-                self._apply_one(event, resolved)
+                self._apply_one(event, resolved, shown.get(event.event_id, NOTHING_STAYS))
                 self.position = event.event_id
             self.position = max(self.position, new_position)
 
@@ -154,6 +157,36 @@ class SharedCache:
             # Unknown is always right (P5), and the events behind these must not wait (P8).
             _log.warning("the tables of committed transactions could not be read: %s", error)
             return {}
+
+    def _read_alters(self, events: Sequence[ev.Event]) -> dict[int, Stays]:
+        """What alters show to be as it was, by event id, where anything is held that could stay.
+
+        Images are decoded without the lock. What a load reads from now on is not asked for: it goes, which is right.
+        """
+        with self.lock:
+            alters = [
+                event
+                for event in events
+                if isinstance(event, ev.TableAltered) and event.event_id > self.position and self._may_stay(event)
+            ]
+        return {event.event_id: what_stays(event) for event in alters}
+
+    def _may_stay(self, event: ev.TableAltered) -> bool:
+        of_partitions = {Facet.PARTITIONS, Facet.PARTITION_STATISTICS}
+        try:
+            concerned = event.scope.tables
+        except Exception:
+            return False  # its application fails in its turn
+        for table in concerned:
+            database = self.databases.get(table.in_database)
+            if database is not None and Facet.TABLE_NAMES in database.facets:
+                return True
+            entry = self.tables.get(table)
+            if entry is not None and not of_partitions.isdisjoint(entry.facets):
+                return True
+            if any(load.key == table and not of_partitions.isdisjoint(load.facets) for load in self.loads):
+                return True
+        return False
 
     def reset(self, reason: str, position: int) -> None:
         """Drops everything and starts anew at `position`: a hole, another history (P7).
@@ -193,7 +226,9 @@ class SharedCache:
                 found[key] = (frozenset((Facet.TABLE, *entry.facets)) - {Facet.PARTITIONS}, last_read)
         return sorted(found.items(), key=lambda one: one[1][1])[-REFILL_KEYS:]
 
-    def _apply_one(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> None:
+    def _apply_one(
+        self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]], stays: Stays
+    ) -> None:
         scope = event.scope
         if scope.everything:
             self._drop_everything(event.event_id)
@@ -211,16 +246,14 @@ class SharedCache:
             self._drop_database(event.event_id, database)
         for database in scope.databases:
             self._alter_database(event, database)
-        self._apply_to_tables(event, scope)
+        self._apply_to_tables(event, scope, stays)
         for function in scope.functions:
             self._drop(event.event_id, DatabaseName(function.catalog, function.database), Facet.FUNCTIONS)
         if scope.foreign_keys:
             self._drop_all_constraints(event.event_id)
 
-    def _apply_to_tables(self, event: ev.Event, scope: Scope) -> None:
-        rule = table_rule(event)
-        if isinstance(event, ev.TableAltered) and self._has_partitions(scope.tables) and keeps_partitions(event):
-            rule = PARAMETERS_ALTERED
+    def _apply_to_tables(self, event: ev.Event, scope: Scope, stays: Stays) -> None:
+        rule = PARAMETERS_ALTERED if stays.partitions else table_rule(event)
         changes_names = type(event) in CHANGES_TABLE_NAMES
         if changes_names and not (isinstance(event, ev.TableAltered) and not event.is_rename):
             self._transactions.forget_tables(scope.tables.__contains__)
@@ -229,7 +262,7 @@ class SharedCache:
         columns = changed_columns(event) if self._has_statistics((*scope.tables, *scope.partitions)) else None
         for table in scope.tables:
             self._apply_rule(event.event_id, table, rule, None, columns)
-            if changes_names:
+            if changes_names and not stays.names:
                 self._drop(event.event_id, table.in_database, Facet.TABLE_NAMES)
         for table, values in scope.partitions.items():
             self._apply_rule(event.event_id, table, rule, tuple(values), columns)
@@ -239,17 +272,6 @@ class SharedCache:
         entries = (self.tables.get(table) for table in tables)
         of_columns = (Facet.TABLE_STATISTICS, Facet.PARTITION_STATISTICS)
         return any(entry is not None and any(facet in entry.facets for facet in of_columns) for entry in entries)
-
-    def _has_partitions(self, tables: Iterable[TableName]) -> bool:
-        """Whether anything of their partitions is held or on its way: only then an image is worth decoding."""
-        of_partitions = {Facet.PARTITIONS, Facet.PARTITION_STATISTICS}
-        for table in tables:
-            entry = self.tables.get(table)
-            if entry is not None and not of_partitions.isdisjoint(entry.facets):
-                return True
-            if any(load.key == table and not of_partitions.isdisjoint(load.facets) for load in self.loads):
-                return True
-        return False
 
     def _apply_rule(
         self,

@@ -52,12 +52,12 @@ def test_an_event_that_cannot_be_applied(
     shared, failures = here.cache.shared, 0
     apply_one = shared._apply_one
 
-    def failing(event: Any, resolved: Any) -> None:
+    def failing(event: Any, *rest: Any) -> None:
         nonlocal failures
         if failures < 2 and type(event).__name__ != "UndecodedEvent":
             failures += 1  # in its batch, then by itself
             raise RuntimeError("a defect")
-        apply_one(event, resolved)
+        apply_one(event, *rest)
 
     monkeypatch.setattr(shared, "_apply_one", failing)
     write(elsewhere)

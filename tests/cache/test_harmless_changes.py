@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.event_rules import changed_columns, keeps_partitions
+from hms_cache.cache.event_rules import NOTHING_STAYS, Stays, changed_columns, keeps_partitions, what_stays
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.loaded_parts import AGGREGATE
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -60,6 +60,9 @@ ALTERS: dict[str, tuple[bool, Alter]] = {
     "retention": (False, lambda one: setattr(one, "retention", 7)),
 }
 
+CHANGES_LISTS = {"comment", "owner", "external"}
+"""Alters that the list of the database's tables shows."""
+
 READS: dict[str, Callable[[RawStore], Any]] = {
     "all": lambda store: store.get_partitions(CATALOG, "d", "t", AllPartitions()),
     "one": lambda store: store.get_partition(CATALOG, "d", "t", ["a", "1"]),
@@ -69,6 +72,9 @@ READS: dict[str, Callable[[RawStore], Any]] = {
     "aggregate": lambda store: store.get_aggregate_statistics(CATALOG, "d", "t", NAMES, ["a"]),
     "table statistics": lambda store: store.get_table_column_statistics(CATALOG, "d", "t", ["a"]),
     "table": lambda store: store.get_table(CATALOG, "d", "t"),
+    "table names": lambda store: store.get_table_names(CATALOG, "d"),
+    "tables by type": lambda store: store.get_table_names(CATALOG, "d", None, "EXTERNAL_TABLE"),
+    "meta": lambda store: store.get_table_meta(CATALOG, "d", "*"),
 }
 
 
@@ -112,6 +118,9 @@ def test_after_an_alter_memory_equals_the_database(
     here.poller.step()
     entry = here.cache.shared.entry(T)
     held = set(entry.facets) if entry is not None else set()
+    of_database = here.cache.shared.entry(T.in_database)
+    assert of_database is not None
+    assert (Facet.TABLE_NAMES in of_database.facets) == (name not in CHANGES_LISTS)
     agree(here)
     assert (Facet.PARTITIONS in held, Facet.PARTITION_STATISTICS in held) == (keeps, keeps)
     assert Facet.TABLE not in held
@@ -134,6 +143,32 @@ def test_what_shows_nothing_keeps_nothing() -> None:
     assert not keeps_partitions(
         ev.TableAltered(header("ALTER_TABLE", T), T, renamed, before_json=json, after_json=json)
     )
+
+
+def test_what_shows_nothing_keeps_no_names() -> None:
+    image = table("d", "t", KEYS)
+    assert what_stays(_altered(image, image)) == Stays(True, True)
+    assert what_stays(_altered(image, image, is_truncate=True)) == Stays(False, True)
+    assert what_stays(_altered(None, image)) == what_stays(_altered(image, None)) == NOTHING_STAYS
+    for name, value in (("tableType", "EXTERNAL_TABLE"), ("owner", "x"), ("ownerType", 2), ("tableName", "T")):
+        other = copy.deepcopy(image)
+        setattr(other, name, value)
+        assert not what_stays(_altered(image, other)).names, name
+
+
+def test_an_alter_leaves_the_list_of_tables_in_memory(servers: MakeServer) -> None:
+    """A writer sends one after each INSERT: a database of many tables is not listed again for it."""
+    here, elsewhere = servers(), servers()
+    make(here)
+    READS["meta"](here.store)
+    elsewhere.objects.alter_table(CATALOG, "d", "t", _with_parameter(elsewhere.objects))
+    here.reasons()
+    loaded = here.loaded()
+    for name in ("meta", "table names", "tables by type"):
+        assert encoded(lambda name=name: READS[name](here.store)) == encoded(
+            lambda name=name: READS[name](here.objects)
+        )
+    assert (here.reasons(), loaded) == ([Reason.HIT] * 3, [])
 
 
 def test_each_field_of_a_table_counts_unless_it_is_named() -> None:

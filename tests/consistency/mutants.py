@@ -13,7 +13,7 @@ from typing import Any
 
 from hms_cache.cache import shared_cache
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.event_rules import Action
+from hms_cache.cache.event_rules import Action, Stays
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.reads.reading import Reading
@@ -213,7 +213,7 @@ def workers_tell_nothing(patch: Patch) -> None:
 
 def alter_taken_for_harmless(patch: Patch) -> None:
     """An ALTER_TABLE that changed locations or columns keeps the partitions, as one of a parameter does."""
-    patch(shared_cache, "keeps_partitions", lambda event: not event.is_rename)
+    patch(shared_cache, "what_stays", lambda event: Stays(not event.is_rename, not event.is_rename))
 
 
 def batch_reload_overtaken_kept(patch: Patch) -> None:
