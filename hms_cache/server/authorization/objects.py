@@ -141,16 +141,17 @@ class _Found:
         plan = _plan(type(struct))
         named = tuple(_fold(text) for text in _texts(struct, plan.catalogs))
         here: list[str] = []
-        own_catalogs = list(named)
+        marked: list[str] = []
+        """The catalog in each name of a database; empty where there is none, and another place has to tell it."""
         for text in _texts(struct, plan.databases):
-            self._add_database(text, here, own_catalogs)
-        pairs = [self._pair(struct, pair, own_catalogs) for pair in plan.pairs]
-        referenced = self._pair(struct, REFERENCED, own_catalogs) if plan.refers else None
+            self._add_database(text, here, marked)
+        pairs = [self._pair(struct, pair, marked) for pair in plan.pairs]
+        referenced = self._pair(struct, REFERENCED, marked) if plan.refers else None
         own_tables = tuple(_texts(struct, plan.tables))
         qualified = [text.partition(".") for text in _texts(struct, plan.qualified)]
         names_any = bool(here or own_tables or any(pairs) or referenced or qualified)
-        self.catalogs.update(own_catalogs)
-        if names_any and not own_catalogs:
+        self.catalogs.update(named, filter(None, marked))
+        if names_any and not named and not all(marked or ("",)):
             self.catalogs.update(catalogs or (DEFAULT_CATALOG,))
         self.databases.update(here)
         if here or own_tables:
@@ -166,26 +167,27 @@ class _Found:
             self.referenced.add((referenced[0], _fold(referenced[1]) if referenced[1] is not None else None))
         for database, _, table in qualified:
             self._add_table(_fold(database), table)
-        around = (tuple(own_catalogs) or catalogs, tuple(here) or databases, own_tables or tables)
+        # A catalog in a name is that name's: whether it counts for those inside, handlers see in different ways.
+        inherited = (*named, *filter(None, marked), DEFAULT_CATALOG) if any(marked) else named or catalogs
+        around = (inherited, tuple(here) or databases, own_tables or tables)
         for name in plan.structs:
             for inner in _structs(getattr(struct, name)):
                 self.look(inner, *around)
 
-    def _add_database(self, text: str, found: list[str], catalogs: list[str]) -> None:
+    def _add_database(self, text: str, found: list[str], marked: list[str]) -> None:
         # A default that no catalog has tells whether the text names one.
         catalog, database = parse_database_name(text, "")
-        if catalog:
-            catalogs.append(_fold(catalog))
+        marked.append(_fold(catalog))
         if database is not None:
             found.append(_fold(database))
 
-    def _pair(self, struct: Any, pair: tuple[str, str], catalogs: list[str]) -> tuple[str | None, str | None] | None:
+    def _pair(self, struct: Any, pair: tuple[str, str], marked: list[str]) -> tuple[str | None, str | None] | None:
         database, table = getattr(struct, pair[0]), getattr(struct, pair[1])
         if database is None and table is None:
             return None
         found: list[str] = []
         if isinstance(database, str):
-            self._add_database(database, found, catalogs)
+            self._add_database(database, found, marked)
         return (found[0] if found else None, table)
 
     def _add_table(self, database: str | None, text: str) -> None:
