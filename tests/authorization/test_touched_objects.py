@@ -32,6 +32,7 @@ from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS
 from tests.authorization.requests import Names, arguments_of
 from tests.cache.world import Server
+from tests.server.conftest import table as table_of
 
 _STRUCTS = {"table": ttypes.Table, "statistics": object, "updates": list}
 
@@ -105,9 +106,20 @@ def create_catalog(server: Server) -> None:
     """Databases and catalogs of which the requests speak, so that handlers get beyond their first question."""
     for catalog in ("c2", "c3"):
         server.objects.create_catalog(ttypes.Catalog(name=catalog, locationUri=f"file:///tmp/{catalog}"))
+    fill(server)
+
+
+def fill(server: Server) -> None:
+    """Makes what is not there."""
     for catalog, name in (("hive", "d1"), ("hive", "d2"), ("c2", "d1"), ("c2", "d2"), ("c3", "d3")):
         database = ttypes.Database(name=name, catalogName=catalog, locationUri=f"file:///tmp/{catalog}/{name}")
-        server.objects.create_database(database)
+        with suppress(ttypes.AlreadyExistsException):
+            server.objects.create_database(database)
+        for table in ("t1", "t2", "t3"):
+            made = table_of(name, table)
+            made.catName = catalog
+            with suppress(ttypes.AlreadyExistsException):
+                server.objects.create_table(made)
 
 
 @pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.soak)])
@@ -117,6 +129,7 @@ def test_no_object_is_asked_for_that_was_not_decided_upon(server: Server, rounds
     judged = [name for name, rule in RULES.items() if rule.way in (Way.OBJECTS, Way.SHOWN)]
     asked = 0
     for seed in range(rounds):
+        fill(server)
         for method in judged:
             noting = Noting(server.objects)
             stores = Stores(noting, server.transactions.store, server.log, site, server.auxiliary)  # type: ignore[arg-type]
