@@ -5,7 +5,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
+import numpy as np
+
 from hms_cache.client import MetastoreClient
+from hms_cache.jobs.statistics.hashes import hash_longs
+from hms_cache.jobs.statistics.sketches import sketches_of_groups
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
     ColumnStatisticsData,
@@ -35,6 +39,12 @@ def descriptor(location: str) -> StorageDescriptor:
         sortCols=[],
         parameters={},
     )
+
+
+def sketch_of(distinct: int) -> bytes:
+    """A bit vector of so many numbers, as Hive and the job `statistics` write them."""
+    groups = np.zeros(distinct, np.int64)
+    return sketches_of_groups(groups, hash_longs(np.arange(distinct)), 1)[0]
 
 
 class Catalog:
@@ -82,8 +92,8 @@ class Catalog:
         description = ColumnStatisticsDesc(
             isTblLevel=partition is None, dbName=database, tableName=table, partName=partition
         )
-        numbers = LongColumnStatsData(lowValue=-3, highValue=900, numNulls=2, numDVs=40)
-        texts = StringColumnStatsData(maxColLen=20, avgColLen=4.5, numNulls=0, numDVs=12)
+        numbers = LongColumnStatsData(lowValue=-3, highValue=900, numNulls=2, numDVs=40, bitVectors=sketch_of(40))
+        texts = StringColumnStatsData(maxColLen=20, avgColLen=4.5, numNulls=0, numDVs=12, bitVectors=sketch_of(12))
         statistics = ColumnStatistics(
             statsDesc=description,
             statsObj=[

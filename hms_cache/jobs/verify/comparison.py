@@ -19,7 +19,7 @@ from hms_cache.jobs.verify.objects import (
     Objects,
     Unit,
     changed_fields,
-    comparable,
+    comparable_pair,
     equal,
     objects_of,
     partition_names_of,
@@ -132,7 +132,7 @@ def _findings(key: ObjectKey, held: Objects, stored: Objects, event_id: int, *, 
         for name in sorted(theirs - ours):
             yield Finding(outcome, key, name, None, "present", event_id)
         return
-    for path, one, other in changed_fields(comparable(held[key]), comparable(stored[key])):
+    for path, one, other in changed_fields(*comparable_pair(held[key], stored[key])):
         yield Finding(outcome, key, path, _text(one), _text(other), event_id)
 
 

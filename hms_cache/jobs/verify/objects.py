@@ -17,6 +17,10 @@ _NAMES_OF_A_READ = 1_000
 
 _ENGINE = "hive"
 
+_DATA = "statsData"
+_BIT_VECTORS = "bitVectors"
+"""The field of `LongColumnStatsData` and its like that holds a sketch of the distinct values."""
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectKey:
@@ -105,10 +109,40 @@ def partition_names_of(objects: Objects, catalog: str) -> dict[TableName, list[s
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two objects are the same to a client."""
+    """Whether two objects are the same to a client; bit vectors count where both have them."""
     if hasattr(one, "thrift_spec") and hasattr(other, "thrift_spec") and encode_struct(one) == encode_struct(other):
         return True
-    return bool(comparable(one) == comparable(other))
+    left, right = comparable_pair(one, other)
+    return bool(left == right)
+
+
+def comparable_pair(one: Any, other: Any) -> tuple[Any, Any]:
+    """Both as `comparable`. A bit vector that only one side has is left out of it: a server answers them only with
+    `catalog.statistics_sketches` (Hive's `hive.stats.fetch.bitvector`), and the database always holds them."""
+    left, right = comparable(one), comparable(other)
+    _drop_lonely_bit_vectors(left, right)
+    return left, right
+
+
+def _drop_lonely_bit_vectors(one: Any, other: Any) -> None:
+    """Of two plain maps of statistics by column."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return
+    for column in one.keys() & other.keys():
+        for kind, left, right in _figures_of(one[column], other[column]):
+            if (left.get(_BIT_VECTORS) is None) != (right.get(_BIT_VECTORS) is None):
+                one[column][_DATA][kind] = {name: item for name, item in left.items() if name != _BIT_VECTORS}
+                other[column][_DATA][kind] = {name: item for name, item in right.items() if name != _BIT_VECTORS}
+
+
+def _figures_of(one: Any, other: Any) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """The members of `ColumnStatisticsData` that two plain `ColumnStatisticsObj` both have set."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return
+    left, right = one.get(_DATA), other.get(_DATA)
+    if isinstance(left, dict) and isinstance(right, dict):
+        for kind in left.keys() & right.keys():
+            yield kind, left[kind], right[kind]
 
 
 def comparable(value: Any) -> Any:

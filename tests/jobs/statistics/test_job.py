@@ -31,6 +31,7 @@ from tests.jobs.statistics.catalog import (
     rows_of_partition,
     run_statistics,
 )
+from tests.jobs.verify.test_verify import compare
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(290)]
 
@@ -134,6 +135,7 @@ def test_statistics_of_all_types(
 
         again = spark.call(run_statistics, **options)
         assert (again["summary"]["tables computed"], again["summary"]["partitioned tables merged"]) == (0, 0), again
+        assert compare([server.uri], server.database_url)[0] == set()
 
         before = found
         spark.call(append, table="sales", numbers=[1, 4, 20], rows=30, seed=1)

@@ -29,7 +29,7 @@ from hms_cache.store.schema import (
 )
 from tests.clients.spark.session import SparkProcess
 from tests.conftest import ServerStarter
-from tests.jobs.catalogs import Catalog
+from tests.jobs.catalogs import Catalog, sketch_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -181,6 +181,26 @@ def test_all_planted_differences_and_nothing_else_under_live_writes(start_server
         plant(server.database_url)
         different, _ = compare([server.uri], server.database_url)
     assert different == PLANTED
+
+
+def test_bit_vectors_count_where_both_sides_have_them(start_server: ServerStarter) -> None:
+    without = start_server("sqlite", "without")
+    fill(without.uri)
+    with_them = start_server(without.database_url, "with", **{"catalog.statistics_sketches": "true"})
+    for server in (without, with_them):
+        different, _ = compare([server.uri], server.database_url)
+        assert different == set()
+    engine = create_engine(without.database_url)
+    with engine.begin() as connection:
+        # Behind the servers' backs: one bit vector is another, another is gone, and its count with it.
+        numbers, texts = TAB_COL_STATS.c.COLUMN_NAME == "id", TAB_COL_STATS.c.COLUMN_NAME == "name"
+        connection.execute(update(TAB_COL_STATS).where(numbers).values(BIT_VECTOR=sketch_of(41)))
+        connection.execute(update(TAB_COL_STATS).where(texts).values(BIT_VECTOR=None, NUM_DISTINCTS=11))
+    engine.dispose()
+    count = ("statistics", "sales", "plain", None, "name.statsData.stringStats.numDVs")
+    vector = ("statistics", "sales", "plain", None, "id.statsData.longStats.bitVectors")
+    assert compare([without.uri], without.database_url)[0] == {count}
+    assert compare([with_them.uri], without.database_url)[0] == {count, vector}
 
 
 @pytest.mark.soak
