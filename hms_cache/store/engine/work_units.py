@@ -19,6 +19,7 @@ from sqlalchemy.exc import DataError, IntegrityError
 from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_after_delay, wait_random_exponential
 
 from hms_cache.store import schema
+from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.dialects import take_from_counter
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
@@ -154,6 +155,8 @@ class WriteTransaction:
         if committed:
             _do_all("after the commit", after_commit)
         else:
+            if on_rollback:
+                crash_point(CrashPoint.UNDO_BEGUN)
             _do_all("after a rollback", reversed(on_rollback))
 
 
@@ -213,7 +216,9 @@ def _write_once(database: Database, work: Callable[[WriteTransaction], T], wante
             transaction = WriteTransaction(connection, ids)
             result = work(transaction)
             transaction.write_events(int(database.clock.epoch_s()))
+            crash_point(CrashPoint.BEFORE_COMMIT)
             _commit(transaction)
+            crash_point(CrashPoint.AFTER_COMMIT)
     except CommitOutcomeUnknown:
         ids.close(used=True)
         assert transaction is not None

@@ -442,12 +442,13 @@ def _move(
     ):
         new.sd.location = old.sd.location
         return
-    if warehouse.is_directory(place):
+    changes = warehouse.changes(transaction)
+    if not changes.resume_rename(place, new_place) and warehouse.is_directory(place):
         if warehouse.exists(new_place):
             raise InvalidOperationException(
                 f"New location for this table {table.dbName}.{table.tableName} already exists : {goal}"
             )
-        warehouse.changes(transaction).rename_directory(place, new_place)
+        changes.rename_directory(place, new_place)
     new.sd.location = str(goal)
 
 

@@ -135,10 +135,12 @@ def _move_directory(
         raise MetaException(f"Unable to move data from {old_place} to {new_place}: {outside} is {OUTSIDE}")
     if partition_places_in_use(context, transaction.connection, source, [old_place]):
         raise MetaException(f"Unable to move data from {old_place} to {new_place}: other tables lie there, too")
+    changes = warehouse.changes(transaction)
+    if changes.resume_rename(old, new):
+        return
     if not warehouse.is_directory(old):
         # A partition that lies elsewhere is not moved along, nor may its files be lost sight of.
         raise MetaException(f"Unable to move data from {old} to {new}: the source directory does not exist")
-    changes = warehouse.changes(transaction)
     if new.parent is not None:
         changes.make_directory(new.parent)
     changes.rename_directory(old, new)

@@ -82,13 +82,17 @@ def move_directory(
         # As a table at a place of its own: the files stay where they are, and the table says so.
         new.sd.location = old.sd.location
         return None
+    changes = warehouse.changes(transaction)
+    if changes.resume_rename(allowed, goal):
+        new.sd.location = str(destination)
+        return source, destination
     if warehouse.exists(goal):
         name = f"{new.catName}.{new.dbName}.{new.tableName}"
         raise InvalidOperationException(f"New location for this table {name} already exists : {destination}")
     new.sd.location = str(destination)
     if warehouse.exists(allowed):
         try:
-            warehouse.changes(transaction).rename_directory(allowed, goal)
+            changes.rename_directory(allowed, goal)
         except MetaException as error:
             raise InvalidOperationException(
                 f"Alter Table operation for {old.dbName}.{old.tableName} failed to move data due to: "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.warehouse.allowed import AllowedLocation
 
 if TYPE_CHECKING:
@@ -41,12 +42,37 @@ class WarehouseChanges:
         made = self._warehouse.make_directory(location)
         if made:
             self._transaction.on_rollback(lambda: self._warehouse.remove_empty_directory(location))
+            crash_point(CrashPoint.DIRECTORY_MADE)
         return made
 
     def rename_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
-        """Moves a directory now; undone by moving it back. Raises MetaException."""
+        """Moves a directory now; undone by moving it back. Raises MetaException.
+
+        On a local file system a record tells of it until the write's fate is known: `resume_rename`.
+        """
+        record = self._warehouse.record_move(source, destination)
+        if record is not None:
+            self._transaction.on_rollback(lambda: self._warehouse.delete_file(record))
+            self._transaction.after_commit(lambda: self._warehouse.delete_file(record))
+            crash_point(CrashPoint.MOVE_RECORDED)
         self._warehouse.rename_directory(source, destination)
         self._transaction.on_rollback(lambda: self._warehouse.rename_directory(destination, source))
+        crash_point(CrashPoint.DIRECTORY_MOVED)
+
+    def resume_rename(self, source: AllowedLocation, destination: AllowedLocation) -> bool:
+        """Whether a server that died before its commit has moved this directory already.
+
+        An empty destination that it left is removed. A rollback leaves the directory where it is, with its record:
+        another repeat finds it. The caller holds the lock on the row of what is moved. Raises MetaException.
+        """
+        record = self._warehouse.interrupted_move(source, destination)
+        if record is None:
+            return False
+        if self._warehouse.exists(source):
+            self._warehouse.remove_empty_directory(destination)
+            return False
+        self._transaction.after_commit(lambda: self._warehouse.delete_file(record))
+        return True
 
     def write_file(self, location: AllowedLocation, content: bytes) -> None:
         """Writes a small file now, its directories included; undone by deleting it. Raises MetaException."""
@@ -54,10 +80,16 @@ class WarehouseChanges:
             self.make_directory(location.parent)
         self._transaction.on_rollback(lambda: self._warehouse.delete_file(location))
         self._warehouse.write_file(location, content)
+        crash_point(CrashPoint.FILE_WRITTEN)
 
     def delete_directory_after_commit(self, location: AllowedLocation, *, skip_trash: bool) -> None:
         """Plans the deletion of a directory with all in it."""
-        self._transaction.after_commit(lambda: self._warehouse.delete_directory(location, skip_trash=skip_trash))
+
+        def delete() -> None:
+            self._warehouse.delete_directory(location, skip_trash=skip_trash)
+            crash_point(CrashPoint.DELETED)
+
+        self._transaction.after_commit(delete)
 
     def delete_contents_after_commit(self, location: AllowedLocation, *, skip_trash: bool) -> None:
         """Plans the deletion of a directory's visible entries."""

@@ -19,6 +19,8 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
+from hms_cache.store.crash_points import CrashPoint, crash_point
+
 #: Each is cut short by another deletion inside or around it; partitions of a table are dropped at once by this many.
 _DELETION_ATTEMPTS = 1000
 
@@ -123,6 +125,7 @@ def rename(source: str, destination: str, roots: Sequence[str], destination_root
         is_directory_moved = stat.S_ISDIR(os.stat(old_name, dir_fd=old, follow_symlinks=False).st_mode)
         if is_directory_moved:
             os.mkdir(new_name, dir_fd=new)
+            crash_point(CrashPoint.DESTINATION_MADE)
         elif exists(destination, goal_roots):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), destination)
         try:
@@ -153,6 +156,7 @@ def delete(path: str, roots: Sequence[str]) -> None:
             return
         except OSError:
             aside = name  # a mount point, or a parent that may not be written
+        crash_point(CrashPoint.SET_ASIDE)
         for attempt in range(_DELETION_ATTEMPTS):
             try:
                 mode = os.stat(aside, dir_fd=parent, follow_symlinks=False).st_mode
@@ -251,6 +255,15 @@ def owner_id(path: str, roots: Sequence[str]) -> int | None:
     try:
         return os.stat(_real(path, roots)).st_uid
     except FileNotFoundError:
+        return None
+
+
+def inode(path: str, roots: Sequence[str]) -> int | None:
+    """The number of the file or directory on its file system; None when nothing is there."""
+    try:
+        with _parent(path, roots) as (parent, name):
+            return os.stat(name, dir_fd=parent, follow_symlinks=False).st_ino
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from hms_cache.metadata.names import DEFAULT_CATALOG, DEFAULT_DATABASE, database_directory_name, table_directory_name
 from hms_cache.metrics import TallyFamily
 from hms_cache.metrics.registry import WarehouseMetrics
+from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.warehouse import local_files, remote_files
 from hms_cache.store.warehouse.allowed import AllowedLocation, allow
 from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
@@ -25,6 +26,7 @@ from hms_cache.store.warehouse.deadlines import FileThreads
 from hms_cache.store.warehouse.file_systems import FileSystems
 from hms_cache.store.warehouse.local_files import ListingTooLong, is_hidden
 from hms_cache.store.warehouse.locations import Location
+from hms_cache.store.warehouse.move_records import RECORD_MAX_BYTES, MoveRecord, record_name
 from hms_cache.store.warehouse.settings import WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
 
@@ -338,6 +340,51 @@ class Warehouse:
             raise MetaException(f"Destination already exists: {destination}")
         self._move(source, destination)
 
+    def record_move(self, source: AllowedLocation, destination: AllowedLocation) -> AllowedLocation | None:
+        """Writes beside the destination that the source is about to be moved there: the file, None where none is kept.
+
+        Raises MetaException.
+        """
+        parent = destination.parent
+        if not source.is_local or not destination.is_local or parent is None:
+            return None
+        inode = self._inode(source)
+        if inode is None:
+            return None
+        record = parent.child(record_name(destination.location))
+        self.make_directory(parent)
+        self.write_file(record, MoveRecord(str(source), str(destination), inode).encode())
+        return record
+
+    def interrupted_move(self, source: AllowedLocation, destination: AllowedLocation) -> AllowedLocation | None:
+        """The record of exactly this move that was cut short, None if there is none.
+
+        It counts when the destination is the very directory that was moved, or an empty one made for it while the
+        source is where it was. Raises MetaException.
+        """
+        parent = destination.parent
+        if not source.is_local or not destination.is_local or parent is None:
+            return None
+        file = parent.child(record_name(destination.location))
+        if not self.exists(file):
+            return None
+        record = MoveRecord.decode(self.read_file(file, RECORD_MAX_BYTES))
+        if record is None or (record.source, record.destination) != (str(source), str(destination)):
+            return None
+        there = self._inode(source)
+        if there is None:
+            return file if self._inode(destination) == record.inode else None
+        return file if there == record.inode and self.exists(destination) and self.is_vacant(destination) else None
+
+    def _inode(self, location: AllowedLocation) -> int | None:
+        return self._do(
+            "look",
+            f"Cannot look at {location}",
+            location,
+            lambda: local_files.inode(location.location.path, location.root_paths),
+            lambda _file_system, _path: None,
+        )
+
     def delete_directory(self, location: AllowedLocation, *, skip_trash: bool) -> None:
         """Deletes a directory with all in it, or moves it to the trash. Nothing there is fine.
 
@@ -372,6 +419,7 @@ class Warehouse:
         for name in self.names(location):
             if not is_hidden(name):
                 self.delete_directory(location.child(name), skip_trash=skip_trash)
+                crash_point(CrashPoint.DELETED)
 
     def names(self, location: AllowedLocation) -> list[str]:
         """The names of all that a directory holds; nothing when it is absent."""
