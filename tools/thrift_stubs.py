@@ -46,6 +46,25 @@ FILLED = {
 `partName` is there in statistics of partitions, and nobody reads it in those of tables.
 """
 
+SENT = {
+    "WMCreateResourcePlanRequest": ("resourcePlan",),
+    "WMGetResourcePlanRequest": ("resourcePlanName",),
+    "WMValidateResourcePlanRequest": ("resourcePlanName",),
+    "WMDropResourcePlanRequest": ("resourcePlanName",),
+    "WMCreateTriggerRequest": ("trigger",),
+    "WMAlterTriggerRequest": ("trigger",),
+    "WMDropTriggerRequest": ("resourcePlanName", "triggerName"),
+    "WMGetTriggersForResourePlanRequest": ("resourcePlanName",),
+    "WMCreatePoolRequest": ("pool",),
+    "WMAlterPoolRequest": ("pool", "poolPath"),
+    "WMDropPoolRequest": ("resourcePlanName", "poolPath"),
+    "WMCreateOrUpdateMappingRequest": ("mapping",),
+    "WMDropMappingRequest": ("mapping",),
+    "WMCreateOrDropTriggerToPoolMappingRequest": ("resourcePlanName", "triggerName", "poolPath"),
+}
+"""Optional fields without which a request means nothing: every client sends them."""
+
+
 NULLABLE = {"Table": ("tableType", "temporary")}
 """Fields without `optional`, or with a default, that are None nonetheless: in rows of old tables, or left out."""
 
@@ -94,7 +113,9 @@ def _field(field: Any) -> str:
 def _may_be_none(struct: str, field: Any) -> bool:
     if field["name"] in NULLABLE.get(struct, ()):
         return True
-    return field["required"] == "optional" and "default" not in field and field["name"] not in FILLED.get(struct, ())
+    if field["name"] in FILLED.get(struct, ()) or field["name"] in SENT.get(struct, ()):
+        return False
+    return field["required"] == "optional" and "default" not in field
 
 
 def _struct(name: str, base: str, fields: Iterable[tuple[str, str, bool]]) -> Iterator[str]:

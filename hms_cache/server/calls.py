@@ -6,7 +6,7 @@ import enum
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from hms_cache.cache.reads.reads_of_writes import for_write
 from hms_cache.server.session import Session
@@ -59,12 +59,17 @@ class Handler:
     audit: AuditFunction
 
 
-def one_moment(function: HandlerFunction) -> HandlerFunction:
+Arguments = TypeVar("Arguments")
+Answer = TypeVar("Answer")
+Function = TypeVar("Function", bound=HandlerFunction)
+
+
+def one_moment(function: Callable[[Call, Arguments], Answer]) -> Callable[[Call, Arguments], Answer]:
     """For a read whose reply is made of several reads of the catalog: they show one moment (P1)."""
 
     @functools.wraps(function)
-    def answer(call: Call, arguments: Any) -> Any:
-        def ask(store: RawStore) -> Any:
+    def answer(call: Call, arguments: Arguments) -> Answer:
+        def ask(store: RawStore) -> Answer:
             return function(replace(call, stores=replace(call.stores, raw=store)), arguments)
 
         return call.stores.raw.at_one_moment(ask)
@@ -78,8 +83,10 @@ class HandlerTable:
     def __init__(self) -> None:
         self.entries: dict[str, Handler] = {}
 
-    def _register(self, kind: Kind, names: tuple[str, ...], audit: AuditFunction | None) -> Callable[..., Any]:
-        def register(function: HandlerFunction) -> HandlerFunction:
+    def _register(
+        self, kind: Kind, names: tuple[str, ...], audit: AuditFunction | None
+    ) -> Callable[[Function], Function]:
+        def register(function: Function) -> Function:
             for name in names:
                 if name in self.entries:
                     raise ValueError(f"two handlers for {name}")
@@ -88,19 +95,19 @@ class HandlerTable:
 
         return register
 
-    def local(self, *names: str, audit: AuditFunction | None = None) -> Callable[..., Any]:
+    def local(self, *names: str, audit: AuditFunction | None = None) -> Callable[[Function], Function]:
         """Registers a function that answers from memory."""
         return self._register(Kind.LOCAL, names, audit)
 
-    def read(self, *names: str, audit: AuditFunction | None = None) -> Callable[..., Any]:
+    def read(self, *names: str, audit: AuditFunction | None = None) -> Callable[[Function], Function]:
         """Registers a read."""
         return self._register(Kind.READ, names, audit)
 
-    def write(self, *names: str, audit: AuditFunction | None = None) -> Callable[..., Any]:
+    def write(self, *names: str, audit: AuditFunction | None = None) -> Callable[[Function], Function]:
         """Registers a write; what it reads for that is what is committed by then, at any `cache.max_staleness_ms`."""
         register = self._register(Kind.WRITE, names, audit)
 
-        def register_write(function: HandlerFunction) -> HandlerFunction:
+        def register_write(function: Function) -> Function:
             register(for_write(function))
             return function
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from thrift.Thrift import TApplicationException
 
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import optional_database_name, requested_table, version
+from hms_cache.thrift_gen.base import TBase
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AllTableConstraintsResponse,
     CheckConstraintsResponse,
@@ -24,7 +24,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 handlers = HandlerTable()
 
 
-def _constraints(call: Call, request: Any) -> SQLAllTableConstraints:
+def _constraints(call: Call, request: TBase) -> SQLAllTableConstraints:
     """A table that is not there has none (Hive 4.0.1, and what its client's tests expect)."""
     try:
         return call.stores.raw.get_table_constraints(*requested_table(request), **version(request))
@@ -33,37 +33,41 @@ def _constraints(call: Call, request: Any) -> SQLAllTableConstraints:
 
 
 @handlers.read("get_primary_keys")
-def get_primary_keys(call: Call, arguments: Any) -> PrimaryKeysResponse:
+def get_primary_keys(call: Call, arguments: methods.get_primary_keys_args) -> PrimaryKeysResponse:
     return PrimaryKeysResponse(primaryKeys=_constraints(call, arguments.request).primaryKeys)
 
 
 @handlers.read("get_unique_constraints")
-def get_unique_constraints(call: Call, arguments: Any) -> UniqueConstraintsResponse:
+def get_unique_constraints(call: Call, arguments: methods.get_unique_constraints_args) -> UniqueConstraintsResponse:
     return UniqueConstraintsResponse(uniqueConstraints=_constraints(call, arguments.request).uniqueConstraints)
 
 
 @handlers.read("get_not_null_constraints")
-def get_not_null_constraints(call: Call, arguments: Any) -> NotNullConstraintsResponse:
+def get_not_null_constraints(
+    call: Call, arguments: methods.get_not_null_constraints_args
+) -> NotNullConstraintsResponse:
     return NotNullConstraintsResponse(notNullConstraints=_constraints(call, arguments.request).notNullConstraints)
 
 
 @handlers.read("get_default_constraints")
-def get_default_constraints(call: Call, arguments: Any) -> DefaultConstraintsResponse:
+def get_default_constraints(call: Call, arguments: methods.get_default_constraints_args) -> DefaultConstraintsResponse:
     return DefaultConstraintsResponse(defaultConstraints=_constraints(call, arguments.request).defaultConstraints)
 
 
 @handlers.read("get_check_constraints")
-def get_check_constraints(call: Call, arguments: Any) -> CheckConstraintsResponse:
+def get_check_constraints(call: Call, arguments: methods.get_check_constraints_args) -> CheckConstraintsResponse:
     return CheckConstraintsResponse(checkConstraints=_constraints(call, arguments.request).checkConstraints)
 
 
 @handlers.read("get_all_table_constraints")
-def get_all_table_constraints(call: Call, arguments: Any) -> AllTableConstraintsResponse:
+def get_all_table_constraints(
+    call: Call, arguments: methods.get_all_table_constraints_args
+) -> AllTableConstraintsResponse:
     return AllTableConstraintsResponse(allTableConstraints=_constraints(call, arguments.request))
 
 
 @handlers.read("get_foreign_keys")
-def get_foreign_keys(call: Call, arguments: Any) -> ForeignKeysResponse:
+def get_foreign_keys(call: Call, arguments: methods.get_foreign_keys_args) -> ForeignKeysResponse:
     request = arguments.request
     catalog, parent = optional_database_name(request.parent_db_name, request.catName)
     _, child = optional_database_name(request.foreign_db_name, catalog)
@@ -93,37 +97,37 @@ def _not_declared(call: Call, error: InvalidObjectException | NoSuchObjectExcept
 
 
 @handlers.write("add_primary_key")
-def add_primary_key(call: Call, arguments: Any) -> None:
+def add_primary_key(call: Call, arguments: methods.add_primary_key_args) -> None:
     _add(call, SQLAllTableConstraints(primaryKeys=arguments.req.primaryKeyCols))
 
 
 @handlers.write("add_foreign_key")
-def add_foreign_key(call: Call, arguments: Any) -> None:
+def add_foreign_key(call: Call, arguments: methods.add_foreign_key_args) -> None:
     _add(call, SQLAllTableConstraints(foreignKeys=arguments.req.foreignKeyCols))
 
 
 @handlers.write("add_unique_constraint")
-def add_unique_constraint(call: Call, arguments: Any) -> None:
+def add_unique_constraint(call: Call, arguments: methods.add_unique_constraint_args) -> None:
     _add(call, SQLAllTableConstraints(uniqueConstraints=arguments.req.uniqueConstraintCols))
 
 
 @handlers.write("add_not_null_constraint")
-def add_not_null_constraint(call: Call, arguments: Any) -> None:
+def add_not_null_constraint(call: Call, arguments: methods.add_not_null_constraint_args) -> None:
     _add(call, SQLAllTableConstraints(notNullConstraints=arguments.req.notNullConstraintCols))
 
 
 @handlers.write("add_default_constraint")
-def add_default_constraint(call: Call, arguments: Any) -> None:
+def add_default_constraint(call: Call, arguments: methods.add_default_constraint_args) -> None:
     _add(call, SQLAllTableConstraints(defaultConstraints=arguments.req.defaultConstraintCols))
 
 
 @handlers.write("add_check_constraint")
-def add_check_constraint(call: Call, arguments: Any) -> None:
+def add_check_constraint(call: Call, arguments: methods.add_check_constraint_args) -> None:
     _add(call, SQLAllTableConstraints(checkConstraints=arguments.req.checkConstraintCols))
 
 
 @handlers.write("drop_constraint")
-def drop_constraint(call: Call, arguments: Any) -> None:
+def drop_constraint(call: Call, arguments: methods.drop_constraint_args) -> None:
     try:
         call.stores.raw.drop_constraint(*requested_table(arguments.req), arguments.req.constraintname)
     except NoSuchObjectException as error:

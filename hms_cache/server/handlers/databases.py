@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import database_name, optional_database_name
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AsyncOperationResp,
     Database,
@@ -20,50 +20,50 @@ handlers = HandlerTable()
 
 
 @handlers.read("get_catalog", audit=lambda a: f"get_catalog: {a.catName.name}")
-def get_catalog(call: Call, arguments: Any) -> GetCatalogResponse:
+def get_catalog(call: Call, arguments: methods.get_catalog_args) -> GetCatalogResponse:
     if arguments.catName.name is None:
         raise MetaException("Catalog name cannot be null")
     return GetCatalogResponse(catalog=call.stores.raw.get_catalog(arguments.catName.name))
 
 
 @handlers.read("get_catalogs")
-def get_catalogs(call: Call, arguments: Any) -> GetCatalogsResponse:
+def get_catalogs(call: Call, arguments: methods.get_catalogs_args) -> GetCatalogsResponse:
     return GetCatalogsResponse(names=call.stores.raw.get_catalog_names())
 
 
 @handlers.write("create_catalog")
-def create_catalog(call: Call, arguments: Any) -> None:
+def create_catalog(call: Call, arguments: methods.create_catalog_args) -> None:
     call.stores.raw.create_catalog(arguments.catalog.catalog)
 
 
 @handlers.write("alter_catalog")
-def alter_catalog(call: Call, arguments: Any) -> None:
+def alter_catalog(call: Call, arguments: methods.alter_catalog_args) -> None:
     call.stores.raw.alter_catalog(arguments.rqst.name, arguments.rqst.newCat)
 
 
 @handlers.write("drop_catalog")
-def drop_catalog(call: Call, arguments: Any) -> None:
+def drop_catalog(call: Call, arguments: methods.drop_catalog_args) -> None:
     request = arguments.catName
     if request.name is None:
         raise MetaException("Catalog name cannot be null")
-    call.stores.raw.drop_catalog(request.name, if_exists=bool(getattr(request, "ifExists", False)))
+    call.stores.raw.drop_catalog(request.name, if_exists=bool(request.ifExists))
 
 
 @handlers.read("get_database", audit=lambda a: f"get_database: {a.name}")
-def get_database(call: Call, arguments: Any) -> Database:
+def get_database(call: Call, arguments: methods.get_database_args) -> Database:
     found = call.stores.raw.get_database(*database_name(arguments.name))
     return call.stores.auxiliary.translation.database(found, None)
 
 
 @handlers.read("get_database_req", audit=lambda a: f"get_database: {a.request.name}")
-def get_database_req(call: Call, arguments: Any) -> Database:
+def get_database_req(call: Call, arguments: methods.get_database_req_args) -> Database:
     request = arguments.request
     found = call.stores.raw.get_database(*database_name(request.name, request.catalogName))
     return call.stores.auxiliary.translation.database(found, request.processorCapabilities)
 
 
 @handlers.read("get_databases", audit=lambda a: f"get_databases: {a.pattern}")
-def get_databases(call: Call, arguments: Any) -> list[str]:
+def get_databases(call: Call, arguments: methods.get_databases_args) -> list[str]:
     if arguments.pattern == "":
         return []  # a pattern of no name; absent it stands for all names
     catalog, pattern = optional_database_name(arguments.pattern)
@@ -71,24 +71,24 @@ def get_databases(call: Call, arguments: Any) -> list[str]:
 
 
 @handlers.read("get_all_databases")
-def get_all_databases(call: Call, arguments: Any) -> list[str]:
+def get_all_databases(call: Call, arguments: methods.get_all_databases_args) -> list[str]:
     return call.stores.raw.get_database_names("hive")
 
 
 @handlers.read("get_databases_req")
-def get_databases_req(call: Call, arguments: Any) -> GetDatabaseObjectsResponse:
+def get_databases_req(call: Call, arguments: methods.get_databases_req_args) -> GetDatabaseObjectsResponse:
     catalog, pattern = optional_database_name(arguments.request.pattern, arguments.request.catalogName)
     return GetDatabaseObjectsResponse(databases=call.stores.raw.get_databases(catalog, pattern))
 
 
 @handlers.write("create_database", audit=lambda a: f"create_database: {a.database}")
-def create_database(call: Call, arguments: Any) -> None:
+def create_database(call: Call, arguments: methods.create_database_args) -> None:
     database: Database = arguments.database
     _create(call, database)
 
 
 @handlers.write("create_database_req")
-def create_database_req(call: Call, arguments: Any) -> None:
+def create_database_req(call: Call, arguments: methods.create_database_req_args) -> None:
     request = arguments.createDatabaseRequest
     database = Database(
         name=request.databaseName,
@@ -105,7 +105,7 @@ def create_database_req(call: Call, arguments: Any) -> None:
     )
     if request.dataConnectorName is not None:
         database.connector_name = request.dataConnectorName
-        database.remote_dbname = getattr(request, "remote_dbname", None)
+        database.remote_dbname = request.remote_dbname
     _create(call, database)
 
 
@@ -120,12 +120,12 @@ def _create(call: Call, database: Database) -> None:
 
 
 @handlers.write("alter_database")
-def alter_database(call: Call, arguments: Any) -> None:
+def alter_database(call: Call, arguments: methods.alter_database_args) -> None:
     _alter(call, arguments.dbname, arguments.db)
 
 
 @handlers.write("alter_database_req", audit=lambda a: f"alter_database: {a.alterDbReq.oldDbName}")
-def alter_database_req(call: Call, arguments: Any) -> None:
+def alter_database_req(call: Call, arguments: methods.alter_database_req_args) -> None:
     _alter(call, arguments.alterDbReq.oldDbName, arguments.alterDbReq.newDb)
 
 
@@ -137,7 +137,7 @@ def _alter(call: Call, text: str, database: Database) -> None:
 
 
 @handlers.write("drop_database", audit=lambda a: f"drop_database: {a.name}")
-def drop_database(call: Call, arguments: Any) -> None:
+def drop_database(call: Call, arguments: methods.drop_database_args) -> None:
     catalog, name = database_name(arguments.name)
     call.stores.raw.drop_database(
         catalog, name, delete_data=bool(arguments.deleteData), cascade=bool(arguments.cascade)
@@ -145,7 +145,7 @@ def drop_database(call: Call, arguments: Any) -> None:
 
 
 @handlers.write("drop_database_req", audit=lambda a: f"drop_database: {a.req.name}")
-def drop_database_req(call: Call, arguments: Any) -> AsyncOperationResp:
+def drop_database_req(call: Call, arguments: methods.drop_database_req_args) -> AsyncOperationResp:
     """Hive's newest client needs an answer where 4.0's was void; the drop has happened when this returns."""
     request = arguments.req
     catalog, name = database_name(request.name, request.catalogName)

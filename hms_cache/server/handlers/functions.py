@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import database_name
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Function,
     GetAllFunctionsResponse,
@@ -18,7 +18,7 @@ handlers = HandlerTable()
 
 
 @handlers.read("get_function", audit=lambda a: f"get_function: {a.dbName}.{a.funcName}")
-def get_function(call: Call, arguments: Any) -> Function:
+def get_function(call: Call, arguments: methods.get_function_args) -> Function:
     return call.stores.raw.get_function(*database_name(arguments.dbName), _required(arguments.funcName))
 
 
@@ -29,12 +29,12 @@ def _required(name: str | None) -> str:
 
 
 @handlers.read("get_functions", audit=lambda a: f"get_functions: db={a.dbName} pat={a.pattern}")
-def get_functions(call: Call, arguments: Any) -> list[str]:
+def get_functions(call: Call, arguments: methods.get_functions_args) -> list[str]:
     return call.stores.raw.get_function_names(*database_name(arguments.dbName), arguments.pattern)
 
 
 @handlers.read("get_functions_req")
-def get_functions_req(call: Call, arguments: Any) -> GetFunctionsResponse:
+def get_functions_req(call: Call, arguments: methods.get_functions_req_args) -> GetFunctionsResponse:
     request = arguments.request
     catalog, database = database_name(request.dbName, request.catalogName)
     if request.returnNames is None or request.returnNames:
@@ -44,12 +44,12 @@ def get_functions_req(call: Call, arguments: Any) -> GetFunctionsResponse:
 
 
 @handlers.read("get_all_functions")
-def get_all_functions(call: Call, arguments: Any) -> GetAllFunctionsResponse:
+def get_all_functions(call: Call, arguments: methods.get_all_functions_args) -> GetAllFunctionsResponse:
     return GetAllFunctionsResponse(functions=call.stores.raw.get_functions("hive"))
 
 
 @handlers.write("create_function", audit=lambda a: f"create_function: {a.func.dbName}.{a.func.functionName}")
-def create_function(call: Call, arguments: Any) -> None:
+def create_function(call: Call, arguments: methods.create_function_args) -> None:
     function: Function = arguments.func
     function.catName, function.dbName = database_name(function.dbName, function.catName)
     if not function.createTime:
@@ -58,7 +58,7 @@ def create_function(call: Call, arguments: Any) -> None:
 
 
 @handlers.write("alter_function", audit=lambda a: f"alter_function: {a.dbName}.{a.funcName}")
-def alter_function(call: Call, arguments: Any) -> None:
+def alter_function(call: Call, arguments: methods.alter_function_args) -> None:
     function: Function = arguments.newFunc
     if function is None:
         raise MetaException("Function cannot be null.")
@@ -70,5 +70,5 @@ def alter_function(call: Call, arguments: Any) -> None:
 
 
 @handlers.write("drop_function", audit=lambda a: f"drop_function: {a.dbName}.{a.funcName}")
-def drop_function(call: Call, arguments: Any) -> None:
+def drop_function(call: Call, arguments: methods.drop_function_args) -> None:
     call.stores.raw.drop_function(*database_name(arguments.dbName), arguments.funcName)

@@ -6,8 +6,9 @@ of its own (`catName`, `catalogName`), some in both ways. Absent means the defau
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
+from hms_cache.thrift_gen.base import TBase
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire.versions import DEFAULT_CATALOG, parse_database_name
 
@@ -59,14 +60,14 @@ def table_name(database: str | None, table: str | None, catalog: str | None = No
     return TableName(name.catalog, name.database, table)
 
 
-def requested_table(request: Any) -> TableName:
+def requested_table(request: TBase) -> TableName:
     """The table of a request struct, whatever its fields are called."""
     database = _any(request, "dbName", "dbname", "db_name", "databaseName")
     table = _any(request, "tblName", "tableName", "tbl_name", "tablename")
     return table_name(database, table, _any(request, "catName", "catalogName", "catname", "cat_name", "catalog"))
 
 
-def version(request: Any) -> Version:
+def version(request: TBase) -> Version:
     """The request's write-id list and table id; an empty list and an id below 1 mean "not given"."""
     table_id = getattr(request, "id", None) or getattr(request, "tableId", None)
     return {
@@ -80,7 +81,7 @@ def write_id(value: int | None) -> int | None:
     return value if value is not None and value > 0 else None
 
 
-def _any(request: Any, *fields: str) -> str | None:
+def _any(request: TBase, *fields: str) -> str | None:
     for field in fields:
         value = getattr(request, field, None)
         if value is not None:

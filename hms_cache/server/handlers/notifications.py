@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import table_name
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CmRecycleResponse,
     CurrentNotificationEventId,
@@ -19,22 +18,26 @@ handlers = HandlerTable()
 
 
 @handlers.read("get_next_notification")
-def get_next_notification(call: Call, arguments: Any) -> NotificationEventResponse:
+def get_next_notification(call: Call, arguments: methods.get_next_notification_args) -> NotificationEventResponse:
     return call.stores.notifications.get_next_notification(arguments.rqst)
 
 
 @handlers.read("get_current_notificationEventId")
-def get_current_notification_event_id(call: Call, arguments: Any) -> CurrentNotificationEventId:
+def get_current_notification_event_id(
+    call: Call, arguments: methods.get_current_notificationEventId_args
+) -> CurrentNotificationEventId:
     return CurrentNotificationEventId(eventId=call.stores.notifications.current_event_id())
 
 
 @handlers.read("get_notification_events_count")
-def get_notification_events_count(call: Call, arguments: Any) -> NotificationEventsCountResponse:
+def get_notification_events_count(
+    call: Call, arguments: methods.get_notification_events_count_args
+) -> NotificationEventsCountResponse:
     return call.stores.notifications.get_notification_events_count(arguments.rqst)
 
 
 @handlers.write("fire_listener_event")
-def fire_listener_event(call: Call, arguments: Any) -> FireEventResponse:
+def fire_listener_event(call: Call, arguments: methods.fire_listener_event_args) -> FireEventResponse:
     """INSERT events: one, or one for each of `insertDatas`, which name their partitions. RELOAD events: one, or one for
     each partition of `batchPartitionValsForRefresh`."""
     request = arguments.rqst
@@ -48,7 +51,7 @@ def fire_listener_event(call: Call, arguments: Any) -> FireEventResponse:
         for insert in data.insertDatas:
             event_ids += raw.fire_insert_event(*name, insert.partitionVal or None, insert)
     elif data is not None and data.refreshEvent is not None:
-        for values in request.batchPartitionValsForRefresh or [request.partitionVals]:
+        for values in request.batchPartitionValsForRefresh or [request.partitionVals or []]:
             event_ids += raw.fire_reload_event(*name, values or None, is_refresh=bool(data.refreshEvent))
     else:
         raise MetaException("A fired event must say what was inserted, or that something was reloaded")
@@ -56,7 +59,7 @@ def fire_listener_event(call: Call, arguments: Any) -> FireEventResponse:
 
 
 @handlers.write("cm_recycle")
-def cm_recycle(call: Call, arguments: Any) -> CmRecycleResponse:
+def cm_recycle(call: Call, arguments: methods.cm_recycle_args) -> CmRecycleResponse:
     """Keeps replaced files for replication. Without change management (`hive.repl.cm.enabled`, off by default and not
     offered here) Hive's server recycles nothing and answers just this."""
     return CmRecycleResponse()

@@ -9,11 +9,14 @@ from typing import Any
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import TableName, requested_table, table_name, write_id
 from hms_cache.server.handlers.partition_specs import expand_specs
-from hms_cache.server.handlers.partitions import expression, partition_values, positional
+from hms_cache.server.handlers.partitions import Positional, expression, partition_values, positional
 from hms_cache.store.contract.partitions import ByExpression, ByNames, ByValues, PartitionSelection
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AddPartitionsRequest,
     AddPartitionsResult,
     AlterPartitionsResponse,
+    DropPartitionsRequest,
     DropPartitionsResult,
     EnvironmentContext,
     FieldSchema,
@@ -94,7 +97,7 @@ def _add(
 
 
 @handlers.write("add_partition", audit=lambda a: f"add_partition : db={a.new_part.dbName} tbl={a.new_part.tableName}")
-def add_partition(call: Call, arguments: Any) -> Partition:
+def add_partition(call: Call, arguments: methods.add_partition_args) -> Partition:
     partitions = [_required(arguments.new_part)]
     return _add(call, _table_of(partitions), partitions)[0]
 
@@ -103,13 +106,15 @@ def add_partition(call: Call, arguments: Any) -> Partition:
     "add_partition_with_environment_context",
     audit=lambda a: f"add_partition : db={a.new_part.dbName} tbl={a.new_part.tableName}",
 )
-def add_partition_with_environment_context(call: Call, arguments: Any) -> Partition:
+def add_partition_with_environment_context(
+    call: Call, arguments: methods.add_partition_with_environment_context_args
+) -> Partition:
     partitions = [_required(arguments.new_part)]
     return _add(call, _table_of(partitions), partitions, arguments.environment_context)[0]
 
 
 @handlers.write("add_partitions", audit=lambda a: "add_partitions")
-def add_partitions(call: Call, arguments: Any) -> int:
+def add_partitions(call: Call, arguments: methods.add_partitions_args) -> int:
     partitions = _required_list(arguments.new_parts)
     if not partitions:
         return 0
@@ -119,7 +124,7 @@ def add_partitions(call: Call, arguments: Any) -> int:
 
 
 @handlers.write("add_partitions_pspec", audit=lambda a: "add_partitions_pspec")
-def add_partitions_pspec(call: Call, arguments: Any) -> int:
+def add_partitions_pspec(call: Call, arguments: methods.add_partitions_pspec_args) -> int:
     specifications = _required_list(arguments.new_parts, "Partition spec list")
     if not specifications:
         return 0
@@ -131,7 +136,7 @@ def add_partitions_pspec(call: Call, arguments: Any) -> int:
 
 
 @handlers.write("add_partitions_req", audit=lambda a: "add_partitions")
-def add_partitions_req(call: Call, arguments: Any) -> AddPartitionsResult:
+def add_partitions_req(call: Call, arguments: methods.add_partitions_req_args) -> AddPartitionsResult:
     request = arguments.request
     needs_result = request.needResult is None or bool(request.needResult)
     added: list[Partition] = []
@@ -153,7 +158,7 @@ def add_partitions_req(call: Call, arguments: Any) -> AddPartitionsResult:
     return AddPartitionsResult(partitions=added, partitionColSchema=columns if added else None)
 
 
-def _columns_of_all(call: Call, name: TableName, request: Any) -> list[FieldSchema]:
+def _columns_of_all(call: Call, name: TableName, request: AddPartitionsRequest) -> list[FieldSchema]:
     """The columns of partitions that are sent without: once for all in the request, or else the table's (Hive 4.0)."""
     if request.partitionColSchema:
         return list(request.partitionColSchema)
@@ -191,29 +196,33 @@ def _append(call: Call, name: TableName, values: list[str], context: Environment
 
 
 @handlers.write("append_partition")
-def append_partition(call: Call, arguments: Any) -> Partition:
+def append_partition(call: Call, arguments: methods.append_partition_args) -> Partition:
     return _append(call, positional(arguments), list(arguments.part_vals or ()))
 
 
 @handlers.write("append_partition_with_environment_context")
-def append_partition_with_environment_context(call: Call, arguments: Any) -> Partition:
+def append_partition_with_environment_context(
+    call: Call, arguments: methods.append_partition_with_environment_context_args
+) -> Partition:
     return _append(call, positional(arguments), list(arguments.part_vals or ()), arguments.environment_context)
 
 
 @handlers.write("append_partition_by_name")
-def append_partition_by_name(call: Call, arguments: Any) -> Partition:
+def append_partition_by_name(call: Call, arguments: methods.append_partition_by_name_args) -> Partition:
     name = positional(arguments)
     return _append(call, name, _values_to_append(call, name, arguments.part_name))
 
 
 @handlers.write("append_partition_by_name_with_environment_context")
-def append_partition_by_name_with_environment_context(call: Call, arguments: Any) -> Partition:
+def append_partition_by_name_with_environment_context(
+    call: Call, arguments: methods.append_partition_by_name_with_environment_context_args
+) -> Partition:
     name = positional(arguments)
     return _append(call, name, _values_to_append(call, name, arguments.part_name), arguments.environment_context)
 
 
 @handlers.write("append_partition_req")
-def append_partition_req(call: Call, arguments: Any) -> Partition:
+def append_partition_req(call: Call, arguments: methods.append_partition_req_args) -> Partition:
     request = arguments.appendPartitionsReq
     name = requested_table(request)
     values = list(request.partVals or ()) or _values_to_append(call, name, request.name)
@@ -244,27 +253,31 @@ def _alter(
 
 
 @handlers.write("alter_partition")
-def alter_partition(call: Call, arguments: Any) -> None:
+def alter_partition(call: Call, arguments: methods.alter_partition_args) -> None:
     _alter(call, positional(arguments), [_required(arguments.new_part)], None)
 
 
 @handlers.write("alter_partition_with_environment_context")
-def alter_partition_with_environment_context(call: Call, arguments: Any) -> None:
+def alter_partition_with_environment_context(
+    call: Call, arguments: methods.alter_partition_with_environment_context_args
+) -> None:
     _alter(call, positional(arguments), [_required(arguments.new_part)], arguments.environment_context)
 
 
 @handlers.write("alter_partitions")
-def alter_partitions(call: Call, arguments: Any) -> None:
+def alter_partitions(call: Call, arguments: methods.alter_partitions_args) -> None:
     _alter(call, positional(arguments), _required_list(arguments.new_parts), None)
 
 
 @handlers.write("alter_partitions_with_environment_context")
-def alter_partitions_with_environment_context(call: Call, arguments: Any) -> None:
+def alter_partitions_with_environment_context(
+    call: Call, arguments: methods.alter_partitions_with_environment_context_args
+) -> None:
     _alter(call, positional(arguments), _required_list(arguments.new_parts), arguments.environment_context)
 
 
 @handlers.write("alter_partitions_req")
-def alter_partitions_req(call: Call, arguments: Any) -> AlterPartitionsResponse:
+def alter_partitions_req(call: Call, arguments: methods.alter_partitions_req_args) -> AlterPartitionsResponse:
     request = arguments.req
     partitions = list(request.partitions or ())
     if request.skipColumnSchemaForPartition and request.partitionColSchema:
@@ -283,7 +296,7 @@ def alter_partitions_req(call: Call, arguments: Any) -> AlterPartitionsResponse:
 
 
 @handlers.write("rename_partition")
-def rename_partition(call: Call, arguments: Any) -> None:
+def rename_partition(call: Call, arguments: methods.rename_partition_args) -> None:
     name = positional(arguments)
     _require_names(call, name, [_required(arguments.new_part)], if_missing=InvalidOperationException)
     new = _prepare(name, [arguments.new_part])[0]
@@ -291,7 +304,7 @@ def rename_partition(call: Call, arguments: Any) -> None:
 
 
 @handlers.write("rename_partition_req")
-def rename_partition_req(call: Call, arguments: Any) -> RenamePartitionResponse:
+def rename_partition_req(call: Call, arguments: methods.rename_partition_req_args) -> RenamePartitionResponse:
     request = arguments.req
     name = requested_table(request)
     _require_names(call, name, [_required(request.newPart)], if_missing=InvalidOperationException)
@@ -315,37 +328,41 @@ def _drop_one(call: Call, name: TableName, values: list[str], delete_data: Any, 
     return True
 
 
-def _drop_audit(arguments: Any) -> str:
+def _drop_audit(arguments: Positional) -> str:
     return f"drop_partition : db={arguments.db_name} tbl={arguments.tbl_name}"
 
 
 @handlers.write("drop_partition", audit=_drop_audit)
-def drop_partition(call: Call, arguments: Any) -> bool:
+def drop_partition(call: Call, arguments: methods.drop_partition_args) -> bool:
     return _drop_one(call, positional(arguments), arguments.part_vals or [], arguments.deleteData)
 
 
 @handlers.write("drop_partition_with_environment_context", audit=_drop_audit)
-def drop_partition_with_environment_context(call: Call, arguments: Any) -> bool:
+def drop_partition_with_environment_context(
+    call: Call, arguments: methods.drop_partition_with_environment_context_args
+) -> bool:
     return _drop_one(
         call, positional(arguments), arguments.part_vals or [], arguments.deleteData, arguments.environment_context
     )
 
 
 @handlers.write("drop_partition_by_name", audit=_drop_audit)
-def drop_partition_by_name(call: Call, arguments: Any) -> bool:
+def drop_partition_by_name(call: Call, arguments: methods.drop_partition_by_name_args) -> bool:
     name = positional(arguments)
     return _drop_one(call, name, partition_values(call, name, arguments.part_name), arguments.deleteData)
 
 
 @handlers.write("drop_partition_by_name_with_environment_context", audit=_drop_audit)
-def drop_partition_by_name_with_environment_context(call: Call, arguments: Any) -> bool:
+def drop_partition_by_name_with_environment_context(
+    call: Call, arguments: methods.drop_partition_by_name_with_environment_context_args
+) -> bool:
     name = positional(arguments)
     values = partition_values(call, name, arguments.part_name)
     return _drop_one(call, name, values, arguments.deleteData, arguments.environment_context)
 
 
 @handlers.write("drop_partition_req")
-def drop_partition_req(call: Call, arguments: Any) -> bool:
+def drop_partition_req(call: Call, arguments: methods.drop_partition_req_args) -> bool:
     request = arguments.dropPartitionReq
     name = requested_table(request)
     values = list(request.partVals or ()) or partition_values(call, name, request.partName)
@@ -353,7 +370,7 @@ def drop_partition_req(call: Call, arguments: Any) -> bool:
 
 
 @handlers.write("drop_partitions_req", audit=lambda a: f"drop_partitions : db={a.req.dbName} tbl={a.req.tblName}")
-def drop_partitions_req(call: Call, arguments: Any) -> DropPartitionsResult:
+def drop_partitions_req(call: Call, arguments: methods.drop_partitions_req_args) -> DropPartitionsResult:
     """Drops by names or by expressions; each expression must select something unless `ifExists` (Hive's rule)."""
     request = arguments.req
     name = requested_table(request)
@@ -363,7 +380,7 @@ def drop_partitions_req(call: Call, arguments: Any) -> DropPartitionsResult:
         selections.append(ByNames(tuple(request.parts.names)))
     elif request.parts is not None and request.parts.exprs is not None:
         for asked in request.parts.exprs:
-            selection = expression(call, asked)
+            selection = expression(call, asked.expr)
             selections.append(ByExpression(selection.expression, None, selection.plain_text))
     else:
         raise MetaException("DropPartitionsRequest names no partitions: neither names nor expressions are set")
@@ -383,7 +400,7 @@ def drop_partitions_req(call: Call, arguments: Any) -> DropPartitionsResult:
 
 
 def _drop_each(
-    call: Call, name: TableName, selections: list[PartitionSelection], request: Any, if_exists: bool
+    call: Call, name: TableName, selections: list[PartitionSelection], request: DropPartitionsRequest, if_exists: bool
 ) -> list[Partition]:
     """Several expressions drop in one transaction: their names are decided first, then dropped together."""
     raw = call.stores.raw
@@ -403,18 +420,20 @@ def _drop_each(
 
 
 @handlers.write("exchange_partition")
-def exchange_partition(call: Call, arguments: Any) -> Partition:
+def exchange_partition(call: Call, arguments: methods.exchange_partition_args) -> Partition:
     """Exchanges and answers nothing: Hive's answer is an empty struct, and its client is tested for that."""
     _exchange(call, arguments)
     return Partition(createTime=0, lastAccessTime=0, writeId=None)
 
 
 @handlers.write("exchange_partitions")
-def exchange_partitions(call: Call, arguments: Any) -> list[Partition]:
+def exchange_partitions(call: Call, arguments: methods.exchange_partitions_args) -> list[Partition]:
     return _exchange(call, arguments)
 
 
-def _exchange(call: Call, arguments: Any) -> list[Partition]:
+def _exchange(
+    call: Call, arguments: methods.exchange_partition_args | methods.exchange_partitions_args
+) -> list[Partition]:
     source = table_name(arguments.source_db, arguments.source_table_name)
     destination = table_name(arguments.dest_db, arguments.dest_table_name)
     return call.stores.raw.exchange_partitions(arguments.partitionSpecs or {}, source, destination)

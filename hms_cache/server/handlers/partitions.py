@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Protocol
 
 from thrift.Thrift import TApplicationException
 
@@ -21,6 +21,7 @@ from hms_cache.store.contract.partitions import (
     PartitionProjection,
     PartitionSelection,
 )
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetPartitionNamesPsResponse,
     GetPartitionResponse,
@@ -32,6 +33,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     NoSuchObjectException,
     Partition,
     PartitionFilterMode,
+    PartitionsByExprRequest,
     PartitionsByExprResult,
     PartitionSpec,
     PartitionsResponse,
@@ -49,7 +51,30 @@ NO_CONDITION = b"\xff"
 """What Hive 4 sends as the expression of `get_partition_names_req` for SHOW PARTITIONS without WHERE."""
 
 
-def positional(arguments: Any) -> TableName:
+class Positional(Protocol):
+    """Arguments of a positional call that name a table."""
+
+    @property
+    def db_name(self) -> str: ...
+
+    @property
+    def tbl_name(self) -> str: ...
+
+
+class Shaping(Protocol):
+    """A request that says what of its partitions to leave out."""
+
+    @property
+    def skipColumnSchemaForPartition(self) -> bool | None: ...
+
+    @property
+    def includeParamKeyPattern(self) -> str | None: ...
+
+    @property
+    def excludeParamKeyPattern(self) -> str | None: ...
+
+
+def positional(arguments: Positional) -> TableName:
     """The table of a positional call."""
     return table_name(arguments.db_name, arguments.tbl_name)
 
@@ -64,19 +89,19 @@ def grantee(user: str | None, groups: list[str] | None) -> Grantee | None:
     return Grantee(user, tuple(groups or ())) if user is not None else None
 
 
-def expression(call: Call, request: Any) -> ByExpression:
+def expression(call: Call, serialized: bytes | None, default_partition: str | None = None) -> ByExpression:
     """The selection of an expression request; an MSCK connection's bytes are text."""
     proxy = call.session.variables.get(EXPRESSION_PROXY, "")
     return ByExpression(
-        request.expr or b"",
-        getattr(request, "defaultPartitionName", None) or None,
+        serialized or b"",
+        default_partition or None,
         plain_text=proxy.endswith("MsckPartitionExpressionProxy"),
     )
 
 
-def _selected_by(call: Call, request: Any) -> PartitionSelection:
+def _selected_by(call: Call, request: PartitionsByExprRequest) -> PartitionSelection:
     """The selection of an expression request: all partitions if it has no expression, or an empty one."""
-    return expression(call, request) if request.expr else AllPartitions()
+    return expression(call, request.expr, request.defaultPartitionName) if request.expr else AllPartitions()
 
 
 def partition_values(call: Call, table: TableName, name: str | None) -> list[str]:
@@ -99,19 +124,19 @@ def partition_values(call: Call, table: TableName, name: str | None) -> list[str
 @handlers.read(
     "get_partition", audit=lambda a: f"get_partition : db={a.db_name} tbl={a.tbl_name}[{','.join(a.part_vals or ())}]"
 )
-def get_partition(call: Call, arguments: Any) -> Partition:
+def get_partition(call: Call, arguments: methods.get_partition_args) -> Partition:
     return call.stores.raw.get_partition(*positional(arguments), arguments.part_vals or ())
 
 
 @handlers.read("get_partition_req")
-def get_partition_req(call: Call, arguments: Any) -> GetPartitionResponse:
+def get_partition_req(call: Call, arguments: methods.get_partition_req_args) -> GetPartitionResponse:
     request = arguments.req
     partition = call.stores.raw.get_partition(*requested_table(request), request.partVals or (), **version(request))
     return GetPartitionResponse(partition=partition)
 
 
 @handlers.read("get_partition_with_auth")
-def get_partition_with_auth(call: Call, arguments: Any) -> Partition:
+def get_partition_with_auth(call: Call, arguments: methods.get_partition_with_auth_args) -> Partition:
     return call.stores.raw.get_partition(
         *positional(arguments),
         arguments.part_vals or (),
@@ -121,7 +146,7 @@ def get_partition_with_auth(call: Call, arguments: Any) -> Partition:
 
 @handlers.read("get_partition_by_name")
 @one_moment
-def get_partition_by_name(call: Call, arguments: Any) -> Partition:
+def get_partition_by_name(call: Call, arguments: methods.get_partition_by_name_args) -> Partition:
     name = positional(arguments)
     return call.stores.raw.get_partition(*name, partition_values(call, name, arguments.part_name))
 
@@ -134,12 +159,12 @@ def _partitions(call: Call, name: TableName, selection: PartitionSelection, **op
 
 
 @handlers.read("get_partitions")
-def get_partitions(call: Call, arguments: Any) -> list[Partition]:
+def get_partitions(call: Call, arguments: methods.get_partitions_args) -> list[Partition]:
     return _all_partitions(call, positional(arguments), max_parts=limit(arguments.max_parts))
 
 
 @handlers.read("get_partitions_req")
-def get_partitions_req(call: Call, arguments: Any) -> PartitionsResponse:
+def get_partitions_req(call: Call, arguments: methods.get_partitions_req_args) -> PartitionsResponse:
     request = arguments.req
     found = _all_partitions(
         call,
@@ -192,7 +217,7 @@ def _check_not_empty(name: TableName) -> None:
 
 
 @handlers.read("get_partitions_with_auth")
-def get_partitions_with_auth(call: Call, arguments: Any) -> list[Partition]:
+def get_partitions_with_auth(call: Call, arguments: methods.get_partitions_with_auth_args) -> list[Partition]:
     return _partitions(
         call,
         positional(arguments),
@@ -203,7 +228,7 @@ def get_partitions_with_auth(call: Call, arguments: Any) -> list[Partition]:
 
 
 @handlers.read("get_partitions_ps")
-def get_partitions_ps(call: Call, arguments: Any) -> list[Partition]:
+def get_partitions_ps(call: Call, arguments: methods.get_partitions_ps_args) -> list[Partition]:
     selection = _partial_values(call, arguments.part_vals)
     return _partitions(call, positional(arguments), selection, max_parts=limit(arguments.max_parts))
 
@@ -212,7 +237,7 @@ def get_partitions_ps(call: Call, arguments: Any) -> list[Partition]:
     "get_partitions_ps_with_auth",
     audit=lambda a: f"get_partitions_ps_with_auth : db={a.db_name} tbl={a.tbl_name}[{','.join(a.part_vals or ())}]",
 )
-def get_partitions_ps_with_auth(call: Call, arguments: Any) -> list[Partition]:
+def get_partitions_ps_with_auth(call: Call, arguments: methods.get_partitions_ps_with_auth_args) -> list[Partition]:
     return _partitions(
         call,
         positional(arguments),
@@ -223,10 +248,12 @@ def get_partitions_ps_with_auth(call: Call, arguments: Any) -> list[Partition]:
 
 
 @handlers.read("get_partitions_ps_with_auth_req")
-def get_partitions_ps_with_auth_req(call: Call, arguments: Any) -> GetPartitionsPsWithAuthResponse:
+def get_partitions_ps_with_auth_req(
+    call: Call, arguments: methods.get_partitions_ps_with_auth_req_args
+) -> GetPartitionsPsWithAuthResponse:
     request = arguments.req
     selection: PartitionSelection = AllPartitions()
-    if getattr(request, "partNames", None):
+    if request.partNames:
         selection = ByNames(tuple(request.partNames))
     elif request.partVals is not None:
         selection = _partial_values(call, request.partVals)
@@ -243,13 +270,13 @@ def get_partitions_ps_with_auth_req(call: Call, arguments: Any) -> GetPartitions
 
 
 @handlers.read("get_partitions_by_filter")
-def get_partitions_by_filter(call: Call, arguments: Any) -> list[Partition]:
+def get_partitions_by_filter(call: Call, arguments: methods.get_partitions_by_filter_args) -> list[Partition]:
     selection = ByFilter(arguments.filter or "")
     return _partitions(call, positional(arguments), selection, max_parts=limit(arguments.max_parts))
 
 
 @handlers.read("get_partitions_by_filter_req")
-def get_partitions_by_filter_req(call: Call, arguments: Any) -> list[Partition]:
+def get_partitions_by_filter_req(call: Call, arguments: methods.get_partitions_by_filter_req_args) -> list[Partition]:
     request = arguments.req
     found = _partitions(
         call,
@@ -263,7 +290,7 @@ def get_partitions_by_filter_req(call: Call, arguments: Any) -> list[Partition]:
 
 
 @handlers.read("get_partitions_by_names")
-def get_partitions_by_names(call: Call, arguments: Any) -> list[Partition]:
+def get_partitions_by_names(call: Call, arguments: methods.get_partitions_by_names_args) -> list[Partition]:
     return _partitions(call, positional(arguments), _given_names(arguments.names))
 
 
@@ -275,7 +302,9 @@ def _given_names(names: list[str] | None) -> ByNames:
 
 @handlers.read("get_partitions_by_names_req")
 @one_moment
-def get_partitions_by_names_req(call: Call, arguments: Any) -> GetPartitionsByNamesResult:
+def get_partitions_by_names_req(
+    call: Call, arguments: methods.get_partitions_by_names_req_args
+) -> GetPartitionsByNamesResult:
     request = arguments.req
     name = requested_table(request)
     _check_not_empty(name)
@@ -295,7 +324,7 @@ def get_partitions_by_names_req(call: Call, arguments: Any) -> GetPartitionsByNa
     return GetPartitionsByNamesResult(partitions=found)
 
 
-def _without_columns(request: Any, partitions: list[Partition]) -> list[Partition]:
+def _without_columns(request: Shaping, partitions: list[Partition]) -> list[Partition]:
     """Without the columns of the descriptors when the request says so: they are the table's in most cases."""
     if not request.skipColumnSchemaForPartition:
         return partitions
@@ -322,7 +351,7 @@ def _with_statistics(
 
 
 @handlers.read("get_partitions_by_expr")
-def get_partitions_by_expr(call: Call, arguments: Any) -> PartitionsByExprResult:
+def get_partitions_by_expr(call: Call, arguments: methods.get_partitions_by_expr_args) -> PartitionsByExprResult:
     request = arguments.req
     answer = call.stores.raw.get_partitions(
         *requested_table(request),
@@ -337,7 +366,9 @@ def get_partitions_by_expr(call: Call, arguments: Any) -> PartitionsByExprResult
 
 @handlers.read("get_partitions_spec_by_expr")
 @one_moment
-def get_partitions_spec_by_expr(call: Call, arguments: Any) -> PartitionsSpecByExprResult:
+def get_partitions_spec_by_expr(
+    call: Call, arguments: methods.get_partitions_spec_by_expr_args
+) -> PartitionsSpecByExprResult:
     request = arguments.req
     name = requested_table(request)
     answer = call.stores.raw.get_partitions(
@@ -352,9 +383,8 @@ def get_partitions_spec_by_expr(call: Call, arguments: Any) -> PartitionsSpecByE
     return PartitionsSpecByExprResult(partitionsSpec=specifications, hasUnknownPartitions=answer.has_unknown)
 
 
-def _projection(request: Any) -> PartitionProjection | None:
-    include = getattr(request, "includeParamKeyPattern", None)
-    exclude = getattr(request, "excludeParamKeyPattern", None)
+def _projection(request: Shaping) -> PartitionProjection | None:
+    include, exclude = request.includeParamKeyPattern, request.excludeParamKeyPattern
     if not include and not exclude:
         return None
     return PartitionProjection((), include or None, exclude or None)
@@ -365,7 +395,7 @@ def _projection(request: Any) -> PartitionProjection | None:
 
 @handlers.read("get_partitions_pspec")
 @one_moment
-def get_partitions_pspec(call: Call, arguments: Any) -> list[PartitionSpec]:
+def get_partitions_pspec(call: Call, arguments: methods.get_partitions_pspec_args) -> list[PartitionSpec]:
     if arguments.tbl_name is None:
         # Java fails with a null pointer here, and Hive's client tests for the fault.
         raise TApplicationException(TApplicationException.INTERNAL_ERROR, "get_partitions_pspec needs a table name")
@@ -376,7 +406,7 @@ def get_partitions_pspec(call: Call, arguments: Any) -> list[PartitionSpec]:
 
 @handlers.read("get_part_specs_by_filter")
 @one_moment
-def get_part_specs_by_filter(call: Call, arguments: Any) -> list[PartitionSpec]:
+def get_part_specs_by_filter(call: Call, arguments: methods.get_part_specs_by_filter_args) -> list[PartitionSpec]:
     name = positional(arguments)
     found = _partitions(call, name, ByFilter(arguments.filter or ""), max_parts=limit(arguments.max_parts))
     return listed_or_grouped(call.stores.raw.get_table(*name), found)
@@ -384,7 +414,7 @@ def get_part_specs_by_filter(call: Call, arguments: Any) -> list[PartitionSpec]:
 
 @handlers.read("get_partitions_with_specs")
 @one_moment
-def get_partitions_with_specs(call: Call, arguments: Any) -> GetPartitionsResponse:
+def get_partitions_with_specs(call: Call, arguments: methods.get_partitions_with_specs_args) -> GetPartitionsResponse:
     """Projected partitions by names, values or expressions (GetPartitionsFilterSpec; several filters are ANDed).
 
     The partitions are of one moment (P1). Of the table, read before them, only the name and the directory are used,
@@ -431,18 +461,18 @@ def _names(call: Call, name: TableName, selection: PartitionSelection, **options
 
 
 @handlers.read("get_partition_names")
-def get_partition_names(call: Call, arguments: Any) -> list[str]:
+def get_partition_names(call: Call, arguments: methods.get_partition_names_args) -> list[str]:
     return _all_names(call, positional(arguments), max_parts=limit(arguments.max_parts))
 
 
 @handlers.read("fetch_partition_names_req")
-def fetch_partition_names_req(call: Call, arguments: Any) -> list[str]:
+def fetch_partition_names_req(call: Call, arguments: methods.fetch_partition_names_req_args) -> list[str]:
     request = arguments.partitionReq
     return _all_names(call, requested_table(request), max_parts=limit(request.maxParts), **version(request))
 
 
 @handlers.read("get_partition_names_ps")
-def get_partition_names_ps(call: Call, arguments: Any) -> list[str]:
+def get_partition_names_ps(call: Call, arguments: methods.get_partition_names_ps_args) -> list[str]:
     selection = _named_values(arguments.part_vals)
     return _names(call, positional(arguments), selection, max_parts=limit(arguments.max_parts))
 
@@ -455,7 +485,9 @@ def _named_values(values: list[str] | None) -> ByPartialValues:
 
 
 @handlers.read("get_partition_names_ps_req")
-def get_partition_names_ps_req(call: Call, arguments: Any) -> GetPartitionNamesPsResponse:
+def get_partition_names_ps_req(
+    call: Call, arguments: methods.get_partition_names_ps_req_args
+) -> GetPartitionNamesPsResponse:
     request = arguments.req
     selection = _named_values(request.partValues)
     names = _names(call, requested_table(request), selection, max_parts=limit(request.maxParts), **version(request))
@@ -463,7 +495,7 @@ def get_partition_names_ps_req(call: Call, arguments: Any) -> GetPartitionNamesP
 
 
 @handlers.read("get_partition_names_req")
-def get_partition_names_req(call: Call, arguments: Any) -> list[str]:
+def get_partition_names_req(call: Call, arguments: methods.get_partition_names_req_args) -> list[str]:
     request = arguments.req
     selection = _selected_by(call, request) if request.expr != NO_CONDITION else AllPartitions()
     return _names(
@@ -477,13 +509,13 @@ def get_partition_names_req(call: Call, arguments: Any) -> list[str]:
 
 
 @handlers.read("get_num_partitions_by_filter")
-def get_num_partitions_by_filter(call: Call, arguments: Any) -> int:
+def get_num_partitions_by_filter(call: Call, arguments: methods.get_num_partitions_by_filter_args) -> int:
     selection: PartitionSelection = ByFilter(arguments.filter) if arguments.filter else AllPartitions()
     return call.stores.raw.get_partition_count(*positional(arguments), selection)
 
 
 @handlers.read("get_partition_values")
-def get_partition_values(call: Call, arguments: Any) -> PartitionValuesResponse:
+def get_partition_values(call: Call, arguments: methods.get_partition_values_args) -> PartitionValuesResponse:
     request = arguments.request
     if not request.partitionKeys:
         raise MetaException("The values of no partition key are asked for")
@@ -507,22 +539,22 @@ def get_partition_values(call: Call, arguments: Any) -> PartitionValuesResponse:
 
 
 @handlers.read("partition_name_to_vals")
-def partition_name_to_vals(call: Call, arguments: Any) -> list[str]:
+def partition_name_to_vals(call: Call, arguments: methods.partition_name_to_vals_args) -> list[str]:
     return list(parse_partition_name(arguments.part_name).values()) if arguments.part_name else []
 
 
 @handlers.read("partition_name_to_spec")
-def partition_name_to_spec(call: Call, arguments: Any) -> dict[str, str]:
+def partition_name_to_spec(call: Call, arguments: methods.partition_name_to_spec_args) -> dict[str, str]:
     return parse_partition_name(arguments.part_name) if arguments.part_name else {}
 
 
 @handlers.read("isPartitionMarkedForEvent")
-def is_partition_marked_for_event(call: Call, arguments: Any) -> bool:
+def is_partition_marked_for_event(call: Call, arguments: methods.isPartitionMarkedForEvent_args) -> bool:
     return call.stores.raw.is_partition_marked_for_event(
         *positional(arguments), arguments.part_vals or {}, arguments.eventType
     )
 
 
 @handlers.write("markPartitionForEvent")
-def mark_partition_for_event(call: Call, arguments: Any) -> None:
+def mark_partition_for_event(call: Call, arguments: methods.markPartitionForEvent_args) -> None:
     call.stores.raw.mark_partition_for_event(*positional(arguments), arguments.part_vals or {}, arguments.eventType)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetPrincipalsInRoleResponse,
     GetRoleGrantsForPrincipalResponse,
@@ -39,26 +39,26 @@ def _told_as_hive_does() -> Iterator[None]:
 
 
 @handlers.write("create_role", audit=lambda a: "create_role")
-def create_role(call: Call, arguments: Any) -> bool:
+def create_role(call: Call, arguments: methods.create_role_args) -> bool:
     with _told_as_hive_does():
         call.stores.auxiliary.roles.create_role(arguments.role.roleName, arguments.role.ownerName)
         return True
 
 
 @handlers.write("drop_role", audit=lambda a: "drop_role")
-def drop_role(call: Call, arguments: Any) -> bool:
+def drop_role(call: Call, arguments: methods.drop_role_args) -> bool:
     with _told_as_hive_does():
         call.stores.auxiliary.roles.drop_role(arguments.role_name)
         return True
 
 
 @handlers.read("get_role_names")
-def get_role_names(call: Call, arguments: Any) -> list[str]:
+def get_role_names(call: Call, arguments: methods.get_role_names_args) -> list[str]:
     return call.stores.auxiliary.roles.get_role_names()
 
 
 @handlers.write("grant_role", audit=lambda a: "add_role_member")
-def grant_role(call: Call, arguments: Any) -> bool:
+def grant_role(call: Call, arguments: methods.grant_role_args) -> bool:
     with _told_as_hive_does():
         call.stores.auxiliary.roles.grant_role(
             arguments.role_name,
@@ -72,7 +72,7 @@ def grant_role(call: Call, arguments: Any) -> bool:
 
 
 @handlers.write("revoke_role", audit=lambda a: "remove_role_member")
-def revoke_role(call: Call, arguments: Any) -> bool:
+def revoke_role(call: Call, arguments: methods.revoke_role_args) -> bool:
     with _told_as_hive_does():
         roles = call.stores.auxiliary.roles
         roles.revoke_role(arguments.role_name, arguments.principal_name, arguments.principal_type)
@@ -80,7 +80,7 @@ def revoke_role(call: Call, arguments: Any) -> bool:
 
 
 @handlers.write("grant_revoke_role")
-def grant_revoke_role(call: Call, arguments: Any) -> GrantRevokeRoleResponse:
+def grant_revoke_role(call: Call, arguments: methods.grant_revoke_role_args) -> GrantRevokeRoleResponse:
     with _told_as_hive_does():
         request, roles = arguments.request, call.stores.auxiliary.roles
         option = bool(request.grantOption)
@@ -95,17 +95,19 @@ def grant_revoke_role(call: Call, arguments: Any) -> GrantRevokeRoleResponse:
 
 
 @handlers.read("list_roles", audit=lambda a: "list_roles")
-def list_roles(call: Call, arguments: Any) -> list[Role]:
+def list_roles(call: Call, arguments: methods.list_roles_args) -> list[Role]:
     return call.stores.auxiliary.roles.list_roles(arguments.principal_name, arguments.principal_type)
 
 
 @handlers.read("get_principals_in_role")
-def get_principals_in_role(call: Call, arguments: Any) -> GetPrincipalsInRoleResponse:
+def get_principals_in_role(call: Call, arguments: methods.get_principals_in_role_args) -> GetPrincipalsInRoleResponse:
     return GetPrincipalsInRoleResponse(call.stores.auxiliary.roles.get_principals_in_role(arguments.request.roleName))
 
 
 @handlers.read("get_role_grants_for_principal")
-def get_role_grants_for_principal(call: Call, arguments: Any) -> GetRoleGrantsForPrincipalResponse:
+def get_role_grants_for_principal(
+    call: Call, arguments: methods.get_role_grants_for_principal_args
+) -> GetRoleGrantsForPrincipalResponse:
     request, roles = arguments.request, call.stores.auxiliary.roles
     return GetRoleGrantsForPrincipalResponse(
         roles.get_role_grants_of_principal(request.principal_name, request.principal_type)
@@ -113,14 +115,14 @@ def get_role_grants_for_principal(call: Call, arguments: Any) -> GetRoleGrantsFo
 
 
 @handlers.read("get_privilege_set")
-def get_privilege_set(call: Call, arguments: Any) -> PrincipalPrivilegeSet:
+def get_privilege_set(call: Call, arguments: methods.get_privilege_set_args) -> PrincipalPrivilegeSet:
     return call.stores.auxiliary.privileges.get_privilege_set(
         arguments.hiveObject, arguments.user_name, arguments.group_names or []
     )
 
 
 @handlers.read("list_privileges")
-def list_privileges(call: Call, arguments: Any) -> list[HiveObjectPrivilege]:
+def list_privileges(call: Call, arguments: methods.list_privileges_args) -> list[HiveObjectPrivilege]:
     if arguments.hiveObject is None:
         raise MetaException("The object whose privileges are listed cannot be null")
     return call.stores.auxiliary.privileges.list_privileges(
@@ -129,21 +131,23 @@ def list_privileges(call: Call, arguments: Any) -> list[HiveObjectPrivilege]:
 
 
 @handlers.write("grant_privileges", audit=lambda a: "grant_privileges")
-def grant_privileges(call: Call, arguments: Any) -> bool:
+def grant_privileges(call: Call, arguments: methods.grant_privileges_args) -> bool:
     with _told_as_hive_does():
         call.stores.auxiliary.privileges.grant_privileges(_grants(arguments.privileges))
         return True
 
 
 @handlers.write("revoke_privileges", audit=lambda a: "revoke_privileges")
-def revoke_privileges(call: Call, arguments: Any) -> bool:
+def revoke_privileges(call: Call, arguments: methods.revoke_privileges_args) -> bool:
     with _told_as_hive_does():
         call.stores.auxiliary.privileges.revoke_privileges(_grants(arguments.privileges))
         return True
 
 
 @handlers.write("grant_revoke_privileges")
-def grant_revoke_privileges(call: Call, arguments: Any) -> GrantRevokePrivilegeResponse:
+def grant_revoke_privileges(
+    call: Call, arguments: methods.grant_revoke_privileges_args
+) -> GrantRevokePrivilegeResponse:
     with _told_as_hive_does():
         request, privileges = arguments.request, call.stores.auxiliary.privileges
         if request.requestType == GrantRevokeType.GRANT:
@@ -156,7 +160,7 @@ def grant_revoke_privileges(call: Call, arguments: Any) -> GrantRevokePrivilegeR
 
 
 @handlers.write("refresh_privileges")
-def refresh_privileges(call: Call, arguments: Any) -> GrantRevokePrivilegeResponse:
+def refresh_privileges(call: Call, arguments: methods.refresh_privileges_args) -> GrantRevokePrivilegeResponse:
     with _told_as_hive_does():
         call.stores.auxiliary.privileges.refresh_privileges(
             arguments.objToRefresh, arguments.authorizer, _grants(arguments.grantRequest.privileges)

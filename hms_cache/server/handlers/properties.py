@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import PropertyGetResponse
 
 handlers = HandlerTable()
 
 
 @handlers.read("get_properties", audit=lambda a: f"get_properties: {a.req.nameSpace} {a.req.mapPrefix}")
-def get_properties(call: Call, arguments: Any) -> PropertyGetResponse:
+def get_properties(call: Call, arguments: methods.get_properties_args) -> PropertyGetResponse:
     request = arguments.req
     return PropertyGetResponse(
         call.stores.auxiliary.properties.get(
@@ -21,6 +20,6 @@ def get_properties(call: Call, arguments: Any) -> PropertyGetResponse:
 
 
 @handlers.write("set_properties", audit=lambda a: f"set_properties: {a.req.nameSpace}")
-def set_properties(call: Call, arguments: Any) -> bool:
+def set_properties(call: Call, arguments: methods.set_properties_args) -> bool:
     call.stores.auxiliary.properties.set(arguments.req.nameSpace, arguments.req.propertyMap or {})
     return True

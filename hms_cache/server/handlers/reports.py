@@ -3,9 +3,8 @@ file metadata, which no database but HBase ever kept."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CacheFileMetadataResult,
     ClearFileMetadataResult,
@@ -22,17 +21,17 @@ handlers = HandlerTable()
 
 
 @handlers.read("get_metastore_db_uuid")
-def get_metastore_db_uuid(call: Call, arguments: Any) -> str:
+def get_metastore_db_uuid(call: Call, arguments: methods.get_metastore_db_uuid_args) -> str:
     return call.stores.auxiliary.identity.get()
 
 
 @handlers.write("add_runtime_stats", audit=lambda a: "store_runtime_stats")
-def add_runtime_stats(call: Call, arguments: Any) -> None:
+def add_runtime_stats(call: Call, arguments: methods.add_runtime_stats_args) -> None:
     call.stores.auxiliary.runtime_statistics.add(arguments.stat)
 
 
 @handlers.read("get_runtime_stats")
-def get_runtime_stats(call: Call, arguments: Any) -> list[RuntimeStat]:
+def get_runtime_stats(call: Call, arguments: methods.get_runtime_stats_args) -> list[RuntimeStat]:
     request = arguments.rqst
     if request.maxWeight is None or request.maxCreateTime is None:
         raise MetaException("get_runtime_stats needs maxWeight and maxCreateTime; -1 and 0 are no limit")
@@ -40,20 +39,20 @@ def get_runtime_stats(call: Call, arguments: Any) -> list[RuntimeStat]:
 
 
 @handlers.write("add_replication_metrics", audit=lambda a: "add_replication_metrics")
-def add_replication_metrics(call: Call, arguments: Any) -> None:
+def add_replication_metrics(call: Call, arguments: methods.add_replication_metrics_args) -> None:
     metrics = arguments.replicationMetricList.replicationMetricList or ()
     call.stores.auxiliary.runtime_statistics.add_replication_metrics(metrics)
 
 
 @handlers.read("get_replication_metrics")
-def get_replication_metrics(call: Call, arguments: Any) -> ReplicationMetricList:
+def get_replication_metrics(call: Call, arguments: methods.get_replication_metrics_args) -> ReplicationMetricList:
     request = arguments.rqst
     statistics = call.stores.auxiliary.runtime_statistics
     return ReplicationMetricList(statistics.get_replication_metrics(request.policy, request.scheduledExecutionId))
 
 
 @handlers.write("update_transaction_statistics", audit=lambda a: f"update_transaction_statistics: {a.req.tableId}")
-def update_transaction_statistics(call: Call, arguments: Any) -> None:
+def update_transaction_statistics(call: Call, arguments: methods.update_transaction_statistics_args) -> None:
     request = arguments.req
     call.stores.auxiliary.runtime_statistics.add_changed_rows(
         request.tableId, request.insertCount or 0, request.updatedCount or 0, request.deletedCount or 0
@@ -61,51 +60,53 @@ def update_transaction_statistics(call: Call, arguments: Any) -> None:
 
 
 @handlers.write("create_type", audit=lambda a: f"create_type: {a.type.name}")
-def create_type(call: Call, arguments: Any) -> bool:
+def create_type(call: Call, arguments: methods.create_type_args) -> bool:
     call.stores.auxiliary.types.create(arguments.type)
     return True
 
 
 @handlers.read("get_type")
-def get_type(call: Call, arguments: Any) -> Type:
+def get_type(call: Call, arguments: methods.get_type_args) -> Type:
     return call.stores.auxiliary.types.get(arguments.name)
 
 
 @handlers.write("drop_type", audit=lambda a: f"drop_type: {a.type}")
-def drop_type(call: Call, arguments: Any) -> bool:
+def drop_type(call: Call, arguments: methods.drop_type_args) -> bool:
     call.stores.auxiliary.types.drop(arguments.type)
     return True
 
 
 @handlers.local("get_type_all")
-def get_type_all(call: Call, arguments: Any) -> None:
+def get_type_all(call: Call, arguments: methods.get_type_all_args) -> None:
     """Hive's answer, from 2.3 to 4.1."""
     raise MetaException("Not yet implemented")
 
 
 @handlers.local("get_file_metadata")
-def get_file_metadata(call: Call, arguments: Any) -> GetFileMetadataResult:
+def get_file_metadata(call: Call, arguments: methods.get_file_metadata_args) -> GetFileMetadataResult:
     """Says that it is not supported, as Hive does over every relational database."""
     return GetFileMetadataResult(metadata={}, isSupported=False)
 
 
 @handlers.local("get_file_metadata_by_expr")
-def get_file_metadata_by_expr(call: Call, arguments: Any) -> GetFileMetadataByExprResult:
+def get_file_metadata_by_expr(
+    call: Call, arguments: methods.get_file_metadata_by_expr_args
+) -> GetFileMetadataByExprResult:
     return GetFileMetadataByExprResult(metadata={}, isSupported=False)
 
 
 @handlers.local("cache_file_metadata")
-def cache_file_metadata(call: Call, arguments: Any) -> CacheFileMetadataResult:
+def cache_file_metadata(call: Call, arguments: methods.cache_file_metadata_args) -> CacheFileMetadataResult:
     return CacheFileMetadataResult(isSupported=False)
 
 
 @handlers.local("put_file_metadata")
-def put_file_metadata(call: Call, arguments: Any) -> PutFileMetadataResult:
+def put_file_metadata(call: Call, arguments: methods.put_file_metadata_args) -> PutFileMetadataResult:
     """Nothing is kept, which the reads say with `isSupported`: the struct has no field for it."""
     return PutFileMetadataResult()
 
 
 @handlers.local("clear_file_metadata")
-def clear_file_metadata(call: Call, arguments: Any) -> ClearFileMetadataResult:
+def clear_file_metadata(call: Call, arguments: methods.clear_file_metadata_args) -> ClearFileMetadataResult:
     """There never is any."""
     return ClearFileMetadataResult()

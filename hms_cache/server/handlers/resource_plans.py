@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     WMAlterPoolResponse,
@@ -35,30 +36,32 @@ def _of_plan(method: str) -> Any:
 
 
 @handlers.write("create_resource_plan", audit=lambda a: f"create_resource_plan: {a.request.resourcePlan.name}")
-def create_resource_plan(call: Call, arguments: Any) -> WMCreateResourcePlanResponse:
+def create_resource_plan(call: Call, arguments: methods.create_resource_plan_args) -> WMCreateResourcePlanResponse:
     request = arguments.request
     call.stores.auxiliary.resource_plans.create(request.resourcePlan, request.copyFrom)
     return WMCreateResourcePlanResponse()
 
 
 @handlers.read("get_resource_plan", audit=_of_plan("get_resource_plan"))
-def get_resource_plan(call: Call, arguments: Any) -> WMGetResourcePlanResponse:
+def get_resource_plan(call: Call, arguments: methods.get_resource_plan_args) -> WMGetResourcePlanResponse:
     request = arguments.request
     return WMGetResourcePlanResponse(call.stores.auxiliary.resource_plans.get(request.resourcePlanName, request.ns))
 
 
 @handlers.read("get_active_resource_plan")
-def get_active_resource_plan(call: Call, arguments: Any) -> WMGetActiveResourcePlanResponse:
+def get_active_resource_plan(
+    call: Call, arguments: methods.get_active_resource_plan_args
+) -> WMGetActiveResourcePlanResponse:
     return WMGetActiveResourcePlanResponse(call.stores.auxiliary.resource_plans.get_active(arguments.request.ns))
 
 
 @handlers.read("get_all_resource_plans")
-def get_all_resource_plans(call: Call, arguments: Any) -> WMGetAllResourcePlanResponse:
+def get_all_resource_plans(call: Call, arguments: methods.get_all_resource_plans_args) -> WMGetAllResourcePlanResponse:
     return WMGetAllResourcePlanResponse(call.stores.auxiliary.resource_plans.get_all(arguments.request.ns))
 
 
 @handlers.write("alter_resource_plan", audit=_of_plan("alter_resource_plan"))
-def alter_resource_plan(call: Call, arguments: Any) -> WMAlterResourcePlanResponse:
+def alter_resource_plan(call: Call, arguments: methods.alter_resource_plan_args) -> WMAlterResourcePlanResponse:
     """Answers the whole plan where it became active, so that the client gets it as of that moment."""
     request = arguments.request
     flags = (request.isEnableAndActivate, request.isReplace, request.isForceDeactivate)
@@ -77,57 +80,61 @@ def alter_resource_plan(call: Call, arguments: Any) -> WMAlterResourcePlanRespon
 
 
 @handlers.read("validate_resource_plan", audit=_of_plan("validate_resource_plan"))
-def validate_resource_plan(call: Call, arguments: Any) -> WMValidateResourcePlanResponse:
+def validate_resource_plan(
+    call: Call, arguments: methods.validate_resource_plan_args
+) -> WMValidateResourcePlanResponse:
     request = arguments.request
     return call.stores.auxiliary.resource_plans.validate(request.resourcePlanName, request.ns)
 
 
 @handlers.write("drop_resource_plan", audit=_of_plan("drop_resource_plan"))
-def drop_resource_plan(call: Call, arguments: Any) -> WMDropResourcePlanResponse:
+def drop_resource_plan(call: Call, arguments: methods.drop_resource_plan_args) -> WMDropResourcePlanResponse:
     call.stores.auxiliary.resource_plans.drop(arguments.request.resourcePlanName, arguments.request.ns)
     return WMDropResourcePlanResponse()
 
 
 @handlers.write("create_wm_trigger", audit=lambda a: f"create_wm_trigger: {a.request.trigger.triggerName}")
-def create_wm_trigger(call: Call, arguments: Any) -> WMCreateTriggerResponse:
+def create_wm_trigger(call: Call, arguments: methods.create_wm_trigger_args) -> WMCreateTriggerResponse:
     call.stores.auxiliary.plan_parts.create_trigger(arguments.request.trigger)
     return WMCreateTriggerResponse()
 
 
 @handlers.write("alter_wm_trigger", audit=lambda a: f"alter_wm_trigger: {a.request.trigger.triggerName}")
-def alter_wm_trigger(call: Call, arguments: Any) -> WMAlterTriggerResponse:
+def alter_wm_trigger(call: Call, arguments: methods.alter_wm_trigger_args) -> WMAlterTriggerResponse:
     call.stores.auxiliary.plan_parts.alter_trigger(arguments.request.trigger)
     return WMAlterTriggerResponse()
 
 
 @handlers.write("drop_wm_trigger", audit=lambda a: f"drop_wm_trigger: {a.request.triggerName}")
-def drop_wm_trigger(call: Call, arguments: Any) -> WMDropTriggerResponse:
+def drop_wm_trigger(call: Call, arguments: methods.drop_wm_trigger_args) -> WMDropTriggerResponse:
     request = arguments.request
     call.stores.auxiliary.plan_parts.drop_trigger(request.resourcePlanName, request.triggerName, request.ns)
     return WMDropTriggerResponse()
 
 
 @handlers.read("get_triggers_for_resourceplan", audit=_of_plan("get_triggers_for_resourceplan"))
-def get_triggers_for_resourceplan(call: Call, arguments: Any) -> WMGetTriggersForResourePlanResponse:
+def get_triggers_for_resourceplan(
+    call: Call, arguments: methods.get_triggers_for_resourceplan_args
+) -> WMGetTriggersForResourePlanResponse:
     request = arguments.request
     triggers = call.stores.auxiliary.resource_plans.get_triggers(request.resourcePlanName, request.ns)
     return WMGetTriggersForResourePlanResponse(triggers)
 
 
 @handlers.write("create_wm_pool", audit=lambda a: f"create_wm_pool: {a.request.pool.poolPath}")
-def create_wm_pool(call: Call, arguments: Any) -> WMCreatePoolResponse:
+def create_wm_pool(call: Call, arguments: methods.create_wm_pool_args) -> WMCreatePoolResponse:
     call.stores.auxiliary.plan_parts.create_pool(arguments.request.pool)
     return WMCreatePoolResponse()
 
 
 @handlers.write("alter_wm_pool", audit=lambda a: f"alter_wm_pool: {a.request.poolPath}")
-def alter_wm_pool(call: Call, arguments: Any) -> WMAlterPoolResponse:
+def alter_wm_pool(call: Call, arguments: methods.alter_wm_pool_args) -> WMAlterPoolResponse:
     call.stores.auxiliary.plan_parts.alter_pool(arguments.request.pool, arguments.request.poolPath)
     return WMAlterPoolResponse()
 
 
 @handlers.write("drop_wm_pool", audit=lambda a: f"drop_wm_pool: {a.request.poolPath}")
-def drop_wm_pool(call: Call, arguments: Any) -> WMDropPoolResponse:
+def drop_wm_pool(call: Call, arguments: methods.drop_wm_pool_args) -> WMDropPoolResponse:
     request = arguments.request
     call.stores.auxiliary.plan_parts.drop_pool(request.resourcePlanName, request.poolPath, request.ns)
     return WMDropPoolResponse()
@@ -136,14 +143,16 @@ def drop_wm_pool(call: Call, arguments: Any) -> WMDropPoolResponse:
 @handlers.write(
     "create_or_update_wm_mapping", audit=lambda a: f"create_or_update_wm_mapping: {a.request.mapping.entityName}"
 )
-def create_or_update_wm_mapping(call: Call, arguments: Any) -> WMCreateOrUpdateMappingResponse:
+def create_or_update_wm_mapping(
+    call: Call, arguments: methods.create_or_update_wm_mapping_args
+) -> WMCreateOrUpdateMappingResponse:
     request = arguments.request
     call.stores.auxiliary.plan_parts.save_mapping(request.mapping, is_update=bool(request.update))
     return WMCreateOrUpdateMappingResponse()
 
 
 @handlers.write("drop_wm_mapping", audit=lambda a: f"drop_wm_mapping: {a.request.mapping.entityName}")
-def drop_wm_mapping(call: Call, arguments: Any) -> WMDropMappingResponse:
+def drop_wm_mapping(call: Call, arguments: methods.drop_wm_mapping_args) -> WMDropMappingResponse:
     call.stores.auxiliary.plan_parts.drop_mapping(arguments.request.mapping)
     return WMDropMappingResponse()
 
@@ -152,7 +161,9 @@ def drop_wm_mapping(call: Call, arguments: Any) -> WMDropMappingResponse:
     "create_or_drop_wm_trigger_to_pool_mapping",
     audit=lambda a: f"create_or_drop_wm_trigger_to_pool_mapping: {a.request.triggerName}",
 )
-def create_or_drop_wm_trigger_to_pool_mapping(call: Call, arguments: Any) -> WMCreateOrDropTriggerToPoolMappingResponse:
+def create_or_drop_wm_trigger_to_pool_mapping(
+    call: Call, arguments: methods.create_or_drop_wm_trigger_to_pool_mapping_args
+) -> WMCreateOrDropTriggerToPoolMappingResponse:
     request = arguments.request
     call.stores.auxiliary.plan_parts.save_pool_trigger(
         request.resourcePlanName, request.triggerName, request.poolPath, request.ns, is_drop=bool(request.drop)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     ScheduledQuery,
@@ -19,7 +18,7 @@ handlers = HandlerTable()
     "scheduled_query_maintenance",
     audit=lambda a: f"scheduled_query_maintenance: {a.request.scheduledQuery.scheduleKey.scheduleName}",
 )
-def scheduled_query_maintenance(call: Call, arguments: Any) -> None:
+def scheduled_query_maintenance(call: Call, arguments: methods.scheduled_query_maintenance_args) -> None:
     request, queries = arguments.request, call.stores.auxiliary.scheduled_queries
     if request.type == ScheduledQueryMaintenanceRequestType.CREATE:
         queries.create(request.scheduledQuery)
@@ -32,15 +31,15 @@ def scheduled_query_maintenance(call: Call, arguments: Any) -> None:
 
 
 @handlers.write("scheduled_query_poll", audit=lambda a: f"scheduled_query_poll: {a.request.clusterNamespace}")
-def scheduled_query_poll(call: Call, arguments: Any) -> ScheduledQueryPollResponse:
+def scheduled_query_poll(call: Call, arguments: methods.scheduled_query_poll_args) -> ScheduledQueryPollResponse:
     return call.stores.auxiliary.scheduled_queries.poll(arguments.request.clusterNamespace)
 
 
 @handlers.write("scheduled_query_progress", audit=lambda a: f"scheduled_query_progress: {a.info.scheduledExecutionId}")
-def scheduled_query_progress(call: Call, arguments: Any) -> None:
+def scheduled_query_progress(call: Call, arguments: methods.scheduled_query_progress_args) -> None:
     call.stores.auxiliary.scheduled_queries.report_progress(arguments.info)
 
 
 @handlers.read("get_scheduled_query", audit=lambda a: f"get_scheduled_query: {a.scheduleKey.scheduleName}")
-def get_scheduled_query(call: Call, arguments: Any) -> ScheduledQuery:
+def get_scheduled_query(call: Call, arguments: methods.get_scheduled_query_args) -> ScheduledQuery:
     return call.stores.auxiliary.scheduled_queries.get(arguments.scheduleKey)

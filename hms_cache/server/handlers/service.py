@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.store.partitions.additions import check_values_allowed
+from hms_cache.thrift_gen.fb303 import FacebookService
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import ConfigValSecurityException, MetaException
 
 handlers = HandlerTable()
@@ -42,77 +43,77 @@ def canonical_key(key: str) -> str:
 
 
 @handlers.local("getName")
-def get_name(call: Call, arguments: Any) -> str:
+def get_name(call: Call, arguments: FacebookService.getName_args) -> str:
     """What Hive's server calls itself, from 2.3 on."""
     return "new db based metaserver"
 
 
 @handlers.local("getVersion")
-def get_version(call: Call, arguments: Any) -> str:
+def get_version(call: Call, arguments: FacebookService.getVersion_args) -> str:
     """Health checks only look whether it answers; Hive's own answer never changed either."""
     return "3.0"
 
 
 @handlers.local("getStatus")
-def get_status(call: Call, arguments: Any) -> int:
+def get_status(call: Call, arguments: FacebookService.getStatus_args) -> int:
     return 2  # fb303 ALIVE
 
 
 @handlers.local("getStatusDetails")
-def get_status_details(call: Call, arguments: Any) -> str:
+def get_status_details(call: Call, arguments: FacebookService.getStatusDetails_args) -> str:
     return ""
 
 
 @handlers.local("getCounters")
-def get_counters(call: Call, arguments: Any) -> dict[str, int]:
+def get_counters(call: Call, arguments: FacebookService.getCounters_args) -> dict[str, int]:
     return dict(call.stores.site.counters())
 
 
 @handlers.local("getCounter")
-def get_counter(call: Call, arguments: Any) -> int:
+def get_counter(call: Call, arguments: FacebookService.getCounter_args) -> int:
     return int(call.stores.site.counters().get(arguments.key, 0))
 
 
 @handlers.local("setOption")
-def set_option(call: Call, arguments: Any) -> None:
+def set_option(call: Call, arguments: FacebookService.setOption_args) -> None:
     call.session.set_variable(f"fb303.{arguments.key}", arguments.value or "")
 
 
 @handlers.local("getOption")
-def get_option(call: Call, arguments: Any) -> str:
+def get_option(call: Call, arguments: FacebookService.getOption_args) -> str:
     return call.session.variables.get(f"fb303.{arguments.key}", "")
 
 
 @handlers.local("getOptions")
-def get_options(call: Call, arguments: Any) -> dict[str, str]:
+def get_options(call: Call, arguments: FacebookService.getOptions_args) -> dict[str, str]:
     prefix = "fb303."
     return {k.removeprefix(prefix): v for k, v in call.session.variables.items() if k.startswith(prefix)}
 
 
 @handlers.local("getCpuProfile")
-def get_cpu_profile(call: Call, arguments: Any) -> str:
+def get_cpu_profile(call: Call, arguments: FacebookService.getCpuProfile_args) -> str:
     """Hive's server answers this text, too: it never had a profiler behind the call."""
     return ""
 
 
 @handlers.local("aliveSince")
-def alive_since(call: Call, arguments: Any) -> int:
+def alive_since(call: Call, arguments: FacebookService.aliveSince_args) -> int:
     return _started_s
 
 
 @handlers.local("reinitialize")
-def reinitialize(call: Call, arguments: Any) -> None:
+def reinitialize(call: Call, arguments: FacebookService.reinitialize_args) -> None:
     """One-way; there is nothing to read again for a client's sake."""
 
 
 @handlers.local("shutdown")
-def shutdown(call: Call, arguments: Any) -> None:
+def shutdown(call: Call, arguments: FacebookService.shutdown_args) -> None:
     """One-way: the client is done. It never stops the server (Spark's client sends it when it reconnects)."""
     call.session.close_after_reply()
 
 
 @handlers.local("set_ugi")
-def set_ugi(call: Call, arguments: Any) -> list[str]:
+def set_ugi(call: Call, arguments: methods.set_ugi_args) -> list[str]:
     """Remembers user and groups for this connection; answers the groups and the user, as Hive does."""
     if not arguments.user_name:
         raise MetaException("User name cannot be null or empty")
@@ -122,12 +123,12 @@ def set_ugi(call: Call, arguments: Any) -> list[str]:
 
 
 @handlers.local("flushCache")
-def flush_cache(call: Call, arguments: Any) -> None:
+def flush_cache(call: Call, arguments: methods.flushCache_args) -> None:
     """Opens every Hive statement, so it flushes nothing: what we serve is current without it."""
 
 
 @handlers.local("get_config_value")
-def get_config_value(call: Call, arguments: Any) -> str:
+def get_config_value(call: Call, arguments: methods.get_config_value_args) -> str:
     name = arguments.name
     if name is None:
         return str(arguments.defaultValue)
@@ -138,7 +139,7 @@ def get_config_value(call: Call, arguments: Any) -> str:
 
 
 @handlers.local("getMetaConf")
-def get_meta_conf(call: Call, arguments: Any) -> str:
+def get_meta_conf(call: Call, arguments: methods.getMetaConf_args) -> str:
     key = canonical_key(arguments.key)
     if key not in SESSION_VARIABLES:
         raise MetaException(f"Invalid configuration key {arguments.key}")
@@ -146,7 +147,7 @@ def get_meta_conf(call: Call, arguments: Any) -> str:
 
 
 @handlers.local("setMetaConf")
-def set_meta_conf(call: Call, arguments: Any) -> None:
+def set_meta_conf(call: Call, arguments: methods.setMetaConf_args) -> None:
     key = canonical_key(arguments.key)
     if key not in SESSION_VARIABLES:
         raise MetaException(f"Invalid configuration key {arguments.key}")
@@ -156,7 +157,9 @@ def set_meta_conf(call: Call, arguments: Any) -> None:
 
 
 @handlers.read("partition_name_has_valid_characters")
-def partition_name_has_valid_characters(call: Call, arguments: Any) -> bool:
+def partition_name_has_valid_characters(
+    call: Call, arguments: methods.partition_name_has_valid_characters_args
+) -> bool:
     """Whether the values match the whitelist pattern; with `throw_exception` a MetaException says which does not."""
     key = "metastore.partition.name.whitelist.pattern"
     pattern = call.stores.site.config_value(key) or ""

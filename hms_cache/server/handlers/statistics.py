@@ -9,6 +9,7 @@ from hms_cache.metadata.partition_names import parse_partition_name
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import TableName, requested_table, table_name, version, write_id
 from hms_cache.server.handlers.partitions import positional
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AggrStats,
     ColumnStatistics,
@@ -16,6 +17,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
     PartitionsStatsResult,
+    SetPartitionsStatsRequest,
     SetPartitionsStatsResponse,
     TableStatsResult,
 )
@@ -55,7 +57,7 @@ def _existing(work: Callable[[], None], name: TableName) -> bool:
 
 
 @handlers.read("get_table_column_statistics")
-def get_table_column_statistics(call: Call, arguments: Any) -> ColumnStatistics:
+def get_table_column_statistics(call: Call, arguments: methods.get_table_column_statistics_args) -> ColumnStatistics:
     name = positional(arguments)
     _required(arguments.col_name, "Column")
     found = call.stores.raw.get_table_column_statistics(*name, [arguments.col_name], engine=DEFAULT_ENGINE)
@@ -67,7 +69,9 @@ def get_table_column_statistics(call: Call, arguments: Any) -> ColumnStatistics:
 
 
 @handlers.read("get_partition_column_statistics")
-def get_partition_column_statistics(call: Call, arguments: Any) -> ColumnStatistics:
+def get_partition_column_statistics(
+    call: Call, arguments: methods.get_partition_column_statistics_args
+) -> ColumnStatistics:
     name = positional(arguments)
     _required(arguments.part_name, "Partition")
     _required(arguments.col_name, "Column")
@@ -83,7 +87,7 @@ def get_partition_column_statistics(call: Call, arguments: Any) -> ColumnStatist
 
 
 @handlers.read("get_table_statistics_req")
-def get_table_statistics_req(call: Call, arguments: Any) -> TableStatsResult:
+def get_table_statistics_req(call: Call, arguments: methods.get_table_statistics_req_args) -> TableStatsResult:
     request = arguments.request
     found = call.stores.raw.get_table_column_statistics(
         *requested_table(request), request.colNames or (), engine=request.engine or DEFAULT_ENGINE, **version(request)
@@ -92,7 +96,9 @@ def get_table_statistics_req(call: Call, arguments: Any) -> TableStatsResult:
 
 
 @handlers.read("get_partitions_statistics_req")
-def get_partitions_statistics_req(call: Call, arguments: Any) -> PartitionsStatsResult:
+def get_partitions_statistics_req(
+    call: Call, arguments: methods.get_partitions_statistics_req_args
+) -> PartitionsStatsResult:
     request = arguments.request
     found = call.stores.raw.get_partition_column_statistics(
         *requested_table(request),
@@ -111,7 +117,7 @@ def get_partitions_statistics_req(call: Call, arguments: Any) -> PartitionsStats
 
 
 @handlers.read("get_aggr_stats_for")
-def get_aggr_stats_for(call: Call, arguments: Any) -> AggrStats:
+def get_aggr_stats_for(call: Call, arguments: methods.get_aggr_stats_for_args) -> AggrStats:
     request = arguments.request
     return call.stores.raw.get_aggregate_statistics(
         *requested_table(request),
@@ -123,21 +129,21 @@ def get_aggr_stats_for(call: Call, arguments: Any) -> AggrStats:
 
 
 @handlers.write("update_table_column_statistics")
-def update_table_column_statistics(call: Call, arguments: Any) -> bool:
+def update_table_column_statistics(call: Call, arguments: methods.update_table_column_statistics_args) -> bool:
     _described(arguments.stats_obj)
     call.stores.raw.update_table_column_statistics(arguments.stats_obj)
     return True
 
 
 @handlers.write("update_partition_column_statistics")
-def update_partition_column_statistics(call: Call, arguments: Any) -> bool:
+def update_partition_column_statistics(call: Call, arguments: methods.update_partition_column_statistics_args) -> bool:
     name = _described(arguments.stats_obj)
     if not parse_partition_name(_required(arguments.stats_obj.statsDesc.partName, "Partition")):
         raise MetaException(f"Partition name is invalid. {arguments.stats_obj.statsDesc.partName}")
     return _existing(lambda: call.stores.raw.update_partition_column_statistics([arguments.stats_obj]), name)
 
 
-def _set(call: Call, request: Any) -> bool:
+def _set(call: Call, request: SetPartitionsStatsRequest) -> bool:
     """One table's statistics, or those of partitions of one table; merged into the stored ones when asked.
 
     They are stored for the engine that they name themselves, whatever the request's own field says
@@ -168,17 +174,20 @@ def _set(call: Call, request: Any) -> bool:
 
 
 @handlers.write("set_aggr_stats_for", audit=lambda a: "set_aggr_stats_for")
-def set_aggr_stats_for(call: Call, arguments: Any) -> bool:
+def set_aggr_stats_for(call: Call, arguments: methods.set_aggr_stats_for_args) -> bool:
     return _set(call, arguments.request)
 
 
 @handlers.write("update_table_column_statistics_req", "update_partition_column_statistics_req")
-def update_column_statistics_req(call: Call, arguments: Any) -> SetPartitionsStatsResponse:
+def update_column_statistics_req(
+    call: Call,
+    arguments: methods.update_table_column_statistics_req_args | methods.update_partition_column_statistics_req_args,
+) -> SetPartitionsStatsResponse:
     return SetPartitionsStatsResponse(result=_set(call, arguments.req))
 
 
 @handlers.write("delete_table_column_statistics")
-def delete_table_column_statistics(call: Call, arguments: Any) -> bool:
+def delete_table_column_statistics(call: Call, arguments: methods.delete_table_column_statistics_args) -> bool:
     columns = [arguments.col_name] if arguments.col_name else []
     call.stores.raw.delete_table_column_statistics(
         *positional(arguments), columns, engine=arguments.engine or DEFAULT_ENGINE
@@ -187,7 +196,7 @@ def delete_table_column_statistics(call: Call, arguments: Any) -> bool:
 
 
 @handlers.write("delete_partition_column_statistics")
-def delete_partition_column_statistics(call: Call, arguments: Any) -> bool:
+def delete_partition_column_statistics(call: Call, arguments: methods.delete_partition_column_statistics_args) -> bool:
     columns = [arguments.col_name] if arguments.col_name else []
     name, engine = positional(arguments), arguments.engine or DEFAULT_ENGINE
     part = _required(arguments.part_name, "Partition")
@@ -197,12 +206,12 @@ def delete_partition_column_statistics(call: Call, arguments: Any) -> bool:
 
 
 @handlers.write("delete_column_statistics_req")
-def delete_column_statistics_req(call: Call, arguments: Any) -> bool:
+def delete_column_statistics_req(call: Call, arguments: methods.delete_column_statistics_req_args) -> bool:
     request = arguments.req
     name = requested_table(request)
     columns = list(request.col_names or ())
     engine = request.engine or DEFAULT_ENGINE
-    if getattr(request, "tableLevel", False):
+    if request.tableLevel:
         call.stores.raw.delete_table_column_statistics(*name, columns, engine=engine)
         return True
     names = list(request.part_names or ())

@@ -17,6 +17,7 @@ from hms_cache.server.handlers.names import (
 )
 from hms_cache.server.handlers.projections import project_tables
 from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlterTableResponse,
     AsyncOperationResp,
@@ -50,12 +51,12 @@ INSERT_ONLY_TABLES = 2
 
 
 @handlers.read("get_table", audit=lambda a: f"get_table : db={a.dbname} tbl={a.tbl_name}")
-def get_table(call: Call, arguments: Any) -> Table:
+def get_table(call: Call, arguments: methods.get_table_args) -> Table:
     return call.stores.raw.get_table(*table_name(arguments.dbname, arguments.tbl_name))
 
 
 @handlers.read("get_table_req", audit=lambda a: f"get_table : db={a.req.dbName} tbl={a.req.tblName}")
-def get_table_req(call: Call, arguments: Any) -> GetTableResult:
+def get_table_req(call: Call, arguments: methods.get_table_req_args) -> GetTableResult:
     request = arguments.req
     engine = (request.engine or "hive") if request.getColumnStats else None
     table = call.stores.raw.get_table(*requested_table(request), **version(request), statistics_engine=engine)
@@ -80,14 +81,14 @@ def _check_capabilities(call: Call, table: Table, capabilities: Any) -> None:
 
 
 @handlers.read("get_table_objects_by_name")
-def get_table_objects_by_name(call: Call, arguments: Any) -> list[Table]:
+def get_table_objects_by_name(call: Call, arguments: methods.get_table_objects_by_name_args) -> list[Table]:
     name = database_name(arguments.dbname)
     return call.stores.raw.get_tables(*name, arguments.tbl_names or [])
 
 
 @handlers.read("get_table_objects_by_name_req")
 @one_moment
-def get_table_objects_by_name_req(call: Call, arguments: Any) -> GetTablesResult:
+def get_table_objects_by_name_req(call: Call, arguments: methods.get_table_objects_by_name_req_args) -> GetTablesResult:
     request = arguments.req
     if not request.dbName:
         raise UnknownDBException("DB name is null or empty")
@@ -126,32 +127,32 @@ def _is_pattern(database: str) -> bool:
 
 
 @handlers.read("get_tables", audit=lambda a: f"get_tables: db={a.db_name} pat={a.pattern}")
-def get_tables(call: Call, arguments: Any) -> list[str]:
+def get_tables(call: Call, arguments: methods.get_tables_args) -> list[str]:
     return call.stores.raw.get_table_names(*database_name(arguments.db_name), arguments.pattern)
 
 
 @handlers.read("get_all_tables", audit=lambda a: f"get_all_tables: db={a.db_name}")
-def get_all_tables(call: Call, arguments: Any) -> list[str]:
+def get_all_tables(call: Call, arguments: methods.get_all_tables_args) -> list[str]:
     return call.stores.raw.get_table_names(*database_name(arguments.db_name))
 
 
 @handlers.read(
     "get_tables_by_type", audit=lambda a: f"get_tables_by_type: db={a.db_name} pat={a.pattern},type={a.tableType}"
 )
-def get_tables_by_type(call: Call, arguments: Any) -> list[str]:
+def get_tables_by_type(call: Call, arguments: methods.get_tables_by_type_args) -> list[str]:
     if arguments.tableType not in TABLE_TYPES:
         raise MetaException(f"There is no table type {arguments.tableType}: {', '.join(TABLE_TYPES)}")
     return call.stores.raw.get_table_names(*database_name(arguments.db_name), arguments.pattern, arguments.tableType)
 
 
 @handlers.read("get_table_meta")
-def get_table_meta(call: Call, arguments: Any) -> list[TableMeta]:
+def get_table_meta(call: Call, arguments: methods.get_table_meta_args) -> list[TableMeta]:
     catalog, databases = optional_database_name(arguments.db_patterns)
     return call.stores.raw.get_table_meta(catalog, databases, arguments.tbl_patterns, arguments.tbl_types or ())
 
 
 @handlers.read("get_table_names_by_filter")
-def get_table_names_by_filter(call: Call, arguments: Any) -> list[str]:
+def get_table_names_by_filter(call: Call, arguments: methods.get_table_names_by_filter_args) -> list[str]:
     catalog, database = optional_database_name(arguments.dbname)
     if not catalog or not database:
         raise UnknownDBException("DB name is null or empty")
@@ -166,7 +167,7 @@ def get_table_names_by_filter(call: Call, arguments: Any) -> list[str]:
 
 @handlers.read("get_tables_ext")
 @one_moment
-def get_tables_ext(call: Call, arguments: Any) -> list[ExtendedTableInfo]:
+def get_tables_ext(call: Call, arguments: methods.get_tables_ext_args) -> list[ExtendedTableInfo]:
     request = arguments.req
     name = database_name(request.database, request.catalog)
     names = call.stores.raw.get_table_names(*name, request.tableNamePattern)
@@ -194,14 +195,18 @@ def _extended(table: Table, capabilities: list[str], mask: int) -> ExtendedTable
 
 
 @handlers.read("get_materialized_views_for_rewriting")
-def get_materialized_views_for_rewriting(call: Call, arguments: Any) -> list[str]:
+def get_materialized_views_for_rewriting(
+    call: Call, arguments: methods.get_materialized_views_for_rewriting_args
+) -> list[str]:
     names = call.stores.raw.get_materialized_view_names(*database_name(arguments.db_name))
     return [table for _, table in names]
 
 
 @handlers.read("get_all_materialized_view_objects_for_rewriting")
 @one_moment
-def get_all_materialized_view_objects_for_rewriting(call: Call, arguments: Any) -> list[Table]:
+def get_all_materialized_view_objects_for_rewriting(
+    call: Call, arguments: methods.get_all_materialized_view_objects_for_rewriting_args
+) -> list[Table]:
     raw = call.stores.raw
     by_database: dict[str, list[str]] = {}
     for database, table in raw.get_materialized_view_names("hive"):
@@ -228,24 +233,28 @@ def _fields(
 
 
 @handlers.read("get_fields", "get_fields_with_environment_context")
-def get_fields(call: Call, arguments: Any) -> list[FieldSchema]:
+def get_fields(
+    call: Call, arguments: methods.get_fields_args | methods.get_fields_with_environment_context_args
+) -> list[FieldSchema]:
     return _fields(call, arguments.db_name, arguments.table_name, None, keys=False)
 
 
 @handlers.read("get_fields_req")
-def get_fields_req(call: Call, arguments: Any) -> GetFieldsResponse:
+def get_fields_req(call: Call, arguments: methods.get_fields_req_args) -> GetFieldsResponse:
     request = arguments.req
     fields = _fields(call, request.dbName, request.tblName, request.catName, keys=False, **version(request))
     return GetFieldsResponse(fields=fields)
 
 
 @handlers.read("get_schema", "get_schema_with_environment_context")
-def get_schema(call: Call, arguments: Any) -> list[FieldSchema]:
+def get_schema(
+    call: Call, arguments: methods.get_schema_args | methods.get_schema_with_environment_context_args
+) -> list[FieldSchema]:
     return _fields(call, arguments.db_name, arguments.table_name, None, keys=True)
 
 
 @handlers.read("get_schema_req")
-def get_schema_req(call: Call, arguments: Any) -> GetSchemaResponse:
+def get_schema_req(call: Call, arguments: methods.get_schema_req_args) -> GetSchemaResponse:
     request = arguments.req
     fields = _fields(call, request.dbName, request.tblName, request.catName, keys=True, **version(request))
     return GetSchemaResponse(fields=fields)
@@ -277,12 +286,14 @@ def _note_time(metadata: CreationMetadata) -> None:
 
 
 @handlers.write("create_table", audit=lambda a: f"create_table: {a.tbl}")
-def create_table(call: Call, arguments: Any) -> None:
+def create_table(call: Call, arguments: methods.create_table_args) -> None:
     _create(call, arguments.tbl)
 
 
 @handlers.write("create_table_with_environment_context", audit=lambda a: f"create_table: {a.tbl}")
-def create_table_with_environment_context(call: Call, arguments: Any) -> None:
+def create_table_with_environment_context(
+    call: Call, arguments: methods.create_table_with_environment_context_args
+) -> None:
     _create(call, arguments.tbl, arguments.environment_context)
 
 
@@ -298,18 +309,18 @@ def _constraints(source: Any) -> SQLAllTableConstraints:
 
 
 @handlers.write("create_table_with_constraints", audit=lambda a: f"create_table: {a.tbl}")
-def create_table_with_constraints(call: Call, arguments: Any) -> None:
+def create_table_with_constraints(call: Call, arguments: methods.create_table_with_constraints_args) -> None:
     _create(call, arguments.tbl, None, _constraints(arguments))
 
 
 @handlers.write("create_table_req", audit=lambda a: f"create_table: {a.request.table}")
-def create_table_req(call: Call, arguments: Any) -> None:
+def create_table_req(call: Call, arguments: methods.create_table_req_args) -> None:
     request = arguments.request
     _create(call, request.table, request.envContext, _constraints(request), request.processorCapabilities)
 
 
 @handlers.read("translate_table_dryrun", audit=lambda a: f"translate_table_dryrun: {a.request.table}")
-def translate_table_dryrun(call: Call, arguments: Any) -> Table:
+def translate_table_dryrun(call: Call, arguments: methods.translate_table_dryrun_args) -> Table:
     """The table that `create_table_req` would create; nothing is created. Without translation it is the same table."""
     request = arguments.request
     table: Table = request.table
@@ -357,7 +368,7 @@ def _alter(
 @handlers.write(
     "alter_table", audit=lambda a: f"alter_table: db={a.dbname} tbl={a.tbl_name} newtbl={a.new_tbl.tableName}"
 )
-def alter_table(call: Call, arguments: Any) -> None:
+def alter_table(call: Call, arguments: methods.alter_table_args) -> None:
     _alter(call, arguments.dbname, arguments.tbl_name, arguments.new_tbl, None)
 
 
@@ -365,17 +376,19 @@ def alter_table(call: Call, arguments: Any) -> None:
     "alter_table_with_environment_context",
     audit=lambda a: f"alter_table: db={a.dbname} tbl={a.tbl_name} newtbl={a.new_tbl.tableName}",
 )
-def alter_table_with_environment_context(call: Call, arguments: Any) -> None:
+def alter_table_with_environment_context(
+    call: Call, arguments: methods.alter_table_with_environment_context_args
+) -> None:
     _alter(call, arguments.dbname, arguments.tbl_name, arguments.new_tbl, arguments.environment_context)
 
 
 @handlers.write("alter_table_with_cascade", audit=lambda a: f"alter_table: db={a.dbname} tbl={a.tbl_name}")
-def alter_table_with_cascade(call: Call, arguments: Any) -> None:
+def alter_table_with_cascade(call: Call, arguments: methods.alter_table_with_cascade_args) -> None:
     _alter(call, arguments.dbname, arguments.tbl_name, arguments.new_tbl, None, cascade=bool(arguments.cascade))
 
 
 @handlers.write("alter_table_req", audit=lambda a: f"alter_table: db={a.req.dbName} tbl={a.req.tableName}")
-def alter_table_req(call: Call, arguments: Any) -> AlterTableResponse:
+def alter_table_req(call: Call, arguments: methods.alter_table_req_args) -> AlterTableResponse:
     request = arguments.req
     _alter(
         call,
@@ -392,12 +405,14 @@ def alter_table_req(call: Call, arguments: Any) -> AlterTableResponse:
 
 
 @handlers.write("drop_table", audit=lambda a: f"drop_table : db={a.dbname} tbl={a.name}")
-def drop_table(call: Call, arguments: Any) -> None:
+def drop_table(call: Call, arguments: methods.drop_table_args) -> None:
     call.stores.raw.drop_table(*table_name(arguments.dbname, arguments.name), delete_data=bool(arguments.deleteData))
 
 
 @handlers.write("drop_table_with_environment_context", audit=lambda a: f"drop_table : db={a.dbname} tbl={a.name}")
-def drop_table_with_environment_context(call: Call, arguments: Any) -> None:
+def drop_table_with_environment_context(
+    call: Call, arguments: methods.drop_table_with_environment_context_args
+) -> None:
     call.stores.raw.drop_table(
         *table_name(arguments.dbname, arguments.name),
         delete_data=bool(arguments.deleteData),
@@ -408,7 +423,7 @@ def drop_table_with_environment_context(call: Call, arguments: Any) -> None:
 @handlers.write(
     "drop_table_req", audit=lambda a: f"drop_table : db={a.dropTableReq.dbName} tbl={a.dropTableReq.tableName}"
 )
-def drop_table_req(call: Call, arguments: Any) -> AsyncOperationResp:
+def drop_table_req(call: Call, arguments: methods.drop_table_req_args) -> AsyncOperationResp:
     request = arguments.dropTableReq
     call.stores.raw.drop_table(
         *requested_table(request),
@@ -419,12 +434,12 @@ def drop_table_req(call: Call, arguments: Any) -> AsyncOperationResp:
 
 
 @handlers.write("truncate_table", audit=lambda a: f"truncate_table : db={a.dbName} tbl={a.tableName}")
-def truncate_table(call: Call, arguments: Any) -> None:
+def truncate_table(call: Call, arguments: methods.truncate_table_args) -> None:
     call.stores.raw.truncate_table(*table_name(arguments.dbName, arguments.tableName), arguments.partNames)
 
 
 @handlers.write("truncate_table_req", audit=lambda a: f"truncate_table : db={a.req.dbName} tbl={a.req.tableName}")
-def truncate_table_req(call: Call, arguments: Any) -> TruncateTableResponse:
+def truncate_table_req(call: Call, arguments: methods.truncate_table_req_args) -> TruncateTableResponse:
     request = arguments.req
     call.stores.raw.truncate_table(
         *requested_table(request),
@@ -437,7 +452,7 @@ def truncate_table_req(call: Call, arguments: Any) -> TruncateTableResponse:
 
 
 @handlers.write("update_creation_metadata")
-def update_creation_metadata(call: Call, arguments: Any) -> None:
+def update_creation_metadata(call: Call, arguments: methods.update_creation_metadata_args) -> None:
     name = table_name(arguments.dbname, arguments.tbl_name, arguments.catName)
     metadata = arguments.creation_metadata
     _note_time(metadata)
@@ -448,7 +463,7 @@ def update_creation_metadata(call: Call, arguments: Any) -> None:
     "update_table_params",
     audit=lambda a: f"update_table_params: {', '.join(f'{u.db_name}.{u.table_name}' for u in a.updates or ())}",
 )
-def update_table_params(call: Call, arguments: Any) -> None:
+def update_table_params(call: Call, arguments: methods.update_table_params_args) -> None:
     for update in arguments.updates or ():
         name = table_name(update.db_name, update.table_name, update.cat_name)
         update.cat_name, update.db_name, update.table_name = name

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.store.security.tokens import Tokens
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 handlers = HandlerTable()
@@ -25,48 +24,53 @@ def _tokens(call: Call) -> Tokens:
 
 
 @handlers.write("add_token", audit=lambda a: f"add_token: {a.token_identifier}")
-def add_token(call: Call, arguments: Any) -> bool:
+def add_token(call: Call, arguments: methods.add_token_args) -> bool:
     return _tokens(call).add_token(arguments.token_identifier, arguments.delegation_token)
 
 
 @handlers.write("remove_token", audit=lambda a: f"remove_token: {a.token_identifier}")
-def remove_token(call: Call, arguments: Any) -> bool:
+def remove_token(call: Call, arguments: methods.remove_token_args) -> bool:
     return _tokens(call).remove_token(arguments.token_identifier)
 
 
 @handlers.read("get_token", audit=lambda a: f"get_token for: {a.token_identifier}")
-def get_token(call: Call, arguments: Any) -> str:
+def get_token(call: Call, arguments: methods.get_token_args) -> str:
     return _tokens(call).get_token(arguments.token_identifier)
 
 
 @handlers.read("get_all_token_identifiers")
-def get_all_token_identifiers(call: Call, arguments: Any) -> list[str]:
+def get_all_token_identifiers(call: Call, arguments: methods.get_all_token_identifiers_args) -> list[str]:
     return _tokens(call).get_all_token_identifiers()
 
 
 @handlers.write("add_master_key", audit=lambda a: "add_master_key")
-def add_master_key(call: Call, arguments: Any) -> int:
+def add_master_key(call: Call, arguments: methods.add_master_key_args) -> int:
     return _tokens(call).add_master_key(arguments.key)
 
 
 @handlers.write("update_master_key", audit=lambda a: "update_master_key")
-def update_master_key(call: Call, arguments: Any) -> None:
+def update_master_key(call: Call, arguments: methods.update_master_key_args) -> None:
     _tokens(call).update_master_key(arguments.seq_number, arguments.key)
 
 
 @handlers.write("remove_master_key", audit=lambda a: "remove_master_key")
-def remove_master_key(call: Call, arguments: Any) -> bool:
+def remove_master_key(call: Call, arguments: methods.remove_master_key_args) -> bool:
     return _tokens(call).remove_master_key(arguments.key_seq)
 
 
 @handlers.read("get_master_keys", audit=lambda a: "get_master_keys")
-def get_master_keys(call: Call, arguments: Any) -> list[str]:
+def get_master_keys(call: Call, arguments: methods.get_master_keys_args) -> list[str]:
     return _tokens(call).get_master_keys()
 
 
 @handlers.local(
     "get_delegation_token", "renew_delegation_token", "cancel_delegation_token", audit=lambda a: "delegation_token"
 )
-def refuse_delegation_token(call: Call, arguments: Any) -> None:
+def refuse_delegation_token(
+    call: Call,
+    arguments: methods.get_delegation_token_args
+    | methods.renew_delegation_token_args
+    | methods.cancel_delegation_token_args,
+) -> None:
     """Hive's server has a token manager only when it authenticates with Kerberos, which this one does not."""
     raise MetaException("Delegation Token can be issued only with kerberos authentication")

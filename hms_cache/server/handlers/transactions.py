@@ -9,6 +9,7 @@ from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import table_name
 from hms_cache.store.transactions.write_notifications import TableWrite
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionRequest,
     FindNextCompactRequest,
@@ -90,23 +91,23 @@ handlers.write("abort_Compactions", audit=lambda a: "abort_Compactions")(
 
 
 @handlers.write("abort_txns", audit=lambda a: f"abort_txns: {a.rqst.txn_ids}")
-def abort_txns(call: Call, arguments: Any) -> None:
+def abort_txns(call: Call, arguments: methods.abort_txns_args) -> None:
     """Aborts what can be aborted; the store's list of those it did has no place in the reply."""
     call.stores.transactions.abort_txns(arguments.rqst)
 
 
 @handlers.read("get_latest_txnid_in_conflict")
-def get_latest_txnid_in_conflict(call: Call, arguments: Any) -> int:
+def get_latest_txnid_in_conflict(call: Call, arguments: methods.get_latest_txnid_in_conflict_args) -> int:
     return int(call.stores.transactions.get_latest_txnid_in_conflict(arguments.txnId))
 
 
 @handlers.read("get_replayed_txns_for_policy")
-def get_replayed_txns_for_policy(call: Call, arguments: Any) -> Any:
+def get_replayed_txns_for_policy(call: Call, arguments: methods.get_replayed_txns_for_policy_args) -> Any:
     return call.stores.transactions.get_replayed_txns_for_policy(arguments.policyName)
 
 
 @handlers.write("add_write_ids_to_min_history")
-def add_write_ids_to_min_history(call: Call, arguments: Any) -> None:
+def add_write_ids_to_min_history(call: Call, arguments: methods.add_write_ids_to_min_history_args) -> None:
     call.stores.transactions.add_write_ids_to_min_history(arguments.txnId, arguments.writeIds or {})
 
 
@@ -114,20 +115,24 @@ def add_write_ids_to_min_history(call: Call, arguments: Any) -> None:
 
 
 @handlers.write("get_lock_materialization_rebuild")
-def get_lock_materialization_rebuild(call: Call, arguments: Any) -> Any:
+def get_lock_materialization_rebuild(call: Call, arguments: methods.get_lock_materialization_rebuild_args) -> Any:
     name = table_name(arguments.dbName, arguments.tableName)
     return call.stores.transactions.get_lock_materialization_rebuild(name.database, name.table, arguments.txnId)
 
 
 @handlers.write("get_lock_materialization_rebuild_req")
-def get_lock_materialization_rebuild_req(call: Call, arguments: Any) -> Any:
+def get_lock_materialization_rebuild_req(
+    call: Call, arguments: methods.get_lock_materialization_rebuild_req_args
+) -> Any:
     request = arguments.req
     name = table_name(request.dbName, request.tableName)
     return call.stores.transactions.get_lock_materialization_rebuild(name.database, name.table, request.txnId)
 
 
 @handlers.write("heartbeat_lock_materialization_rebuild")
-def heartbeat_lock_materialization_rebuild(call: Call, arguments: Any) -> bool:
+def heartbeat_lock_materialization_rebuild(
+    call: Call, arguments: methods.heartbeat_lock_materialization_rebuild_args
+) -> bool:
     name = table_name(arguments.dbName, arguments.tableName)
     return bool(
         call.stores.transactions.heartbeat_lock_materialization_rebuild(name.database, name.table, arguments.txnId)
@@ -135,7 +140,9 @@ def heartbeat_lock_materialization_rebuild(call: Call, arguments: Any) -> bool:
 
 
 @handlers.write("heartbeat_lock_materialization_rebuild_req")
-def heartbeat_lock_materialization_rebuild_req(call: Call, arguments: Any) -> bool:
+def heartbeat_lock_materialization_rebuild_req(
+    call: Call, arguments: methods.heartbeat_lock_materialization_rebuild_req_args
+) -> bool:
     request = arguments.req
     name = table_name(request.dbName, request.tableName)
     return bool(
@@ -144,7 +151,9 @@ def heartbeat_lock_materialization_rebuild_req(call: Call, arguments: Any) -> bo
 
 
 @handlers.read("get_materialization_invalidation_info")
-def get_materialization_invalidation_info(call: Call, arguments: Any) -> Any:
+def get_materialization_invalidation_info(
+    call: Call, arguments: methods.get_materialization_invalidation_info_args
+) -> Any:
     return call.stores.transactions.get_materialization_invalidation_info(
         arguments.creation_metadata, arguments.validTxnList
     )
@@ -154,29 +163,29 @@ def get_materialization_invalidation_info(call: Call, arguments: Any) -> Any:
 
 
 @handlers.write("compact")
-def compact(call: Call, arguments: Any) -> None:
+def compact(call: Call, arguments: methods.compact_args) -> None:
     """The older spelling, which cannot tell the client what became of its request."""
     request: CompactionRequest = arguments.rqst
     call.stores.transactions.compact2(request)
 
 
 @handlers.write("find_next_compact")
-def find_next_compact(call: Call, arguments: Any) -> Any:
+def find_next_compact(call: Call, arguments: methods.find_next_compact_args) -> Any:
     return call.stores.transactions.find_next_compact2(FindNextCompactRequest(workerId=arguments.workerId))
 
 
 @handlers.write("submit_for_cleanup")
-def submit_for_cleanup(call: Call, arguments: Any) -> bool:
+def submit_for_cleanup(call: Call, arguments: methods.submit_for_cleanup_args) -> bool:
     return bool(call.stores.transactions.submit_for_cleanup(arguments.o1, arguments.o2, arguments.o3))
 
 
 @handlers.write("update_compactor_state")
-def update_compactor_state(call: Call, arguments: Any) -> None:
+def update_compactor_state(call: Call, arguments: methods.update_compactor_state_args) -> None:
     call.stores.transactions.update_compactor_state(arguments.cr, arguments.txn_id)
 
 
 @handlers.write("set_hadoop_jobid")
-def set_hadoop_jobid(call: Call, arguments: Any) -> None:
+def set_hadoop_jobid(call: Call, arguments: methods.set_hadoop_jobid_args) -> None:
     call.stores.transactions.set_hadoop_jobid(arguments.jobId, arguments.cq_id)
 
 
@@ -197,13 +206,17 @@ def _table_write(call: Call, request: WriteNotificationLogRequest, catalog: str 
 
 
 @handlers.write("add_write_notification_log")
-def add_write_notification_log(call: Call, arguments: Any) -> WriteNotificationLogResponse:
+def add_write_notification_log(
+    call: Call, arguments: methods.add_write_notification_log_args
+) -> WriteNotificationLogResponse:
     call.stores.transactions.add_write_notifications([_table_write(call, arguments.rqst)])
     return WriteNotificationLogResponse()
 
 
 @handlers.write("add_write_notification_log_in_batch")
-def add_write_notification_log_in_batch(call: Call, arguments: Any) -> WriteNotificationLogBatchResponse:
+def add_write_notification_log_in_batch(
+    call: Call, arguments: methods.add_write_notification_log_in_batch_args
+) -> WriteNotificationLogBatchResponse:
     """Writes to one table, logged in one transaction."""
     request = arguments.rqst
     writes = [_table_write(call, one, request.catalog) for one in request.requestList or ()]

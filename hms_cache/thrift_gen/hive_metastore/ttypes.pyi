@@ -1982,7 +1982,7 @@ class WMResourcePlan(TBase):
     def __init__(self, name: str | None = ..., status: int | None = ..., queryParallelism: int | None = ..., defaultPoolPath: str | None = ..., ns: str | None = ...) -> None: ...
 
 class WMCreateResourcePlanRequest(TBase):
-    resourcePlan: WMResourcePlan | None
+    resourcePlan: WMResourcePlan
     copyFrom: str | None
     def __init__(self, resourcePlan: WMResourcePlan | None = ..., copyFrom: str | None = ...) -> None: ...
 
@@ -1990,7 +1990,7 @@ class WMCreateResourcePlanResponse(TBase):
     def __init__(self) -> None: ...
 
 class WMGetResourcePlanRequest(TBase):
-    resourcePlanName: str | None
+    resourcePlanName: str
     ns: str | None
     def __init__(self, resourcePlanName: str | None = ..., ns: str | None = ...) -> None: ...
 
@@ -2079,7 +2079,7 @@ class WMAlterResourcePlanResponse(TBase):
     def __init__(self, fullResourcePlan: WMFullResourcePlan | None = ...) -> None: ...
 
 class WMValidateResourcePlanRequest(TBase):
-    resourcePlanName: str | None
+    resourcePlanName: str
     ns: str | None
     def __init__(self, resourcePlanName: str | None = ..., ns: str | None = ...) -> None: ...
 
@@ -2089,7 +2089,7 @@ class WMValidateResourcePlanResponse(TBase):
     def __init__(self, errors: list[str] | None = ..., warnings: list[str] | None = ...) -> None: ...
 
 class WMDropResourcePlanRequest(TBase):
-    resourcePlanName: str | None
+    resourcePlanName: str
     ns: str | None
     def __init__(self, resourcePlanName: str | None = ..., ns: str | None = ...) -> None: ...
 
@@ -2097,22 +2097,22 @@ class WMDropResourcePlanResponse(TBase):
     def __init__(self) -> None: ...
 
 class WMCreateTriggerRequest(TBase):
-    trigger: WMTrigger | None
+    trigger: WMTrigger
     def __init__(self, trigger: WMTrigger | None = ...) -> None: ...
 
 class WMCreateTriggerResponse(TBase):
     def __init__(self) -> None: ...
 
 class WMAlterTriggerRequest(TBase):
-    trigger: WMTrigger | None
+    trigger: WMTrigger
     def __init__(self, trigger: WMTrigger | None = ...) -> None: ...
 
 class WMAlterTriggerResponse(TBase):
     def __init__(self) -> None: ...
 
 class WMDropTriggerRequest(TBase):
-    resourcePlanName: str | None
-    triggerName: str | None
+    resourcePlanName: str
+    triggerName: str
     ns: str | None
     def __init__(self, resourcePlanName: str | None = ..., triggerName: str | None = ..., ns: str | None = ...) -> None: ...
 
@@ -2120,7 +2120,7 @@ class WMDropTriggerResponse(TBase):
     def __init__(self) -> None: ...
 
 class WMGetTriggersForResourePlanRequest(TBase):
-    resourcePlanName: str | None
+    resourcePlanName: str
     ns: str | None
     def __init__(self, resourcePlanName: str | None = ..., ns: str | None = ...) -> None: ...
 
@@ -2129,7 +2129,7 @@ class WMGetTriggersForResourePlanResponse(TBase):
     def __init__(self, triggers: list[WMTrigger] | None = ...) -> None: ...
 
 class WMCreatePoolRequest(TBase):
-    pool: WMPool | None
+    pool: WMPool
     def __init__(self, pool: WMPool | None = ...) -> None: ...
 
 class WMCreatePoolResponse(TBase):
@@ -2146,16 +2146,16 @@ class WMNullablePool(TBase):
     def __init__(self, resourcePlanName: str | None = ..., poolPath: str | None = ..., allocFraction: float | None = ..., queryParallelism: int | None = ..., schedulingPolicy: str | None = ..., isSetSchedulingPolicy: bool | None = ..., ns: str | None = ...) -> None: ...
 
 class WMAlterPoolRequest(TBase):
-    pool: WMNullablePool | None
-    poolPath: str | None
+    pool: WMNullablePool
+    poolPath: str
     def __init__(self, pool: WMNullablePool | None = ..., poolPath: str | None = ...) -> None: ...
 
 class WMAlterPoolResponse(TBase):
     def __init__(self) -> None: ...
 
 class WMDropPoolRequest(TBase):
-    resourcePlanName: str | None
-    poolPath: str | None
+    resourcePlanName: str
+    poolPath: str
     ns: str | None
     def __init__(self, resourcePlanName: str | None = ..., poolPath: str | None = ..., ns: str | None = ...) -> None: ...
 
@@ -2163,7 +2163,7 @@ class WMDropPoolResponse(TBase):
     def __init__(self) -> None: ...
 
 class WMCreateOrUpdateMappingRequest(TBase):
-    mapping: WMMapping | None
+    mapping: WMMapping
     update: bool | None
     def __init__(self, mapping: WMMapping | None = ..., update: bool | None = ...) -> None: ...
 
@@ -2171,16 +2171,16 @@ class WMCreateOrUpdateMappingResponse(TBase):
     def __init__(self) -> None: ...
 
 class WMDropMappingRequest(TBase):
-    mapping: WMMapping | None
+    mapping: WMMapping
     def __init__(self, mapping: WMMapping | None = ...) -> None: ...
 
 class WMDropMappingResponse(TBase):
     def __init__(self) -> None: ...
 
 class WMCreateOrDropTriggerToPoolMappingRequest(TBase):
-    resourcePlanName: str | None
-    triggerName: str | None
-    poolPath: str | None
+    resourcePlanName: str
+    triggerName: str
+    poolPath: str
     drop: bool | None
     ns: str | None
     def __init__(self, resourcePlanName: str | None = ..., triggerName: str | None = ..., poolPath: str | None = ..., drop: bool | None = ..., ns: str | None = ...) -> None: ...
