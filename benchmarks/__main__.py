@@ -23,6 +23,9 @@ from benchmarks.java_metastore import (
 from benchmarks.jobs.command import jobs
 from benchmarks.load import load
 from benchmarks.measure import measure_reads
+from benchmarks.names import fill as fill_names
+from benchmarks.names import measure as measure_names
+from benchmarks.names import render as render_names
 from benchmarks.own_metastore import OwnMetastore
 from benchmarks.report import own_table
 from benchmarks.scale import fill, render
@@ -39,6 +42,7 @@ from benchmarks.transactions import (
 if TYPE_CHECKING:
     from tests.databases import DatabaseServer
 
+NAMES_REPORT = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "names.md"
 SCALE_REPORT = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "scale.md"
 REPORT = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "benchmarks.md"
 
@@ -205,6 +209,26 @@ def scale(partitions: int, out: Path) -> None:
     out.write_text(render(cells, partitions, command, revision))
     if not all(cell.is_met for cell in cells):
         raise SystemExit(1)
+
+
+@main.command()
+@click.option("--tables", default=50_000, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default=NAMES_REPORT, show_default=False)
+def names(tables: int, out: Path) -> None:
+    """Lists of the tables of one large database, on a MariaDB of its own."""
+    from tests.databases import start_server
+
+    with tempfile.TemporaryDirectory() as temporary:
+        server = start_server("mariadb", Path(temporary))
+        try:
+            url = server.initialized_database()
+            fill_names(url, Path(temporary), tables)
+            cells = measure_names(url, Path(temporary), click.echo)
+        finally:
+            server.stop()
+    git = ["git", "describe", "--always", "--dirty"]
+    revision = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    out.write_text(render_names(cells, tables, f"python -m benchmarks names --tables {tables}", revision))
 
 
 if __name__ == "__main__":

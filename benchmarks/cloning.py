@@ -144,6 +144,59 @@ def multiply_partitions(url: str, database: str, table: str, partitions: int, ho
         cursor.execute("ANALYZE TABLE PARTITIONS, SDS, SERDES, SERDE_PARAMS, PARTITION_PARAMS, PARTITION_KEY_VALS")
 
 
+def multiply_tables(url: str, database: str, table: str, tables: int) -> None:
+    """Copies the table `table`, which is not partitioned, as `table_NNNNNN`, so often. Copies share its columns."""
+    parsed = make_url(url)
+    connection = pymysql.connect(
+        host=parsed.host or "127.0.0.1",
+        port=parsed.port or 3306,
+        user=parsed.username or "root",
+        password=str(parsed.password or ""),
+        database=parsed.database,
+    )
+    sequences = {
+        "org.apache.hadoop.hive.metastore.model.MTable": ("TBLS", "TBL_ID"),
+        **{name: value for name, value in _SEQUENCES.items() if value[0] != "PARTITIONS"},
+    }
+    with connection, connection.cursor() as cursor:
+        cursor.execute("SET SESSION foreign_key_checks = 0")
+        table_id, _, path = _table(cursor, database, table)
+        cursor.execute(
+            "SELECT t.SD_ID, s.SERDE_ID FROM TBLS t JOIN SDS s ON s.SD_ID = t.SD_ID WHERE t.TBL_ID = %s", (table_id,)
+        )
+        sd_id, serde_id = cursor.fetchone()
+        new = {name: f"n.seq + {_highest(cursor, name, column) + 1}" for name, column in sequences.values()}
+        numbers = f"seq_0_to_{tables - 1} n"
+        name = "CONCAT('table_', LPAD(n.seq, 6, '0'))"
+        for source, key, value, changed in (
+            ("SERDES", "SERDE_ID", serde_id, {"SERDE_ID": new["SERDES"]}),
+            ("SERDE_PARAMS", "SERDE_ID", serde_id, {"SERDE_ID": new["SERDES"]}),
+            (
+                "SDS",
+                "SD_ID",
+                sd_id,
+                {"SD_ID": new["SDS"], "SERDE_ID": new["SERDES"], "LOCATION": f"CONCAT('{path}/', {name})"},
+            ),
+            ("TBLS", "TBL_ID", table_id, {"TBL_ID": new["TBLS"], "SD_ID": new["SDS"], "TBL_NAME": name}),
+            ("TABLE_PARAMS", "TBL_ID", table_id, {"TBL_ID": new["TBLS"]}),
+        ):
+            cursor.execute(f"SHOW COLUMNS FROM {source}")
+            columns = [row[0] for row in cursor.fetchall()]
+            values = [changed.get(column, f"r.`{column}`") for column in columns]
+            listed = ", ".join(f"`{column}`" for column in columns)
+            cursor.execute(
+                f"INSERT INTO {source} ({listed}) SELECT {', '.join(values)} FROM {source} r JOIN {numbers} "
+                f"WHERE r.{key} = {value}"
+            )
+        for sequence, (source, column) in sequences.items():
+            cursor.execute(
+                "UPDATE SEQUENCE_TABLE SET NEXT_VAL = GREATEST(NEXT_VAL, %s) WHERE SEQUENCE_NAME = %s",
+                (_highest(cursor, source, column) + 1, sequence),
+            )
+        connection.commit()
+        cursor.execute("ANALYZE TABLE TBLS, SDS, SERDES, SERDE_PARAMS, TABLE_PARAMS")
+
+
 def _table(cursor: Any, database: str, name: str) -> tuple[int, int, str]:
     cursor.execute(
         "SELECT t.TBL_ID, s.CD_ID, s.LOCATION FROM TBLS t JOIN DBS d ON d.DB_ID = t.DB_ID "

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 
 from hms_cache.cache.entries import Facet
+from hms_cache.cache.reads import cached_tables
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.metadata.names import matching_names
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.contract.raw_store import RawStore
@@ -20,7 +23,7 @@ from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from tests.cache.conftest import MakeServer
-from tests.cache.world import CATALOG, Server, changed_table, create_database, partition, table
+from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table
 from tests.databases import count_statements
 
 LIMIT_S = 20
@@ -385,3 +388,33 @@ def test_connections_that_went_stale_are_not_noticed(
     assert version_of(here.store, "u") == "old"
     assert here.reasons()[-1] is Reason.MISS
     here.close()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda store: store.get_table_names(CATALOG, "d", "*t*"),
+        lambda store: store.get_table_names(CATALOG, "d", "*t*", "MANAGED_TABLE"),
+        lambda store: store.get_table_meta(CATALOG, "d*", "*t*"),
+    ],
+    ids=["names", "names of a type", "meta"],
+)
+def test_names_are_matched_without_the_lock(
+    ask: Callable[[RawStore], Any], pair: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pattern on 50,000 names takes 0.1 s: other reads must not wait for it."""
+    here, _ = pair
+    matched: list[str] = []
+
+    def match(names: Iterable[str], pattern: str | None) -> list[str]:
+        if pattern == "*t*":
+            assert not here.cache.shared.lock.locked()
+            matched.append(pattern)
+        return matching_names(names, pattern)
+
+    expected = encoded(lambda: ask(here.objects))
+    monkeypatch.setattr(cached_tables, "matching_names", match)
+    for _ in range(2):
+        assert encoded(lambda: ask(here.store)) == expected
+    assert here.reasons()[-1] is Reason.HIT
+    assert len(matched) == 2

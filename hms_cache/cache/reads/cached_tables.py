@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from hms_cache.cache.encoded_lists import EncodedTables
@@ -126,20 +127,16 @@ class CachedTables(TableStore):
     ) -> list[str]:
         key = DatabaseName(catalog.strip().lower(), database.strip().lower())
 
-        def look(cache: SharedCache) -> list[str] | Need:
+        def look(cache: SharedCache) -> Callable[[], list[str]] | Need:
             held: TableNames | Need = database_entry(cache, key, Facet.TABLE_NAMES)
-            if isinstance(held, Need):
-                return held
-            names = [name for name, meta in held.items() if table_type is None or meta.tableType == table_type]
-            return matching_names(names, pattern)
+            return held if isinstance(held, Need) else partial(_matching, held, pattern, table_type)
 
-        return self._reading.answer(
-            "table_names",
-            look,
-            lambda: self._store.get_table_names(catalog, database, pattern, table_type),
-            facet=Facet.TABLE_NAMES,
-            subject=key,
-        )
+        def ask() -> Callable[[], list[str]]:
+            names = self._store.get_table_names(catalog, database, pattern, table_type)
+            return lambda: names
+
+        make = self._reading.answer("table_names", look, ask, facet=Facet.TABLE_NAMES, subject=key)
+        return make()
 
     def get_table_names_by_filter(self, catalog: str, database: str, filter_text: str, limit: int = -1) -> list[str]:
         return self._reading.pass_through(
@@ -152,7 +149,7 @@ class CachedTables(TableStore):
     ) -> list[TableMeta]:
         key = catalog.strip().lower()
 
-        def look(cache: SharedCache) -> list[TableMeta] | Need | Bypass:
+        def look(cache: SharedCache) -> Callable[[], list[TableMeta]] | Need | Bypass:
             held = cache.catalogs.get(key)
             if held is None or Facet.DATABASE_NAMES not in held.facets:
                 return Need((Wanted(key, Facet.DATABASE_NAMES),))
@@ -163,19 +160,14 @@ class CachedTables(TableStore):
                 return Bypass(Reason.INCOMPLETE)
             if missing:
                 return Need(tuple(missing))
-            return [
-                tables[name]
-                for tables in found
-                for name in matching_names(tables, table_pattern)
-                if not table_types or tables[name].tableType in table_types
-            ]
+            return partial(_matching_meta, found, table_pattern, tuple(table_types))
 
-        return self._reading.answer(
-            "table_meta",
-            look,
-            lambda: self._store.get_table_meta(catalog, database_pattern, table_pattern, table_types),
-            facet=Facet.TABLE_NAMES,
-        )
+        def ask() -> Callable[[], list[TableMeta]]:
+            found = self._store.get_table_meta(catalog, database_pattern, table_pattern, table_types)
+            return lambda: found
+
+        make = self._reading.answer("table_meta", look, ask, facet=Facet.TABLE_NAMES)
+        return make()
 
     def get_materialized_view_names(self, catalog: str, database: str | None = None) -> list[tuple[str, str]]:
         return self._reading.pass_through(
@@ -280,6 +272,23 @@ class CachedTables(TableStore):
         self, catalog: str, database: str, table: str, partition_values: Sequence[str] | None, *, is_refresh: bool
     ) -> list[int]:
         return self._store.fire_reload_event(catalog, database, table, partition_values, is_refresh=is_refresh)
+
+
+def _matching(tables: TableNames, pattern: str | None, table_type: str | None) -> list[str]:
+    """Without the cache's lock: a pattern takes 2 µs for each name. Lists of names are replaced, never changed."""
+    if table_type is None:
+        return matching_names(tables, pattern)
+    return matching_names((name for name, meta in tables.items() if meta.tableType == table_type), pattern)
+
+
+def _matching_meta(found: Sequence[TableNames], pattern: str | None, table_types: Sequence[str]) -> list[TableMeta]:
+    """As `_matching`, of several databases."""
+    return [
+        tables[name]
+        for tables in found
+        for name in matching_names(tables, pattern)
+        if not table_types or tables[name].tableType in table_types
+    ]
 
 
 def _for_request(entry: Entry, valid_write_ids: str | None) -> Table | Bypass:
