@@ -101,6 +101,16 @@ class NamePattern:
         """Whether an alternative covers the whole name."""
         return name.lower() in self._exact or any(pattern.matches(name) for pattern in self._patterns)
 
+    def select(self, names: Iterable[str]) -> list[str]:
+        """Those of the names that match, in their order."""
+        names = list(names)
+        if not self._exact and len(self._patterns) == 1:
+            return self._patterns[0].select(names)
+        found = {name for name in names if name.lower() in self._exact} if self._exact else set()
+        for pattern in self._patterns:
+            found.update(pattern.select(names))
+        return [name for name in names if name in found]
+
 
 def _alternatives(pattern: str) -> list[str]:
     # Java's String.split drops trailing empty texts; an empty alternative matches nothing.
@@ -139,5 +149,4 @@ def matching_names(names: Iterable[str], pattern: str | None) -> list[str]:
     """
     if pattern is None or pattern == "*":
         return sorted(names)
-    matches = name_pattern(pattern).matches
-    return sorted(filter(matches, names))
+    return sorted(name_pattern(pattern).select(names))

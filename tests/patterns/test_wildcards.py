@@ -35,6 +35,22 @@ def test_any_case(pattern: list[str | Wildcard], text: str) -> None:
     assert WildcardPattern(others, any_case=True).matches(text) is expected
 
 
+listed = st.lists(st.text("abABäİi_\0", max_size=6), max_size=8)
+
+
+@given(pattern=tokens, many=listed, any_case=st.booleans())
+def test_many_texts_are_selected_as_one_by_one(pattern: list[str | Wildcard], many: list[str], any_case: bool) -> None:
+    compiled = WildcardPattern(pattern, any_case=any_case)
+    assert compiled.select(many) == [text for text in many if compiled.matches(text)]
+
+
+@given(pattern=st.text("abA*.|ä ", max_size=8), many=listed)
+def test_many_names_are_selected_as_one_by_one(pattern: str, many: list[str]) -> None:
+    compiled = NamePattern(pattern)
+    assert compiled.select(many) == [name for name in many if compiled.matches(name)]
+    assert matching_names(many, pattern) == sorted(compiled.select(many) if pattern != "*" else many)
+
+
 @pytest.mark.parametrize("wildcards", [[Wildcard.MANY], [Wildcard.ONE, Wildcard.MANY], [Wildcard.MANY, Wildcard.ONE]])
 def test_many_wildcards_on_a_long_text(wildcards: list[Wildcard]) -> None:
     pattern: list[str | Wildcard] = [*(["a", *wildcards] * 2_000), "b"]
