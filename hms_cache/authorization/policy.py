@@ -14,6 +14,8 @@ from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
 EVERYBODY = "*"
 """As a user: every principal."""
 
+DEFAULT_DATABASE = "default"
+
 ALL = "all"
 """As an action: every one but `service`."""
 
@@ -77,8 +79,13 @@ class Grant:
         return self.catalogs.cover(of.catalog) and self.databases.cover(of.database) and self.tables.cover(of.table)
 
     def shows(self, what: SecuredObject) -> bool:
-        """Whether something is granted in it, or it itself."""
-        names = (self.catalogs, what.catalog), (self.databases, what.database), (self.tables, what.table)
+        """Whether something is granted in it, or it itself.
+
+        The default database, which every catalog has, is shown with its catalog: Spark makes one at its start where it
+        finds none.
+        """
+        database = None if what.database == DEFAULT_DATABASE and what.table is None else what.database
+        names = (self.catalogs, what.catalog), (self.databases, database), (self.tables, what.table)
         return self.actions != {Action.SERVICE} and all(name is None or of.cover(name) for of, name in names)
 
 

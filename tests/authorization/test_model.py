@@ -20,7 +20,7 @@ from tests.authorization.requests import Names, arguments_of
 
 USERS = ("ann", "bob", "eve", "hs2")
 ACTIONS = ("read", "create", "alter", "drop", "write", "manage", "service", "all")
-CATALOGS, DATABASES, TABLES = ("hive", "c2"), ("d1", "d2", "e"), ("t1", "t2", "u")
+CATALOGS, DATABASES, TABLES = ("hive", "c2"), ("d1", "d2", "e", "default"), ("t1", "t2", "u")
 
 Grants = list[dict[str, list[str]]]
 
@@ -40,7 +40,7 @@ class Reference:
         return any(self._has(g, action) and self._covers(g, catalog, database, table) for g in self.of(user))
 
     def knows(self, user: str, catalog: str, database: str | None) -> bool:
-        parts = [("catalogs", catalog)] + ([("databases", database)] if database else [])
+        parts = [("catalogs", catalog)] + ([("databases", database)] if database not in (None, "default") else [])
         return any(g["actions"] != ["service"] and all(self._in(g, *part) for part in parts) for g in self.of(user))
 
     def _has(self, grant: dict[str, list[str]], action: str) -> bool:

@@ -73,6 +73,8 @@ def test_what_is_shown() -> None:
     ann = parse_policy(TEXT).decisions("ann")
     assert ann.show(of("sales")) and ann.show(of("pub_1")) and ann.show(SecuredObject("hive"))
     assert ann.show(of("sandbox"))
+    assert ann.show(of("default")) and not ann.show(of("default", "t")) and not ann.allow(Action.READ, of("default"))
+    assert not ann.show(SecuredObject("c", "default"))
     assert not ann.show(of("hidden")) and not ann.show(SecuredObject("c"))
 
 

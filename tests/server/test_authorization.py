@@ -160,11 +160,11 @@ def test_what_may_not_be_read_is_answered_as_what_is_not_there(world: World) -> 
 
 def test_lists_show_what_may_be_read(world: World) -> None:
     ann, root = world.link("ann"), world.root
-    assert ann.call("get_all_databases") == ["open"]
+    assert ann.call("get_all_databases") == ["default", "open"]
     assert root.call("get_all_databases") == ["closed", "default", "open"]
-    assert ann.call("get_databases", pattern="*") == ["open"]
+    assert ann.call("get_databases", pattern="*") == ["default", "open"]
     assert [one.name for one in ann.call("get_databases_req", request=t.GetDatabaseObjectsRequest()).databases] == [
-        "open"
+        *("default", "open"),
     ]
     assert ann.call("get_catalogs").names == ["hive"]
     assert ann.call("get_all_tables", db_name="open") == ["pub"]

@@ -55,7 +55,7 @@ def test_what_each_can_do(server: ServerProcess, tmp_path: Path) -> None:
         table.append(rows)
     assert etl.list_tables("shop") == [("shop", "orders"), ("shop", "salaries")]
 
-    assert ann.list_namespaces() == [("shop",)]
+    assert ann.list_namespaces() == [("default",), ("shop",)]
     assert ann.list_tables("shop") == [("shop", "orders")]
     orders = ann.load_table("shop.orders")
     assert orders.scan().to_arrow()["id"].to_pylist() == [1, 2]
