@@ -148,7 +148,7 @@ def transactions(hms: str | None, mysql: str | None, clients: str, seconds: floa
     with tempfile.TemporaryDirectory() as temporary:
         server = start_server("mariadb", Path(temporary))
         try:
-            own, java = _own_and_java(server, Path(temporary), counts, seconds)
+            own, java = _own_and_java(server, Path(temporary), counts, seconds)  # type: ignore[arg-type]
         finally:
             server.stop()
     click.echo(f"## This project\n\n{report_table(*own)}\n\n## Hive {VERSION}\n\n{report_table(*java)}\n")

@@ -52,11 +52,12 @@ class Load:
 
 def encode_request(method: str, arguments: Any) -> bytes:
     """A strict binary, unframed call with sequence id 0."""
-    from hms_cache.wire.codec import fastbinary
+    from thrift.protocol import fastbinary
 
     name = method.encode()
     header = struct.pack("!iI", _CALL, len(name)) + name + b"\0\0\0\0"
-    return header + fastbinary.encode_binary(arguments, METHODS[method].args_table)
+    encoded: bytes = fastbinary.encode_binary(arguments, METHODS[method].args_table)
+    return header + encoded
 
 
 class _Client:

@@ -74,7 +74,7 @@ def _statistics(name: str, number: int) -> ttypes.ColumnStatisticsObj:
 def _add_statistics(client: Any, plan: TablePlan) -> None:
     """Statistics of the table's and of 100 partitions' bigint columns."""
     names = [column.name for column in columns(plan.columns) if column.type == "bigint"]
-    described = {"dbName": plan.database, "tableName": plan.name}
+    described: dict[str, Any] = {"dbName": plan.database, "tableName": plan.name}
     client.update_table_column_statistics(
         ttypes.ColumnStatistics(
             statsDesc=ttypes.ColumnStatisticsDesc(isTblLevel=True, **described),

@@ -21,7 +21,7 @@ def wrong_reads(comparison: Comparison, writer: str, reader: str, seconds: float
     database, name = f"bench_{comparison.plan.databases - 1:02d}", "table_001"
     plain = has_get_table(write)
 
-    def get(client: Any) -> ttypes.Table:
+    def get(client: Any) -> Any:
         if plain:
             return client.get_table(database, name)
         return client.get_table_req(ttypes.GetTableRequest(dbName=database, tblName=name)).table

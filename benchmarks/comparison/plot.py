@@ -27,7 +27,7 @@ def bar_plot(title: str, unit: str, groups: Sequence[str], series: Mapping[str, 
         f'<text x="10" y="20" font-size="15">{escape(title)}</text>',
     ]
     for number, name in enumerate(series):
-        x = LEFT + number * 150
+        x: float = LEFT + number * 150
         parts.append(f'<rect x="{x}" y="32" width="10" height="10" fill="{COLORS[number % len(COLORS)]}"/>')
         parts.append(f'<text x="{x + 14}" y="41">{escape(name)}</text>')
     for power in range(low, high + 1):

@@ -57,4 +57,4 @@ class Results:
 
 def cpu_us(row: Row) -> float:
     """CPU time of server and database for one call; the clock of processes ticks, so never less than a tenth."""
-    return max(0.1, row["server_cpu_us"] + row["database_cpu_us"])
+    return max(0.1, float(row["server_cpu_us"] + row["database_cpu_us"]))

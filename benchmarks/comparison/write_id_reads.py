@@ -20,7 +20,7 @@ def measure_trusted(comparison: Comparison) -> None:
         wanted = table(TablePlan(database, name, 20))
         wanted.parameters = {"transactional": "true", "transactional_properties": "insert_only"}
         wanted.tableType = "MANAGED_TABLE"
-        wanted.sd.location = None
+        wanted.sd.location = None  # type: ignore[assignment]  # left out of the message
         client.create_table(wanted)
         table_id = client.get_table(database, name).id
         txn = client.open_txns(ttypes.OpenTxnRequest(num_txns=1, user="bench", hostname="bench")).txn_ids[0]

@@ -49,7 +49,7 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
         for name in names:
             parts = name.split(".")
             if parts[0] == "hms_cache" and len(parts) > 1:
-                yield node.lineno, parts[1]
+                yield node.lineno, parts[1]  # type: ignore[attr-defined]
 
 
 def owner(path: Path) -> str:

@@ -27,7 +27,7 @@ def java_of_version(home: Path, version: str) -> Path:
 def no_java(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A machine without a Java of its own, and without the packaged one."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(java.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(java.shutil, "which", lambda _name: None)  # type: ignore[attr-defined]
     monkeypatch.setattr(java, "_packaged_java", lambda: None)
     return monkeypatch
 
@@ -49,7 +49,7 @@ def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path, no_java: pytest.M
     with pytest.raises(StartupError, match="old"):
         java.java_home(tmp_path)
     good = java_of_version(tmp_path / "good", "21.0.8") / "bin" / "java"
-    no_java.setattr(java.shutil, "which", lambda _name: str(good))
+    no_java.setattr(java.shutil, "which", lambda _name: str(good))  # type: ignore[attr-defined]
     assert java.java_home(tmp_path) == tmp_path / "good"
 
 

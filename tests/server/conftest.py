@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from thrift.protocol import fastbinary
 
 from hms_cache.app.service import Service
 from hms_cache.config import load
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS
-from hms_cache.wire.codec import fastbinary
 
 PATIENCE_S = 30.0
 

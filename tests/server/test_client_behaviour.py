@@ -64,7 +64,7 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(event_loop, "_new_loop", new_loop)
 
-        class Seen(service_module.MetastoreServer):
+        class Seen(service_module.MetastoreServer):  # type: ignore[name-defined]
             def __init__(self, *arguments: object, **named: object) -> None:
                 super().__init__(*arguments, **named)  # type: ignore[arg-type]
                 listeners.append(self.listener)

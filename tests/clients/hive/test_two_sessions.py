@@ -80,5 +80,5 @@ def test_two_sessions_print_what_they_print_through_hives_metastore(
         place = next(number for number, line in enumerate(found) if line.endswith(f": {statement}"))
         assert found[place + 1 : place + 1 + len(answer)] == answer
     pair = [without_wrong_answers(comparable(lines)) for lines in (expected, found)]
-    differences = list(difflib.unified_diff(*pair, "Hive", "ours", n=6, lineterm=""))
+    differences = list(difflib.unified_diff(*pair, "Hive", "ours", n=6, lineterm=""))  # type: ignore[call-arg]
     assert not differences, "\n".join(differences)

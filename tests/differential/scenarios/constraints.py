@@ -117,7 +117,7 @@ ADD = Scenario.of(
     reads("child"),
     reads("T", "D"),
     [
-        call("get_foreign_keys", ForeignKeysRequest(*names, "hive"))
+        call("get_foreign_keys", ForeignKeysRequest(*names, "hive"))  # type: ignore[call-arg]
         for names in (
             ("d", "t", None, None),
             ("d", "t", "d", "child"),

@@ -146,11 +146,11 @@ class Sequence:
         for path, content in self._planted.items():
             assert path.is_file(), self._story(f"{path} is gone")
             assert path.read_bytes() == content
-        for path in self._outside() - self._before:
+        for added in self._outside() - self._before:
             is_declared = any(
-                path == each or path.startswith(f"{each}/") or each.startswith(f"{path}/") for each in self._declared
+                added == each or added.startswith(f"{each}/") or each.startswith(f"{added}/") for each in self._declared
             )
-            assert is_declared or Path(path).is_dir(), self._story(f"{path} has appeared")
+            assert is_declared or Path(added).is_dir(), self._story(f"{added} has appeared")
 
     def _story(self, end: str) -> str:
         return "\n".join([*self.log, end])

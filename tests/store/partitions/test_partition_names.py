@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hms_cache.metadata.partition_name_codec import values_of_partition_name
-from hms_cache.metadata.partition_names import (
+from hms_cache.metadata.partition_names import (  # type: ignore[attr-defined]
     DEFAULT_PARTITION_VALUE,
     PartitionNaming,
     escape_path_name,

@@ -31,7 +31,7 @@ def load_hive_schema(url: str, release: str) -> None:
     with engine.connect() as connection:
         for statement in statements:
             # The driver itself: SQLAlchemy would take a percent sign for a parameter.
-            with connection.connection.cursor() as cursor:
+            with connection.connection.cursor() as cursor:  # type: ignore[attr-defined]
                 cursor.execute(statement)
     engine.dispose()
 
