@@ -15,13 +15,12 @@ from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads.assembly import Cache, CacheOptions, build_cache
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
-from hms_cache.cache.shared_cache import CommitResolver
+from hms_cache.cache.shared_cache import CommitResolver, SharedCache
 from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.config import Settings
 from hms_cache.metrics import Metrics
 from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.registry import CacheMetrics
-from hms_cache.notifications.event_applier import EventSink
 from hms_cache.notifications.poller import Poller, PollerOptions
 from hms_cache.notifications.poller_status import IllegalPollerCommand
 from hms_cache.store.engine.database import Database
@@ -102,8 +101,12 @@ def build_caching(
     """A cache over `store` and its poller, not started yet. Own commits on `database` are made known to it (P4)."""
     pollers: list[Poller] = []
 
-    def follow(sink: EventSink) -> Poller:
-        options = PollerOptions(poll_interval_s=settings.events.poll_interval_s, batch_size=settings.events.batch_size)
+    def follow(sink: SharedCache) -> Poller:
+        options = PollerOptions(
+            poll_interval_s=settings.events.poll_interval_s,
+            batch_size=settings.events.batch_size,
+            header_filter=sink.reason_to_skip,
+        )
         pollers.append(Poller(log, sink, database.clock, options, metrics.events))
         return pollers[-1]
 

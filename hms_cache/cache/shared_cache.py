@@ -33,6 +33,7 @@ from hms_cache.cache.event_rules import (
     CHANGES_DATABASE_NAMES,
     CHANGES_TABLE_NAMES,
     NOTHING_STAYS,
+    ONLY_OF_ITS_TABLE,
     PARAMETERS_ALTERED,
     WHOLE_TABLE,
     Action,
@@ -47,7 +48,7 @@ from hms_cache.cache.statistics_by_column import StatisticsHeld
 from hms_cache.cache.weights import weight_of
 from hms_cache.cache.write_id_tags import Raise, TransactionTracker
 from hms_cache.notifications import events as ev
-from hms_cache.notifications.scope import DatabaseName, Scope, TableName
+from hms_cache.notifications.scope import DatabaseName, Scope, TableName, table_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 from hms_cache.txn.valid_write_ids import WriteIdGapTooLargeError
 
@@ -64,7 +65,8 @@ class Load:
     key: Key
     facets: frozenset[Facet]
     began_at: int = -1
-    """The position of the cache then: events up to it are not noted, a snapshot must show them all."""
+    """Events up to this one are not noted on the load, so a snapshot must show them all: the position of the cache
+    when it began, or the last event that was skipped until then."""
     effects: dict[tuple[Facet, Action], int] = field(default_factory=dict)
     """What events did to these facets, and the last event that did it: whether one came after a fence is all that is
     asked. Bounded: one for each pair."""
@@ -95,6 +97,8 @@ class SharedCache:
         self.lock = threading.Lock()
         self.position = -1
         """A: the last applied event; -1 before the first position is known."""
+        self._skipped_to = -1
+        """The last event that was skipped because nothing of its table was held; may be above the position."""
         self.generation = 0
         """Counts resets."""
         self.budget_bytes = budget_bytes
@@ -145,6 +149,24 @@ class SharedCache:
                 self._apply_one(event, resolved, shown.get(event.event_id, NOTHING_STAYS))
                 self.position = event.event_id
             self.position = max(self.position, new_position)
+
+    def reason_to_skip(self, header: ev.EventHeader) -> str | None:
+        """Why an event need not even be decoded: it can change nothing but a table of which nothing is held or on its
+        way. None: it has to be applied.
+
+        A load that begins after the answer must show the event (`Load.began_at`), since nobody notes it.
+        """
+        if header.event_type not in ONLY_OF_ITS_TABLE or not header.database or not header.table:
+            return None
+        table = table_name(header.catalog, header.database, header.table)
+        with self.lock:
+            entry = self.tables.get(table)
+            if entry is not None and entry.facets.keys() - {Facet.EXCLUDED}:
+                return None
+            if any(load.key == table for load in self.loads) or any((table, one) in self.too_large for one in Facet):
+                return None
+            self._skipped_to = max(self._skipped_to, header.event_id)
+            return SKIPPED_NOT_HELD if entry is None else SKIPPED_EXCLUDED
 
     def _resolve(self, events: Sequence[ev.Event]) -> Mapping[int, Sequence[tuple[TableName, int]]]:
         with self.lock:
@@ -201,7 +223,7 @@ class SharedCache:
             self._forget_all()
             self.invalidated.update(lost)
             self.creations.begin(position)
-            self.position = position
+            self.position = self._skipped_to = position
             self.generation += 1
             self.resets += 1
 
@@ -453,7 +475,7 @@ class SharedCache:
     def begin_load(self, key: Key, facets: Iterable[Facet]) -> Load:
         """Takes the slot. Must come before the snapshot is opened, or an event in between would be missed."""
         with self.lock:
-            load = Load(key, frozenset(facets), self.position)
+            load = Load(key, frozenset(facets), max(self.position, self._skipped_to))
             self.loads.add(load)
         return load
 
@@ -682,6 +704,11 @@ def _concerns(action: Action, value: Any) -> bool:
         return has_commit_parameters(value)
     return action is not Action.KEEP
 
+
+SKIPPED_NOT_HELD = "not_held"
+SKIPPED_EXCLUDED = "excluded"
+"""Why an event was skipped: nothing of its table is held, or only that its properties, or its database's, keep it out
+of the cache. Labels in metrics."""
 
 ANSWERS_SHARE = 4
 """Encoded answers may take a quarter of the budget on top of what they are made from: a hot table is asked with a few

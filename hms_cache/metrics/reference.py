@@ -20,7 +20,8 @@ Written from the declarations in `hms_cache/metrics/registry.py` by `make genera
 
 `GET /metrics` on the management port answers all of them in Prometheus' text format, with those of the process
 (`process_…`, `python_info`). Labels have few values: a method, an outcome, a reason, never the name of a table or of a
-client. `GET /jsonmetrics` answers those of the event processor under the names that Impala's documentation gives them.
+client. `GET /jsonmetrics` answers those of the event processor under the names that Impala's documentation gives them;
+`events-processor.avg-events-fetch-duration` is, as there, the time to fetch a batch and to process it.
 
 | metric | type | labels | meaning |
 |---|---|---|---|

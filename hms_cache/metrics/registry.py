@@ -232,7 +232,12 @@ class EventMetrics(_Subsystem):
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__(registry)
         self.received = self._tally("events_received_total", "Events read from the notification log.")
-        self.skipped = self._tally("events_skipped_total", "Events that concerned nothing held.", "reason")
+        self.skipped = self._tally(
+            "events_skipped_total",
+            "Events that were not decoded. reason: not_held (nothing of their table was in memory), excluded "
+            "(properties keep the table out of the cache), operator.",
+            "reason",
+        )
         self.failed = self._tally(
             "events_failed_total", "Events whose message could not be understood; what they name is dropped."
         )

@@ -81,8 +81,8 @@ class StepResult(NamedTuple):
 class PollerOptions:
     """Settings of one poller.
 
-    ``header_filter``: for a header the reason to skip its event undecoded, or ``None``. It must not skip by the table's
-    name what ``scope_bound_of_row`` cannot bound (renames, foreign keys, transactions).
+    ``header_filter``: for a header the reason to skip its event undecoded, or ``None`` (`SharedCache.reason_to_skip`).
+    It must not skip by the table's name what ``scope_bound_of_row`` cannot bound (renames, foreign keys, transactions).
     """
 
     poll_interval_s: float = 1.0
@@ -497,6 +497,7 @@ class Poller:
                 self._add_proven(head.history, page.history)
                 self.needs_proof = False
             self._head_event_id = max(head.last_event_id, reached)
+            self._counters.batch_durations.add(self._clock.monotonic_s() - asked_at_s)
             if reached >= head.last_event_id:
                 self._current_at_s = asked_at_s
         self._show_position()

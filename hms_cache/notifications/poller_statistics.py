@@ -141,6 +141,7 @@ class PollerStatistics(NamedTuple):
     last_fetch_error: str
     fetch_durations: Durations
     apply_durations: Durations
+    batch_durations: Durations
     current_batch: Batch | None
     newest_event_delay_s: float
     rate_1_minute: float
@@ -164,6 +165,8 @@ class PollerCounters:
     last_fetch_error: str = ""
     fetch_durations: RecordedDurations = field(default_factory=RecordedDurations)
     apply_durations: RecordedDurations = field(default_factory=RecordedDurations)
+    batch_durations: RecordedDurations = field(default_factory=RecordedDurations)
+    """Reading a batch and applying it."""
     current_batch: Batch | None = None
     newest_event_delay_s: float = 0.0
     rates: tuple[MovingRate, MovingRate, MovingRate] = field(init=False)
@@ -190,6 +193,7 @@ class PollerCounters:
             last_fetch_error=self.last_fetch_error,
             fetch_durations=self.fetch_durations.summary(),
             apply_durations=self.apply_durations.summary(),
+            batch_durations=self.batch_durations.summary(),
             current_batch=self.current_batch,
             newest_event_delay_s=self.newest_event_delay_s,
             rate_1_minute=self.rates[0].per_second(),

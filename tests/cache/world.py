@@ -71,7 +71,7 @@ class Server:
         self.poller.step()
 
     def _follow(self, sink: Any) -> Poller:
-        self.poller = Poller(self.log, sink, self.clock, PollerOptions())
+        self.poller = Poller(self.log, sink, self.clock, PollerOptions(header_filter=sink.reason_to_skip))
         return self.poller
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from sqlalchemy import insert, update
@@ -505,6 +506,29 @@ def test_counters_and_rates(running: Stage) -> None:
     assert 0 < statistics.rate_1_minute < statistics.rate_5_minutes < statistics.rate_15_minutes < 12.0
     assert statistics.fetch_durations.runs == 2
     assert statistics.apply_durations.runs == 1
+
+
+def test_a_batchs_duration_is_that_of_reading_and_of_applying_it(
+    running: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Impala's `avg-events-fetch-duration`: to fetch a batch of events and process it."""
+    fetch, apply = running.log.fetch, running.sink.apply
+
+    def slow_fetch(after_event_id: int, limit: int) -> Any:
+        running.clock.advance(2)
+        return fetch(after_event_id, limit)
+
+    def slow_apply(events: Any, new_position: int) -> None:
+        running.clock.advance(5)
+        apply(events, new_position)
+
+    monkeypatch.setattr(running.log, "fetch", slow_fetch)
+    monkeypatch.setattr(running.sink, "apply", slow_apply)
+    running.writer.create_tables(3)
+    running.poller.step()
+    statistics = running.poller.statistics()
+    assert (statistics.fetch_durations.last_s, statistics.apply_durations.last_s) == (2, 5)
+    assert statistics.batch_durations.last_s == 7
 
 
 def test_metrics_say_the_same(running: Stage) -> None:

@@ -18,7 +18,6 @@ from hms_cache.cache.warming.refill import Refill
 from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.clock import Clock
 from hms_cache.expressions import FilterLimits
-from hms_cache.notifications.event_applier import EventSink
 from hms_cache.store.snapshots import SnapshotStore
 
 
@@ -57,7 +56,7 @@ def build_cache(
     store: SnapshotStore,
     clock: Clock,
     options: CacheOptions,
-    follow: Callable[[EventSink], Follower],
+    follow: Callable[[SharedCache], Follower],
     *,
     resolve_commits: CommitResolver | None = None,
     observe: ReadObserver | None = None,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from hms_cache.cache.reads.assembly import CacheOptions, build_cache
+from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.verification import invariants
-from hms_cache.notifications.event_applier import EventSink
 from hms_cache.notifications.poller import Poller, PollerOptions
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.engine.context import StoreContext
@@ -31,8 +31,10 @@ def cached_store(context: StoreContext) -> Iterator[RawStore]:
     database = context.database
     pollers: list[Poller] = []
 
-    def follow(sink: EventSink) -> Poller:
-        pollers.append(Poller(NotificationLog(database), sink, context.clock, PollerOptions()))
+    def follow(sink: SharedCache) -> Poller:
+        pollers.append(
+            Poller(NotificationLog(database), sink, context.clock, PollerOptions(header_filter=sink.reason_to_skip))
+        )
         return pollers[-1]
 
     cache = build_cache(
