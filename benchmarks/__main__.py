@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +26,7 @@ from benchmarks.names import fill as fill_names
 from benchmarks.names import measure as measure_names
 from benchmarks.names import render as render_names
 from benchmarks.own_metastore import OwnMetastore
-from benchmarks.report import own_table
+from benchmarks.report import own_table, revision
 from benchmarks.scale import fill, render
 from benchmarks.scale import measure as measure_scale
 from benchmarks.transactions import (
@@ -204,9 +203,7 @@ def scale(partitions: int, out: Path) -> None:
         finally:
             server.stop()
     command = f"python -m benchmarks scale --partitions {partitions}"
-    git = ["git", "describe", "--always", "--dirty"]
-    revision = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-    out.write_text(render(cells, partitions, command, revision))
+    out.write_text(render(cells, partitions, command, revision()))
     if not all(cell.is_met for cell in cells):
         raise SystemExit(1)
 
@@ -226,9 +223,7 @@ def names(tables: int, out: Path) -> None:
             cells = measure_names(url, Path(temporary), click.echo)
         finally:
             server.stop()
-    git = ["git", "describe", "--always", "--dirty"]
-    revision = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-    out.write_text(render_names(cells, tables, f"python -m benchmarks names --tables {tables}", revision))
+    out.write_text(render_names(cells, tables, f"python -m benchmarks names --tables {tables}", revision()))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
+
+
+def revision() -> str:
+    """The commit that is measured, `-dirty` behind it where the tree differs; every page of evidence names it."""
+    git = ["git", "describe", "--always", "--dirty"]
+    return subprocess.run(git, cwd=Path(__file__).parent, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def own_table(rows: Sequence[Row], label: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks.comparison.plot import bar_plot
 from benchmarks.comparison.reads import HOT_OPERATIONS, JAVA, OURS_0, OURS_500, ROUNDS
 from benchmarks.comparison.results import Results, Row, cpu_us
+from benchmarks.report import revision
 
 _PATH = re.compile(r"(?<![\w.])/[\w./-]{3,}")
 """Paths of the machine that measured are nobody's business."""
@@ -41,7 +42,7 @@ def markdown(results: Results, command: str, facts: str, catalog: str, seconds: 
     lines = [
         "# Beside Hive 4.0.1 and its CachedStore",
         "",
-        f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {seconds / 60:.1f} minutes. {facts}.",
+        f"`{command}` at {revision()}, {datetime.now(UTC):%Y-%m-%d}, {seconds / 60:.1f} minutes. {facts}.",
         "",
         f"One machine for clients, servers and database, one run, one MariaDB server. Catalog: {catalog}. CPU per call "
         "is of server and database together; a ratio is Hive's CPU per call by ours, unless it says otherwise. Each "

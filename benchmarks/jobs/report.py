@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 
+from benchmarks.report import revision
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -45,7 +47,7 @@ class Report:
     def markdown(self, sizes: Sequence[int], cores: Sequence[int]) -> str:
         """The tables: rows per second by size and cores, and how time grows from size to size."""
         lines = [
-            f"`{self.command}`, {datetime.now(UTC):%Y-%m-%d}. {machine()}.",
+            f"`{self.command}` at {revision()}, {datetime.now(UTC):%Y-%m-%d}. {machine()}.",
             "",
             "Seconds are of the whole job, from planning to its report, in a session that runs already; server and "
             "database share the machine with Spark. CPU is Spark's own: JVM and Python workers. *Growth*: time, "

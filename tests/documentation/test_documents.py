@@ -248,3 +248,11 @@ def test_each_page_has_its_place_in_the_site() -> None:
     text = (ROOT / "mkdocs.yml").read_text()
     named = re.findall(r"^ +- (?:[^:]+: )?(\S+\.md)$", text, re.MULTILINE)
     assert sorted(named) == sorted(str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md"))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "evidence").glob("[a-z]*.md")), ids=lambda path: path.name)
+def test_evidence_says_of_when_it_is(path: Path) -> None:
+    """A figure is worth nothing without the state of the code that it was measured at."""
+    text = path.read_text()
+    assert len(text.split()) > 100, "nothing was measured"
+    assert re.search(r"\b20\d\d-\d\d-\d\d\b|\bat (?=[a-z]*\d)[0-9a-f]{7,40}\b", text), "no date, and no commit"
