@@ -29,6 +29,7 @@ from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.dialects import database_time_ms, reason_of_stale_reads
 from hms_cache.store.engine.sequences import ID_COLUMNS
 from hms_cache.store.installation.check import check_schema
+from hms_cache.store.installation.directories import check_directories
 from hms_cache.store.schema import DBS, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, SEQUENCE_TABLE, TBLS
 from hms_cache.store.warehouse import Warehouse
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -121,6 +122,7 @@ def _check_database(findings: Findings, settings: Settings, database: Database) 
         ("the notification log has no gap", _check_log),
         ("the newest tables are in the notification log", _check_newest_tables),
         ("the clocks agree", _check_clock),
+        ("directories and rows agree", _check_directories),
     )
     for name, check in checks:
         with findings.check(name):
@@ -256,6 +258,10 @@ def _check_clock(findings: Findings, _settings: Settings, database: Database) ->
             f"this machine's clock and the database's are {skew_s:.0f} s apart",
             "Synchronize both, with NTP for instance.",
         )
+
+
+def _check_directories(findings: Findings, settings: Settings, database: Database) -> None:
+    check_directories(findings, Warehouse(warehouse_settings(settings)), database)
 
 
 def _check_warehouse(findings: Findings, settings: Settings) -> None:

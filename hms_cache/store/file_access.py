@@ -37,7 +37,7 @@ from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.rows.database_rows import LOCATION_LEFT_ALONE, MANAGED_LOCATION_LEFT_ALONE
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import CTLGS, DATABASE_PARAMS, DBS, SDS, TBLS
-from hms_cache.store.warehouse import AllowedLocation, Location
+from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 
 _LOG = logging.getLogger(__name__)
@@ -114,15 +114,20 @@ class FileAccess:
         A catalog's is that of its default database, unless it was altered: nothing is made for an altered one.
         """
         if self._declared is None:
-            texts = self._connection.execute(_declared_statement(features_of(self._connection))).scalars()
-            locations = []
-            for text in set(texts) - {None, ""}:
-                try:
-                    locations.append(self._warehouse.location(text))
-                except MetaException:
-                    continue  # another writer's nonsense
-            self._declared = tuple(sorted(locations, key=str))
+            self._declared = declared_locations(self._connection, self._warehouse)
         return self._declared
+
+
+def declared_locations(connection: Connection, warehouse: Warehouse) -> tuple[Location, ...]:
+    """The locations of databases that may be touched because the databases lie there; in order, one statement."""
+    texts = connection.execute(_declared_statement(features_of(connection))).scalars()
+    locations = []
+    for text in set(texts) - {None, ""}:
+        try:
+            locations.append(warehouse.location(text))
+        except MetaException:
+            continue  # another writer's nonsense
+    return tuple(sorted(locations, key=str))
 
 
 def _declared_statement(features: SchemaFeatures) -> CompoundSelect[Any]:

@@ -258,6 +258,15 @@ def owner_id(path: str, roots: Sequence[str]) -> int | None:
         return None
 
 
+def modified_s(path: str, roots: Sequence[str]) -> float | None:
+    """When the file or directory itself was last changed (epoch); None when nothing is there."""
+    try:
+        with _parent(path, roots) as (parent, name):
+            return os.stat(name, dir_fd=parent, follow_symlinks=False).st_mtime
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
 def inode(path: str, roots: Sequence[str]) -> int | None:
     """The number of the file or directory on its file system; None when nothing is there."""
     try:

@@ -376,6 +376,16 @@ class Warehouse:
             return file if self._inode(destination) == record.inode else None
         return file if there == record.inode and self.exists(destination) and self.is_vacant(destination) else None
 
+    def modified_s(self, location: AllowedLocation) -> float | None:
+        """When a directory itself was last changed (epoch seconds); None where its file system does not say."""
+        return self._do(
+            "look",
+            f"Cannot look at {location}",
+            location,
+            lambda: local_files.modified_s(location.location.path, location.root_paths),
+            lambda _file_system, _path: None,
+        )
+
     def _inode(self, location: AllowedLocation) -> int | None:
         return self._do(
             "look",

@@ -1,0 +1,248 @@
+"""Directories without a row, and rows without their directory: what deaths, restores and other programs leave behind.
+
+Looks, and never changes anything. Bounded as listings are: `warehouse.listing_max_entries` names and
+`warehouse.listing_timeout_s` for each of the two questions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sqlalchemy import Connection, func, select
+
+from hms_cache.store.engine.database import Database
+from hms_cache.store.file_access import declared_locations
+from hms_cache.store.schema import CTLGS, DBS, PARTITION_KEYS, PARTITIONS, SDS, TBLS
+from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse
+from hms_cache.store.warehouse.local_files import DELETED_PREFIX, is_hidden
+from hms_cache.store.warehouse.move_records import RECORD_PREFIX
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+
+#: Locations held in memory, some 300 bytes each with the directories above them. With more partitions than this only
+#: those of databases and tables are compared.
+_MAX_PARTITIONS = 200_000
+
+#: Directories that are named; the rest are counted.
+_MAX_NAMED = 20
+
+
+class Findings(Protocol):
+    """What is added to."""
+
+    def warning(self, problem: str, remedy: str) -> None: ...
+
+
+class _Exhausted(Exception):
+    """So many names were looked at, or so long, that no more are."""
+
+
+class _Budget:
+    """How much may still be looked at."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._entries = warehouse.settings.listing_max_entries
+        self._deadline_s = time.monotonic() + warehouse.settings.listing_timeout_s
+
+    def take(self) -> None:
+        """One more name. Raises _Exhausted."""
+        self._entries -= 1
+        if self._entries < 0 or time.monotonic() > self._deadline_s:
+            raise _Exhausted
+
+
+@dataclass(slots=True)
+class _Known:
+    """What the database says lies where."""
+
+    databases: set[Location] = field(default_factory=set)
+    tables: dict[Location, int] = field(default_factory=dict)
+    """By directory: levels of partition directories below."""
+
+    partitions: set[Location] = field(default_factory=set)
+    has_partitions: bool = True
+    """False: there are too many to be compared."""
+
+    above: set[Location] = field(default_factory=set)
+    """Directories that one of these lies in."""
+
+    declared: tuple[Location, ...] = ()
+
+    def objects(self) -> Iterator[Location]:
+        yield from sorted(self.tables, key=str)
+        yield from sorted(self.partitions, key=str)
+
+
+def check_directories(findings: Findings, warehouse: Warehouse, database: Database) -> None:
+    """Adds a warning for directories without a row, one for rows without a directory, and one for what was too much."""
+    if not warehouse.manages_files:
+        return
+    with database.loading() as connection:
+        known = _read(connection, warehouse)
+    unfinished = [] if known.has_partitions else [f"partitions: there are more than {_MAX_PARTITIONS:,}"]
+    for what, look in (("directories without a row", _tell_orphans), ("rows without a directory", _tell_missing)):
+        if not look(findings, warehouse, known):
+            unfinished.append(what)
+    if unfinished:
+        findings.warning(
+            f"not all directories were compared with the database: {', '.join(unfinished)}",
+            "Raise warehouse.listing_max_entries and warehouse.listing_timeout_s for this command.",
+        )
+
+
+def _read(connection: Connection, warehouse: Warehouse) -> _Known:
+    """All locations, in a fixed number of statements."""
+    known = _Known(declared=declared_locations(connection, warehouse))
+
+    def parsed(text: str | None) -> Location | None:
+        try:
+            return warehouse.location(text) if text else None
+        except MetaException:
+            return None
+
+    catalogs = connection.execute(select(CTLGS.c.LOCATION_URI)).scalars()
+    databases = connection.execute(select(DBS.c.DB_LOCATION_URI)).scalars()
+    known.databases.update(found for text in (*catalogs, *databases) if (found := parsed(text)) is not None)
+    known.databases.update(known.declared)
+    levels = (
+        select(func.count())
+        .select_from(PARTITION_KEYS)
+        .where(PARTITION_KEYS.c.TBL_ID == TBLS.c.TBL_ID)
+        .scalar_subquery()
+    )
+    tables = select(SDS.c.LOCATION, levels).select_from(TBLS.join(SDS, SDS.c.SD_ID == TBLS.c.SD_ID))
+    for text, depth in connection.execute(tables):
+        if (location := parsed(text)) is not None:
+            known.tables[location] = max(depth, known.tables.get(location, 0))
+    partitions = (
+        select(SDS.c.LOCATION)
+        .select_from(PARTITIONS.join(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID))
+        .limit(_MAX_PARTITIONS + 1)
+    )
+    texts = connection.execute(partitions).scalars().all()
+    known.has_partitions = len(texts) <= _MAX_PARTITIONS
+    if known.has_partitions:
+        known.partitions.update(found for text in texts if (found := parsed(text)) is not None)
+    for location in (*known.databases, *known.tables, *known.partitions):
+        for directory in location.ancestors:
+            if directory in known.above:
+                break
+            known.above.add(directory)
+    return known
+
+
+def _tell_orphans(findings: Findings, warehouse: Warehouse, known: _Known) -> bool:
+    """False if not everything could be looked at."""
+    budget = _Budget(warehouse)
+    orphans: list[AllowedLocation] = []
+    roots = [warehouse.managed_root, warehouse.external_root or warehouse.managed_root, *known.declared]
+    is_whole = True
+    try:
+        for root in dict.fromkeys(roots):
+            if any(root.is_inside(other) for other in roots):
+                continue
+            place = warehouse.allow(root, known.declared)
+            if place is not None:
+                orphans.extend(_orphans_below(warehouse, known, place, budget))
+    except _Exhausted:
+        is_whole = False
+    except MetaException as error:
+        findings.warning(f"the warehouse cannot be listed: {error.message}", "Give this account the right to read it.")
+    if orphans:
+        findings.warning(
+            f"no row names {_counted(orphans, 'director')}: {_named(_described(warehouse, one) for one in orphans)}",
+            "What a drop or a move left that was cut short, or what another program put there. Look at it, then delete"
+            " or register it; the page on operations says what deaths leave. Nothing was changed.",
+        )
+    return is_whole
+
+
+def _orphans_below(
+    warehouse: Warehouse, known: _Known, root: AllowedLocation, budget: _Budget
+) -> Iterator[AllowedLocation]:
+    # With each directory: how many levels of partitions may be below it, None outside of tables.
+    waiting: list[tuple[AllowedLocation, int | None]] = [(root, known.tables.get(root.location))]
+    while waiting:
+        directory, levels = waiting.pop()
+        for name in sorted(warehouse.names(directory)):
+            budget.take()
+            child = directory.child(name)
+            location = child.location
+            if name.startswith((DELETED_PREFIX, RECORD_PREFIX)):
+                yield child
+            elif is_hidden(name):
+                continue
+            elif location in known.tables:
+                if known.tables[location] > 0 or location in known.above:
+                    waiting.append((child, known.tables[location]))
+            elif location in known.databases:
+                waiting.append((child, None))
+            elif location in known.above:
+                waiting.append((child, None if levels is None else max(levels - 1, 0)))
+            elif location in known.partitions:
+                continue
+            elif (levels is None or (levels > 0 and "=" in name and known.has_partitions)) and warehouse.is_directory(
+                child
+            ):
+                yield child
+
+
+def _described(warehouse: Warehouse, place: AllowedLocation) -> str:
+    try:
+        found = warehouse.directory_statistics(place)
+        size = "too much to be counted" if found is None else f"{found.total_size_bytes:,} bytes"
+        modified_s = warehouse.modified_s(place)
+    except MetaException as error:
+        return f"{place} ({error.message})"
+    age = "" if modified_s is None else f", changed {_age(time.time() - modified_s)} ago"
+    return f"{place} ({size}{age})"
+
+
+def _tell_missing(findings: Findings, warehouse: Warehouse, known: _Known) -> bool:
+    budget = _Budget(warehouse)
+    missing: list[Location] = []
+    is_whole = True
+    try:
+        for location in known.objects():
+            place = warehouse.allow(location, known.declared)
+            if place is None:
+                continue  # no business of this server
+            budget.take()
+            if not warehouse.exists(place):
+                missing.append(location)
+    except _Exhausted:
+        is_whole = False
+    except MetaException as error:
+        findings.warning(f"the warehouse cannot be read: {error.message}", "Give this account the right to read it.")
+    if missing:
+        places = _named(map(str, missing))
+        findings.warning(
+            f"{_counted(missing, 'director')} that tables or partitions name are not there: {places}",
+            "If a rename or an exchange of partitions was cut short, make the same call again. Otherwise restore the"
+            " files, or drop the table or partition. On an object store, what has no files yet has no directory.",
+        )
+    return is_whole
+
+
+def _counted(found: list[AllowedLocation] | list[Location], stem: str) -> str:
+    return f"{len(found):,} {stem}{'y' if len(found) == 1 else 'ies'}"
+
+
+def _named(texts: Iterable[str]) -> str:
+    named: list[str] = []
+    rest = 0
+    for text in texts:
+        if len(named) < _MAX_NAMED:
+            named.append(text)
+        else:
+            rest += 1
+    return ", ".join(named) + (f" and {rest:,} more" if rest else "")
+
+
+def _age(seconds: float) -> str:
+    for unit, length_s in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length_s:
+            return f"{seconds / length_s:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
