@@ -122,7 +122,7 @@ def fill(server: Server) -> None:
                 server.objects.create_table(made)
 
 
-@pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [10, pytest.param(100, marks=pytest.mark.soak)])
 def test_no_object_is_asked_for_that_was_not_decided_upon(server: Server, rounds: int) -> None:
     handlers = all_handlers()
     site = SimpleNamespace(config_value=lambda name: None, counters=dict)
