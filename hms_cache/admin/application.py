@@ -15,6 +15,7 @@ from hms_cache.admin.event_commands import EventRoutes
 from hms_cache.admin.guard import Guard
 from hms_cache.admin.health import DatabaseProbe, readiness
 from hms_cache.admin.history import History
+from hms_cache.admin.lock_commands import LockRoutes
 from hms_cache.admin.pages.context import PageContext
 from hms_cache.admin.pages.routes import page_routes
 from hms_cache.admin.siblings import PASSED_ON, Siblings
@@ -77,6 +78,7 @@ def build_application(
     commands, events = CommandRoutes(sources, siblings), EventRoutes(sources, siblings)
     routes.append(Route("/commands/{command}", commands.command, methods=["POST"]))
     routes.append(Route("/events/{command}", events.command, methods=["POST"]))
+    routes.append(Route("/locks/release", LockRoutes(sources).release, methods=["POST"]))
     return Guard(
         Starlette(routes=routes),
         lambda: sources.configuration.settings.admin,

@@ -15,6 +15,7 @@ from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.operations import Operations
 from hms_cache.notifications.poller import Poller
 from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.txn_store import TxnStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class AdminSources:
 
     store: SnapshotStore
     """The database, not through the cache."""
+    transactions: TxnStore
     cache: Cache | None
     poller: Poller | None
     operations: Operations

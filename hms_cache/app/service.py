@@ -201,6 +201,7 @@ class Service:
             metrics=self.metrics,
             read_log_end=stores.log.current_event_id,
             store=stores.objects,
+            transactions=stores.transactions,
             cache=caching.cache if caching is not None else None,
             poller=caching.poller if caching is not None else None,
             operations=self.metrics.operations,

@@ -18,6 +18,7 @@ from hms_cache.cli.commands import COMMANDS
 from hms_cache.cli.config import config
 from hms_cache.cli.demo.command import demo
 from hms_cache.cli.jobs import jobs
+from hms_cache.cli.locks import locks
 from hms_cache.cli.management import events, status
 from hms_cache.cli.schema import schema
 from hms_cache.cli.serve import serve
@@ -33,7 +34,7 @@ def commands() -> None:
     """A Hive Metastore whose cache is never wrong."""
 
 
-for _command in (serve, schema, check, config, status, top, events, *COMMANDS, jobs, shadow, demo, version):
+for _command in (serve, schema, check, config, status, top, events, locks, *COMMANDS, jobs, shadow, demo, version):
     commands.add_command(_command)
 
 

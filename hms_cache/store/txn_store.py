@@ -25,7 +25,7 @@ from hms_cache.store.engine.combined_writes import CombinedWrites
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
-from hms_cache.store.locks import locking, showing_locks, unlocking
+from hms_cache.store.locks import locking, owners, showing_locks, unlocking
 from hms_cache.store.replication_marks import LoggedMarks
 from hms_cache.store.schema import MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID
 from hms_cache.store.transactions import (
@@ -291,6 +291,19 @@ class TxnStore:
     def show_locks(self, request: ttypes.ShowLocksRequest) -> ttypes.ShowLocksResponse:
         """Who holds what and who waits for it."""
         return self._read(showing_locks.show_locks, request)
+
+    @property
+    def timeout_s(self) -> float:
+        """How long an owner of a lock or transaction may send no heartbeat."""
+        return self._context.options.timeout_ms / 1000
+
+    def owned_locks(self) -> list[owners.OwnedLock]:
+        """For administrators: the oldest locks, 1,000 at most, and whether their owners live."""
+        return self._read(owners.read_owned_locks, self._context)
+
+    def release_lock(self, lock_id: int, force: bool) -> None:
+        """For administrators: see `owners.release_lock`. Raises NoSuchLockException, TxnOpenException, LockIsLive."""
+        self._write(owners.release_lock, self._context, lock_id, force)
 
     def heartbeat(self, request: ttypes.HeartbeatRequest) -> None:
         """A client lives. Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException."""

@@ -221,7 +221,7 @@ class History:
             first = self.generator.choice(list(self.replayed))
         else:
             first, self.sources = self.sources, self.sources + 2
-        request = t.OpenTxnRequest(2, "u", "h", replPolicy="p", replSrcTxnIds=[first, first + 1])
+        request = t.OpenTxnRequest(2, "u", "h", replPolicy="d.*", replSrcTxnIds=[first, first + 1])
         request.txn_type = t.TxnType.REPL_CREATED
         if first % 2:
             request.replSrcTxnIds = [first - 1, first]
@@ -230,7 +230,7 @@ class History:
     def _end_replayed(self) -> Request | None:
         if not self.replayed:
             return None
-        fields = {"replPolicy": "p", "txn_type": t.TxnType.REPL_CREATED}
+        fields = {"replPolicy": "d.*", "txn_type": t.TxnType.REPL_CREATED}
         source = self.generator.choice([*self.replayed, UNKNOWN])
         if self.generator.random() < 0.5:
             return "abort_txn", (t.AbortTxnRequest(source, **fields),)
@@ -370,6 +370,31 @@ def _compared(value: Any, ignored: set[str]) -> Any:
     return value
 
 
+# Sequences that fail
+
+
+def shrunk(calls: Sequence[Request], fails: Callable[[Sequence[Request]], bool], most_runs: int) -> list[Request]:
+    """A part of the calls that still fails, from which no run of calls of any tried length can be left out.
+
+    Delta debugging: halves are left out first, then quarters, down to single calls, as long as `most_runs` lasts.
+    Ids are those of the whole sequence: a call whose transaction was left out meets an unknown one, on both sides.
+    """
+    left, length, runs = list(calls), max(1, len(calls) // 2), 0
+    while runs < most_runs:
+        start, is_smaller = 0, False
+        while start < len(left) and runs < most_runs:
+            candidate = left[:start] + left[start + length :]
+            runs += 1
+            if candidate and fails(candidate):
+                left, is_smaller = candidate, True
+            else:
+                start += length
+        if length == 1 and not is_smaller:
+            break
+        length = max(1, length // 2)
+    return left
+
+
 # Rows
 
 _ROWS = {
@@ -383,7 +408,9 @@ _ROWS = {
     " HL_LOCK_TYPE FROM HIVE_LOCKS",
     "TXN_TO_WRITE_ID": "SELECT T2W_TXNID, T2W_DATABASE, T2W_TABLE, T2W_WRITEID FROM TXN_TO_WRITE_ID",
     "NEXT_WRITE_ID": "SELECT NWI_DATABASE, NWI_TABLE, NWI_NEXT FROM NEXT_WRITE_ID",
-    "MIN_HISTORY_LEVEL": "SELECT MHL_TXNID, MHL_MIN_OPEN_TXNID FROM MIN_HISTORY_LEVEL",
+    # Not MHL_MIN_OPEN_TXNID: it depends on which transactions are older than a second.
+    "MIN_HISTORY_LEVEL": "SELECT MHL_TXNID FROM MIN_HISTORY_LEVEL",
+    "DATABASE_PARAMS": "SELECT NAME, PARAM_KEY, PARAM_VALUE FROM DATABASE_PARAMS JOIN DBS USING (DB_ID)",
     "REPL_TXN_MAP": "SELECT RTM_SRC_TXN_ID, RTM_TARGET_TXN_ID FROM REPL_TXN_MAP",
     "COMPACTION_QUEUE": "SELECT CQ_ID, CQ_DATABASE, CQ_TABLE, CQ_PARTITION, CQ_STATE, CQ_TYPE, CQ_WORKER_ID, CQ_RUN_AS,"
     " COALESCE(CQ_HIGHEST_WRITE_ID, 0), CQ_TXN_ID, CQ_POOL_NAME, CQ_TBLPROPERTIES FROM COMPACTION_QUEUE",

@@ -262,6 +262,26 @@ def test_partitions_of_a_dynamic_write_come_later(client: TxnClient) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("components", "noted"),
+    [
+        ([("INSERT", "p=1", False), ("DELETE", None, True)], [("p=1", "i")]),
+        ([("INSERT", None, True), ("UPDATE", "p=1", False)], [("p=1", "u"), (None, "i")]),
+        ([("INSERT", None, True), ("UPDATE", None, True)], [(None, "u")]),
+    ],
+)
+def test_a_dynamic_write_is_noted_once_for_its_table(
+    client: TxnClient, components: list[tuple[str, str | None, bool]], noted: list[tuple[str | None, str]]
+) -> None:
+    """As Hive 4.0.1 (InsertTxnComponentsCommand): not after another component; its kind is that of dynamic ones."""
+    asked = [
+        write_component(DataOperationType._NAMES_TO_VALUES[operation], partition=partition, dynamic=dynamic)
+        for operation, partition, dynamic in components
+    ]
+    client.lock(*asked, txn_id=client.open())
+    assert sorted(client.rows(TXN_COMPONENTS, "TC_PARTITION", "TC_OPERATION_TYPE"), key=repr) == sorted(noted, key=repr)
+
+
 def test_show_locks_selects(client: TxnClient) -> None:
     store, txn_id = client.store, client.open()
     client.lock(component(LockType.SHARED_READ, "t", "p=1"), component(LockType.SHARED_READ, None), txn_id=txn_id)

@@ -361,9 +361,10 @@ def test_a_batch_is_replayed_again_after_part_of_it_has_ended(client: TxnClient)
 
 
 def test_aborting_a_replicated_transaction_here_breaks_replication(client: TxnClient) -> None:
+    """The database is the policy's, as in Hive: also before the transaction has a write id."""
     client.make_table({})
-    target = replicated(client, [101])[0]
-    client.allocate([target])
+    request = OpenTxnRequest(1, "u", "h", replPolicy="D.*", replSrcTxnIds=[101], txn_type=TxnType.REPL_CREATED)
+    (target,) = client.store.open_txns(request).txn_ids
     client.abort(target)
     assert client.rows(DATABASE_PARAMS, "DB_ID", "PARAM_KEY", "PARAM_VALUE") == [(7, "repl.incompatible", "true")]
     assert [kind for kind, _ in client.events()][-2:] == ["ALTER_DATABASE", "ABORT_TXN"]

@@ -102,17 +102,23 @@ def _add_components(
     if not written:
         return
     write_ids = _write_ids_of(connection, txn_id)
-    row_changing = {(target.database, target.table) for _, target, operation in written if operation in ROW_CHANGES}
-    dynamic_tables: set[tuple[str, str | None]] = set()
+    row_changing = {
+        (target.database, target.table)
+        for component, target, operation in written
+        if component.isDynamicPartitionWrite and operation in ROW_CHANGES
+    }
+    noted_tables: set[tuple[str, str | None]] = set()
     rows: list[dict[str, Any]] = []
     for component, target, operation in written:
         table, partition = (target.database, target.table), target.partition
         if component.isDynamicPartitionWrite:
-            # Which partitions is known only later (add_dynamic_partitions); one row stands for the table until then.
-            if table in dynamic_tables:
+            # Which partitions is known only later (add_dynamic_partitions); one row stands for the table until then,
+            # none where an earlier component has noted the table or one of its partitions (Hive 4.0.1's
+            # InsertTxnComponentsCommand).
+            if table in noted_tables:
                 continue
-            dynamic_tables.add(table)
             operation, partition = (UPDATE if table in row_changing else INSERT), None
+        noted_tables.add(table)
         rows.append(
             {
                 "TC_TXNID": txn_id,

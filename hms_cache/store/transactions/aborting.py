@@ -24,6 +24,7 @@ from hms_cache.store.transactions.abort_reasons import reason_text
 from hms_cache.store.transactions.codes import TXN_ABORTED, TXN_OPEN
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.errors import not_open_error
+from hms_cache.store.transactions.names import plain_database
 from hms_cache.store.transactions.replicated_txns import forget_source_txn, is_replayed, target_txn_ids
 from hms_cache.thrift_gen.hive_metastore.ttypes import AbortTxnRequest, AbortTxnsRequest, TxnType
 
@@ -93,7 +94,7 @@ def abort_open_txns(
     forget_history(connection, context, aborted)
     databases = _databases_of(connection, aborted)
     if not is_replayed:
-        _break_replication(transaction, context, aborted, databases)
+        _break_replication(transaction, context, aborted)
     for row in rows:
         if row.TXN_TYPE != TxnType.READ_ONLY:
             names = databases.get(row.TXN_ID, ())
@@ -124,16 +125,17 @@ def _databases_of(connection: Connection, txn_ids: Sequence[int]) -> dict[int, l
     return databases
 
 
-def _break_replication(
-    transaction: WriteTransaction, context: TxnContext, txn_ids: Sequence[int], databases: dict[int, list[str]]
-) -> None:
-    """Aborting what replication opened leaves its target behind the source: mark the databases, forget the mapping."""
+def _break_replication(transaction: WriteTransaction, context: TxnContext, txn_ids: Sequence[int]) -> None:
+    """Aborting what replication opened leaves its target behind the source: mark the databases, forget the mapping.
+
+    As in Hive 4.0.1 (AbortTxnsFunction) the databases are those of the policies (`database.tables`), whether the
+    transactions have written yet or not.
+    """
     connection = transaction.connection
     column = REPL_TXN_MAP.c.RTM_TARGET_TXN_ID
-    replicated = list(connection.execute(select(column).where(column.in_(txn_ids))).scalars())
-    if not replicated:
+    found = connection.execute(select(column, REPL_TXN_MAP.c.RTM_REPL_POLICY).where(column.in_(txn_ids))).all()
+    if not found:
         return
-    connection.execute(delete(REPL_TXN_MAP).where(column.in_(replicated)))
-    names = {name for txn_id in replicated for name in databases.get(txn_id, ())}
-    if names:
-        context.replication_marks.mark_incompatible(transaction, names)
+    connection.execute(delete(REPL_TXN_MAP).where(column.in_([row.RTM_TARGET_TXN_ID for row in found])))
+    names = {plain_database(row.RTM_REPL_POLICY.partition(".")[0]) for row in found}
+    context.replication_marks.mark_incompatible(transaction, names)

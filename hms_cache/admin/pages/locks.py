@@ -1,0 +1,34 @@
+"""``/locks``: who holds and who waits for which lock, and whether the owner still lives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hms_cache.admin.pages.context import PageContext, PageError
+from hms_cache.errors import DatabaseUnavailableError
+from hms_cache.store.locks.owners import MOST_LISTED_LOCKS, OwnedLock
+
+
+@dataclass(frozen=True, slots=True)
+class LocksPage:
+    """The page: by id. `is_complete`: there are no more than the list holds."""
+
+    timeout_s: float
+    """`transactions.timeout_s`: how long an owner without a heartbeat keeps its locks."""
+    dead: int
+    is_complete: bool
+    locks: tuple[OwnedLock, ...]
+
+
+def locks_page(context: PageContext) -> LocksPage:
+    """As of now, by one statement. Raises PageError while the database does not answer."""
+    try:
+        locks = context.sources.transactions.owned_locks()
+    except DatabaseUnavailableError as error:
+        raise PageError(f"the database does not answer: {error}") from error
+    return LocksPage(
+        timeout_s=context.sources.transactions.timeout_s,
+        dead=sum(one.is_dead for one in locks),
+        is_complete=len(locks) < MOST_LISTED_LOCKS,
+        locks=tuple(locks),
+    )

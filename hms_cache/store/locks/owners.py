@@ -1,0 +1,110 @@
+"""Locks with their owners, for administrators: who holds or waits for what, whether the owner still lives, and the
+release of a lock whose owner does not.
+
+The owner of a lock outside a transaction says that it lives by heartbeats on the lock, as Iceberg's clients do while
+they commit; the owner of one inside a transaction by heartbeats on the transaction. Time-outs
+(`time_outs.give_up_timed_out`) release both; a release by hand is for what cannot wait for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, select
+
+from hms_cache.store.schema import HIVE_LOCKS, TXNS
+from hms_cache.store.transactions.codes import LOCK_ACQUIRED, LOCK_STATES, LOCK_TYPES
+from hms_cache.store.transactions.context import TxnContext
+from hms_cache.store.transactions.database_values import now_ms, read_now_ms
+from hms_cache.store.transactions.errors import lock_name, no_such_lock_error, txn_name
+from hms_cache.thrift_gen.hive_metastore.ttypes import LockState, LockType, TxnOpenException
+
+L = HIVE_LOCKS.c
+T = TXNS.c
+
+MOST_LISTED_LOCKS = 1000
+"""Rows of one list: about 200 KB of JSON. Those with the lowest ids come first: what blocks others is among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedLock:
+    """One component of a lock and its owner."""
+
+    lock_id: int
+    txn_id: int
+    """0: outside any transaction."""
+    table: str
+    """`database`, `database.table` or `database.table/partition`."""
+    lock_type: str
+    state: str
+    owner: str
+    host: str
+    agent: str
+    held_s: float | None
+    """Since it was granted; None while it waits."""
+    heartbeat_age_s: float
+    """Since the last heartbeat of the owner, of the transaction where there is one."""
+    is_dead: bool
+    """No heartbeat for longer than `transactions.timeout_s`."""
+
+
+class LockIsLive(Exception):
+    """The owner of the lock has sent a heartbeat within the time-out; the text says when."""
+
+
+def read_owned_locks(connection: Connection, context: TxnContext) -> list[OwnedLock]:
+    """The locks that are held or waited for, by id, `MOST_LISTED_LOCKS` at most. One statement."""
+    rows = connection.execute(
+        select(HIVE_LOCKS, T.TXN_LAST_HEARTBEAT, now_ms().label("NOW_MS"))
+        .select_from(HIVE_LOCKS.outerjoin(TXNS, L.HL_TXNID == T.TXN_ID))
+        .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
+        .limit(MOST_LISTED_LOCKS)
+    )
+    return [_owned(row, context.options.timeout_ms) for row in rows]
+
+
+def _owned(row: Any, timeout_ms: float) -> OwnedLock:
+    heartbeat = row.HL_LAST_HEARTBEAT if row.HL_TXNID == 0 else row.TXN_LAST_HEARTBEAT
+    # A lock whose transaction is gone has an owner that cannot come back.
+    age_ms = row.NOW_MS - (heartbeat or 0)
+    held_ms = row.NOW_MS - row.HL_ACQUIRED_AT if row.HL_ACQUIRED_AT and row.HL_LOCK_STATE == LOCK_ACQUIRED else None
+    name = ".".join(part for part in (row.HL_DB, row.HL_TABLE) if part)
+    return OwnedLock(
+        lock_id=row.HL_LOCK_EXT_ID,
+        txn_id=row.HL_TXNID,
+        table=f"{name}/{row.HL_PARTITION}" if row.HL_PARTITION else name,
+        lock_type=LockType._VALUES_TO_NAMES[LOCK_TYPES[row.HL_LOCK_TYPE]],
+        state=LockState._VALUES_TO_NAMES[LOCK_STATES[row.HL_LOCK_STATE]],
+        owner=row.HL_USER or "",
+        host=row.HL_HOST or "",
+        agent=row.HL_AGENT_INFO or "",
+        held_s=None if held_ms is None else max(0, held_ms) / 1000,
+        heartbeat_age_s=max(0, age_ms) / 1000,
+        is_dead=age_ms > timeout_ms,
+    )
+
+
+def release_lock(connection: Connection, context: TxnContext, lock_id: int, force: bool) -> None:
+    """Delete a lock outside transactions whose owner is dead; with `force` one of a live owner as well.
+
+    Raises NoSuchLockException, LockIsLive, and TxnOpenException for a lock of a transaction, forced or not: what the
+    transaction wrote would be left without it.
+    """
+    rows = connection.execute(
+        select(L.HL_TXNID, L.HL_LAST_HEARTBEAT).where(L.HL_LOCK_EXT_ID == lock_id).with_for_update()
+    ).all()
+    if not rows:
+        raise no_such_lock_error(lock_id)
+    if rows[0].HL_TXNID:
+        raise TxnOpenException(
+            f"{lock_name(lock_id)} belongs to {txn_name(rows[0].HL_TXNID)}: abort the transaction, which releases it"
+        )
+    # Under the rows' locks: a heartbeat that came before them is seen, one that comes after them finds no lock.
+    age_ms = read_now_ms(connection) - max(row.HL_LAST_HEARTBEAT for row in rows)
+    if not force and age_ms <= context.options.timeout_ms:
+        raise LockIsLive(
+            f"{lock_name(lock_id)} had a heartbeat {age_ms / 1000:.0f} s ago, and owners are given"
+            f" {context.options.timeout_ms / 1000:.0f} s: wait, or force it if the owner is known to be gone"
+        )
+    connection.execute(delete(HIVE_LOCKS).where(L.HL_LOCK_EXT_ID == lock_id))
