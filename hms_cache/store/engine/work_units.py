@@ -93,6 +93,11 @@ class WriteTransaction:
         """The events appended so far."""
         return tuple(self._events)
 
+    @property
+    def has_events(self) -> bool:
+        """Whether any was appended: all changes of the catalog do, the server's upkeep mostly does not."""
+        return bool(self._events)
+
     def after_commit(self, action: Callable[[], None]) -> None:
         """Do this once the commit is certain, in order of registration: deletions of files, mostly.
 
@@ -216,9 +221,11 @@ def _write_once(database: Database, work: Callable[[WriteTransaction], T], wante
             transaction = WriteTransaction(connection, ids)
             result = work(transaction)
             transaction.write_events(int(database.clock.epoch_s()))
-            crash_point(CrashPoint.BEFORE_COMMIT)
+            if transaction.has_events:  # not the server's own upkeep
+                crash_point(CrashPoint.BEFORE_COMMIT)
             _commit(transaction)
-            crash_point(CrashPoint.AFTER_COMMIT)
+            if transaction.has_events:
+                crash_point(CrashPoint.AFTER_COMMIT)
     except CommitOutcomeUnknown:
         ids.close(used=True)
         assert transaction is not None
