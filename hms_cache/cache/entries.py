@@ -93,11 +93,6 @@ class Entry:
         return sum(self.weights.values())
 
 
-def is_transactional(table: Table) -> bool:
-    """Whether Hive treats the table as transactional (`transactional` = true, case ignored)."""
-    return bool((table.parameters or {}).get("transactional", "").lower() == "true")
-
-
 def has_commit_parameters(table: Table) -> bool:
     """Whether a `commit_txn` may change the table without naming it: it sets parameters `_meta…` that exist already."""
     return any(name.startswith("_meta") for name in table.parameters or ())

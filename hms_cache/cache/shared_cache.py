@@ -27,7 +27,6 @@ from hms_cache.cache.entries import (
     Facet,
     Key,
     has_commit_parameters,
-    is_transactional,
 )
 from hms_cache.cache.event_rules import (
     CHANGES_DATABASE_NAMES,
@@ -49,6 +48,7 @@ from hms_cache.cache.weights import weight_of
 from hms_cache.cache.write_id_tags import Raise, TransactionTracker
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.scope import DatabaseName, Scope, TableName, table_name
+from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 from hms_cache.txn.valid_write_ids import WriteIdGapTooLargeError
 

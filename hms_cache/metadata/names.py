@@ -13,9 +13,7 @@ from functools import lru_cache
 from hms_cache.metadata.partition_names import escape_path_name
 from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
-
-DEFAULT_CATALOG = "hive"
-"""The catalog of every call that names none."""
+from hms_cache.wire.versions import DEFAULT_CATALOG as DEFAULT_CATALOG
 
 DEFAULT_DATABASE = "default"
 """The database that exists in every catalog."""

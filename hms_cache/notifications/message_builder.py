@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hms_cache.clock import Clock, SystemClock
+from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.notifications.event_types import EventType
 from hms_cache.notifications.events import EventRow, PartitionFiles, TransactionWriteId
 from hms_cache.notifications.messages import MessageFormat, encode_message
-from hms_cache.notifications.scope import DEFAULT_CATALOG
 from hms_cache.notifications.tjson import write_struct
 from hms_cache.patterns.java_regex import JavaRegex
 from hms_cache.thrift_gen.hive_metastore import ttypes

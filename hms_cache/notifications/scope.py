@@ -11,9 +11,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.partition_name_codec import PartitionValues as PartitionValues
-
-DEFAULT_CATALOG = "hive"
 
 
 def normalize_name(name: str) -> str:

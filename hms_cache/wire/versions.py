@@ -28,6 +28,7 @@ from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore, ttypes
 from hms_cache.wire.codec import decode_with
 
 DEFAULT_CATALOG: Final = "hive"
+"""The catalog of every call that names none."""
 
 _CATALOG_MARK: Final = "@"
 _CATALOG_SEPARATOR: Final = "#"

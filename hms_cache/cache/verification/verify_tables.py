@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hms_cache.cache.entries import Facet, has_commit_parameters, is_transactional
+from hms_cache.cache.entries import Facet, has_commit_parameters
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
 from hms_cache.cache.policy import properties_allow
@@ -14,6 +14,7 @@ from hms_cache.cache.statistics_by_column import add_columns
 from hms_cache.cache.warming.snapshot_reads import MATERIALIZED_VIEW
 from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.snapshots import SnapshotStore, StatisticsOfColumn
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AggrStats,

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from hms_cache.cache.entries import Facet, Key, has_commit_parameters, is_transactional
+from hms_cache.cache.entries import Facet, Key, has_commit_parameters
 from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeError, Values
 from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.statistics_by_column import partitions_of
 from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.store.contract.partitions import ByNames
+from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.snapshots import SnapshotStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Database,
