@@ -18,7 +18,13 @@ from hms_cache.server.authorization.guard import AccessDenied, Guard
 from hms_cache.server.authorization.objects import named_objects
 from hms_cache.server.calls import Call, Handler, Kind, default_audit
 from hms_cache.server.encoded_answers import encode_in_pieces, join_reply
-from hms_cache.server.faults import application_exception, declared_exception, lacking, unknown_method
+from hms_cache.server.faults import (
+    application_exception,
+    declared_exception,
+    forget_frames,
+    lacking,
+    unknown_method,
+)
 from hms_cache.server.hot_path import METHODS as HOT_METHODS
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
@@ -177,7 +183,9 @@ class Dispatcher:
             if result is not None and method.has_value:
                 result.success = value
         except AccessDenied as denied:
-            return "denied", self._refusal(message, denied.told)
+            reply = self._refusal(message, denied.told)
+            forget_frames(denied)
+            return "denied", reply
         except Exception as raised:
             error = lacking(method, message.args, raised)
             call_trace.failure = f"{type(error).__name__}: {getattr(error, 'message', None) or error}"
@@ -185,10 +193,16 @@ class Dispatcher:
             if found is None or result is None:
                 if result is None:
                     _log.error("one-way call %s failed", message.name, exc_info=error)
-                    return "error", None
-                return "error", encode_exception(message, application_exception(message.name, error))
+                    reply = None
+                else:
+                    reply = encode_exception(message, application_exception(message.name, error))
+                forget_frames(error)
+                forget_frames(raised)
+                return "error", reply
             outcome = "fault"
             setattr(result, exception_attribute(message.name, message.args, found[1], found[0]), found[1])
+            for told in (found[1], error, raised):
+                forget_frames(told)
         if result is None or not message.expects_reply:
             return outcome, None
         try:

@@ -86,3 +86,17 @@ def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
 def wire_fault(error: WireError) -> TApplicationException:
     """The fault for bytes that are no message of ours."""
     return TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error))
+
+
+def forget_frames(error: BaseException | None) -> None:
+    """Take the frames from an error that has been told, and from what it came from.
+
+    A frame that has its error in a variable makes a cycle with it, and the cycle holds all arguments of the call until
+    the collector of cycles comes by, which is rare: megabytes for a hostile client, and for every table that is not
+    there.
+    """
+    while error is not None:
+        error.__traceback__ = None
+        following = error.__cause__ or error.__context__
+        error.__cause__ = error.__context__ = None
+        error = following

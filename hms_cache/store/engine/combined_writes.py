@@ -81,8 +81,9 @@ class CombinedWrites(Generic[R, T]):
                 waiting.batch = [waiting]
         if waiting.batch is None:
             self._wait(waiting)
-        if waiting.batch is not None:
-            self._lead(waiting.batch)
+        batch, waiting.batch = waiting.batch, None  # It holds this request: a cycle.
+        if batch is not None:
+            self._lead(batch)
         if waiting.error is not None:
             raise CommitOutcomeUnknown(str(waiting.error), connection_lost=True) from waiting.error
         if waiting.runs_alone:
