@@ -13,6 +13,7 @@ from contextlib import closing
 from types import FrameType
 
 from hms_cache.admin.siblings import Siblings
+from hms_cache.app.allocator import tune_allocator
 from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.service import Service
 from hms_cache.app.warming_process import warming_processes
@@ -56,6 +57,7 @@ def run(
     configuration = load()
     set_up_logging(configuration.settings.log)
     tune_interpreter()
+    tune_allocator()
     # Before the first thread starts: they are forked.
     with warming_processes(configuration.settings) as warming, closing(_Signals()) as signals:
         # Before the start, so that a signal that arrives meanwhile ends the process in order, too.

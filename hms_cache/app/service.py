@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
+from hms_cache.app.allocator import keep_trimmed
 from hms_cache.app.authentication import mechanisms
 from hms_cache.app.authorization import authorizer, keep_current
 from hms_cache.app.authorization import reload as reload_policy
@@ -120,6 +121,7 @@ class Service:
                 self._show_policy(self._policy)
             raw = self._cached(stores, database, starting)
             Housekeeping(self._settings, stores).start(starting)
+            keep_trimmed(starting)
             uri = self._listen(
                 Stores(raw, stores.transactions, stores.log, self._site, stores.auxiliary), database, starting
             )

@@ -15,7 +15,8 @@ from hms_cache.clock import Clock, SystemClock
 #: Finished operations that are remembered: some screens full, about 100 KB.
 REMEMBERED_OPERATIONS = 200
 
-#: Longest subject that is kept: a call may name thousands of partitions.
+#: Longest subject, and longest outcome, that is kept: a call may name thousands of partitions, and an error name what a
+#: client sent, however long.
 _LONGEST_SUBJECT = 300
 
 Kind = Literal["command", "call"]
@@ -104,7 +105,7 @@ class Operations:
             operation.who,
             operation.started_at_s,
             self._clock.monotonic_s() - operation.began_s,
-            outcome,
+            outcome[:_LONGEST_SUBJECT],
         )
         with self._lock:
             if self._running.pop(operation.identifier, None) is not None:

@@ -39,6 +39,10 @@ CALLS_IN_A_TURN = 16
 """Calls of one connection that are answered in one turn of the loop: the next ones of a client that sends thousands
 ahead come after those of others."""
 
+DECODING_SLICE_S = 0.001
+"""After so long of a long message others have their turn. Structs of one byte take more than a microsecond each: a
+message of them would hold the loop for a second."""
+
 _HOT = object()
 
 _NEXT_TURN = object()
@@ -49,7 +53,8 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._reader = MessageReader(listener.limits.max_message_bytes)
+        self._reader = MessageReader(listener.limits.max_message_bytes, slice_s=DECODING_SLICE_S)
+        self._decoding = False
         self._transport: asyncio.Transport | None = None
         self._address = ""
         self._session: Session | None = None
@@ -118,7 +123,7 @@ class Connection(asyncio.Protocol):
             self._behind = True
         try:
             self._reader.feed(data)
-            if self._running is None and self._writable:
+            if self._running is None and self._writable and not self._decoding:
                 self._start_next()
             else:
                 if not self._paused and self._reader.buffered_bytes > PIPELINE_BYTES:
@@ -135,7 +140,7 @@ class Connection(asyncio.Protocol):
         """
         self._ended = True
         self._behind = True
-        return self._running is not None or not self._writable
+        return self._running is not None or self._decoding or not self._writable
 
     def connection_lost(self, error: Exception | None) -> None:
         """Counts the connection out. A call that is running goes on; its answer has nobody to go to."""
@@ -250,6 +255,9 @@ class Connection(asyncio.Protocol):
         while self._running is None and self._writable and not self._closing:
             message = self._reader.next_message()
             if message is None:
+                if self._reader.is_ready:
+                    self._decoding = True
+                    self._listener.decode_later(self)
                 self._watch_partial_message()
                 return
             self._cancel_arrival_timer()
@@ -264,6 +272,12 @@ class Connection(asyncio.Protocol):
                 self._listener.loop.call_soon(self._take_turn)
         if self.charged_bytes:
             self._charge()
+
+    def decode_on(self) -> None:
+        """Its turn: another slice of the message that is being decoded."""
+        self._decoding = False
+        if self._running is None and self._writable:
+            self._continue()
 
     def session(self) -> Session:
         """What is remembered of the client, from its first call on."""
@@ -388,7 +402,7 @@ class Connection(asyncio.Protocol):
             self._paused = True
 
     def _watch_partial_message(self) -> None:
-        if self._ended:
+        if self._ended and not self._reader.is_ready:
             self._reader.close()  # what it holds will never be whole
             self._charge()
             self.close()

@@ -40,6 +40,9 @@ from hms_cache.wire.versions import exception_attribute
 
 _log = logging.getLogger(__name__)
 
+_LONGEST_FAILURE = 1000
+"""Characters of an error's text for the log of slow calls and the page of operations: it may be what a client sent."""
+
 MOST_SUMMED_PIECES = 20_000
 """More are those of 2,500 partitions, a large answer: adding them up would cost a tenth of joining them."""
 
@@ -188,7 +191,8 @@ class Dispatcher:
             return "denied", reply
         except Exception as raised:
             error = lacking(method, message.args, raised)
-            call_trace.failure = f"{type(error).__name__}: {getattr(error, 'message', None) or error}"
+            told = str(getattr(error, "message", None) or error)
+            call_trace.failure = f"{type(error).__name__}: {told[:_LONGEST_FAILURE]}"
             found = declared_exception(method, error)
             if found is None or result is None:
                 if result is None:
@@ -201,8 +205,8 @@ class Dispatcher:
                 return "error", reply
             outcome = "fault"
             setattr(result, exception_attribute(message.name, message.args, found[1], found[0]), found[1])
-            for told in (found[1], error, raised):
-                forget_frames(told)
+            for one in (found[1], error, raised):
+                forget_frames(one)
         if result is None or not message.expects_reply:
             return outcome, None
         try:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
@@ -94,6 +95,27 @@ class Listener:
         self._idle_look: asyncio.TimerHandle | None = None
         self._next_log_s = 0.0
         self._unlogged = 0
+        self._decoding: deque[Connection] = deque()
+        self._decodes_next = False
+
+    def decode_later(self, connection: Connection) -> None:
+        """Have the connection decode on when those that wait have had a slice: one slice of one in a turn of the loop.
+
+        However many long messages there are, who asks something short waits for one slice only.
+        """
+        self._decoding.append(connection)
+        if not self._decodes_next:
+            self._decodes_next = True
+            self.loop.call_soon(self._decode_next)
+
+    def _decode_next(self) -> None:
+        connection = self._decoding.popleft()
+        try:
+            connection.decode_on()
+        finally:
+            self._decodes_next = bool(self._decoding)
+            if self._decodes_next:
+                self.loop.call_soon(self._decode_next)
 
     async def start(self, host: str, port: int, *, reuse_port: bool = False) -> tuple[str, int]:
         """Listens; returns the address, with the port the system picked when `port` is 0. Raises OSError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
+from time import perf_counter
 from typing import Any, Final, TypeVar
 
 from thrift.protocol import fastbinary
@@ -28,17 +29,50 @@ class FixedBuffer:
     The decoder reads `cstringio_buf` directly (a BytesIO shares the memory of the bytes it was made from) and calls
     `cstringio_refill` when it needs more. That call fails, and leaves a mark: the decoder replaces the exception in
     some places, so the exception that comes out does not tell.
+
+    Bytes that are `set` with a time limit are given to the decoder in windows; it runs dry, too, when the time is up.
     """
 
-    __slots__ = ("cstringio_buf", "ran_dry")
+    __slots__ = ("_data", "_end", "_end_s", "_next", "cstringio_buf", "ran_dry")
 
     def __init__(self) -> None:
         self.cstringio_buf = BytesIO()
         self.ran_dry = False
+        self._data = b""
+        self._next = self._end = 0
+        self._end_s = 0.0
+
+    def set(self, data: bytes, start: int, end: int, limit_s: float | None) -> None:
+        """Decode from `start` on, up to `end` at most, and with a limit for no longer than about that."""
+        if limit_s is None:
+            self._data, self._next, self._end = b"", end, end
+            self.cstringio_buf = BytesIO(data[start:end])
+        else:
+            self._next = min(start + WINDOW_BYTES, end)
+            self._data, self._end = data, end
+            self._end_s = perf_counter() + limit_s
+            self.cstringio_buf = BytesIO(data[start : self._next])
+
+    def stop(self) -> int:
+        """Where in what was `set` the decoder stopped; lets go of it."""
+        buffer = self.cstringio_buf
+        self._data = b""
+        return self._next - (len(buffer.getbuffer()) - buffer.tell())
 
     def cstringio_refill(self, partial: bytes, needed: int) -> BytesIO:
-        self.ran_dry = True
-        raise RanDry
+        following = min(self._next + max(WINDOW_BYTES, needed - len(partial)), self._end)
+        if len(partial) + following - self._next < needed or not self._data or perf_counter() > self._end_s:
+            self._data = b""
+            self.ran_dry = True
+            raise RanDry
+        data = self._data[self._next : following]
+        self._next = following
+        self.cstringio_buf = BytesIO(partial + data)
+        return self.cstringio_buf
+
+
+WINDOW_BYTES = 4096
+"""A struct of one byte takes more than a microsecond: the time is looked at after some milliseconds at most."""
 
 
 class DecoderState:

@@ -128,6 +128,9 @@ class MessageReader:
     what it may make of them (see `streaming`), 64 levels of nesting (the decoder's own). The reader itself holds no
     more than one message and what was fed with it.
 
+    With `slice_s` a call of `next_message` decodes no longer than about that (seconds) and may return None although
+    there is more to do (`is_ready`): call it again when others have had their turn.
+
     Not thread-safe; the calls for one message must come from one thread. After a WireError every further call raises
     the same.
     """
@@ -145,6 +148,7 @@ class MessageReader:
         "_needed",
         "_position",
         "_raw",
+        "_slice_s",
         "_state",
         "_stream",
     )
@@ -153,7 +157,9 @@ class MessageReader:
         self,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         max_message_objects: int = DEFAULT_MAX_MESSAGE_OBJECTS,
+        slice_s: float | None = None,
     ) -> None:
+        self._slice_s = slice_s
         self._max_bytes = max_message_bytes
         self._max_objects = max_message_objects
         self._encoding: Encoding | None = None
@@ -175,6 +181,11 @@ class MessageReader:
     def encoding(self) -> Encoding | None:
         """How the connection is encoded; None until that shows."""
         return self._encoding
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether `next_message` returned None for its time only: more can be decoded of what has come."""
+        return self._stream is not None and self._stream.is_ready
 
     @property
     def buffered_bytes(self) -> int:
@@ -329,14 +340,19 @@ class MessageReader:
             return self._start_stream(header, start, frame_end)
         arguments, table = (method.args_class(), method.args_table) if method is not None else (None, _SKIPPED_TABLE)
         buffer = self._buffer
-        if end - start <= WHOLE_BYTES:
+        in_windows = False
+        if end - start <= _SMALL_BYTES or (self._slice_s is None and end - start <= WHOLE_BYTES):
             window_start = 0
             source = BytesIO(data)
             source.seek(arguments_start)
-        else:  # probably many messages: a long one will run dry
+            buffer.cstringio_buf = source
+        elif self._slice_s is None:  # probably many messages: a long one will run dry
             window_start = arguments_start
             source = BytesIO(data[arguments_start : start + WHOLE_BYTES])
-        buffer.cstringio_buf = source
+            buffer.cstringio_buf = source
+        else:
+            in_windows = True
+            buffer.set(data, arguments_start, min(end, start + WHOLE_BYTES), self._slice_s)
         self._state.container_length_limit = self._max_bytes if frame_end is None else end - arguments_start
         containers = gc.get_count()[0] if end - start > _SMALL_BYTES else 0
         try:
@@ -350,7 +366,7 @@ class MessageReader:
             if is_too_deep(error):
                 raise MessageTooDeep("the arguments are nested too deep") from error
             raise MalformedMessage(f"the arguments cannot be decoded: {error}") from error
-        stop = window_start + source.tell()
+        stop = buffer.stop() if in_windows else window_start + source.tell()
         if end - start > _SMALL_BYTES:
             made = gc.get_count()[0]
             made -= containers if made >= containers else 0  # counted anew: the collector came in between
@@ -399,7 +415,7 @@ class MessageReader:
         else:
             limit = frame_end - header.arguments_start
         table = method.args_table if method is not None else _SKIPPED_TABLE
-        self._stream = MessageStream(message.encoding, table, limit, self._max_objects)
+        self._stream = MessageStream(message.encoding, table, limit, self._max_objects, self._slice_s)
         self._header = Header(
             header.kind,
             header.name,

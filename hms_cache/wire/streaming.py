@@ -12,6 +12,7 @@ import sys
 from collections import deque
 from contextlib import suppress
 from io import BytesIO
+from time import perf_counter
 from typing import Any, Final
 
 from greenlet import GreenletExit, getcurrent, greenlet
@@ -20,8 +21,9 @@ from hms_cache.wire.codec import DecoderState, is_too_deep
 from hms_cache.wire.encodings import Encoding
 from hms_cache.wire.errors import MalformedMessage, MessageTooDeep, MessageTooLarge, WireError
 
-#: How much the decoder gets at a time. Small enough for checking often what it makes of them.
-PIECE_BYTES: Final = 64 * 1024
+#: How much the decoder gets at a time. Small enough for checking often what it makes of them and how long it takes: a
+#: struct of one byte takes more than a microsecond.
+PIECE_BYTES: Final = 2048
 #: Pieces that are shorter are put together.
 _SHORT_BYTES: Final = 2048
 #: Objects that any message may make, before the ratio below counts. Other threads allocate meanwhile, and are counted
@@ -38,11 +40,19 @@ class MessageStream:
     bytes_limit: how many bytes the arguments may have at most; of a framed message, how many they have.
     framed: whether to run beyond that limit means a malformed message rather than one that is too large.
     max_objects: how many objects the message may make.
+    slice_s: after so long `resume` returns although there is more to decode (`is_ready`); None: never.
 
     Use from one thread. Not to be entered from within itself.
     """
 
-    def __init__(self, encoding: Encoding, typeargs: list[Any], bytes_limit: int, max_objects: int) -> None:
+    def __init__(
+        self,
+        encoding: Encoding,
+        typeargs: list[Any],
+        bytes_limit: int,
+        max_objects: int,
+        slice_s: float | None = None,
+    ) -> None:
         self.received_bytes = 0
         self._encoding = encoding
         self._typeargs = typeargs
@@ -54,6 +64,10 @@ class MessageStream:
         self._buffer = BytesIO()
         self._blocks_at_entry = 0
         self._blocks = 0
+        self._slice_s = slice_s
+        self._slice_end_s = 0.0
+        self.is_ready = False
+        """Whether `resume` returned because its time was up, not for lack of bytes."""
         self._failure: WireError | None = None  # the C decoder may replace what is raised through it
         self._decoder: greenlet | None = greenlet(self._decode)
 
@@ -76,6 +90,9 @@ class MessageStream:
             raise RuntimeError("this stream has ended")
         decoder.parent = getcurrent()
         self._blocks_at_entry = sys.getallocatedblocks()
+        self.is_ready = False
+        if self._slice_s is not None:
+            self._slice_end_s = perf_counter() + self._slice_s
         try:
             arguments = decoder.switch()
         except MemoryError as error:
@@ -126,6 +143,10 @@ class MessageStream:
     def refill(self, partial: bytes, needed: int) -> BytesIO:
         """A buffer that starts with `partial` and holds at least `needed` bytes; waits in the parent for them."""
         self._count_objects()
+        if self._slice_s is not None and perf_counter() > self._slice_end_s:
+            self.is_ready = True
+            getcurrent().parent.switch()
+            self._blocks_at_entry = sys.getallocatedblocks()
         self._buffer = self._take(partial, needed)
         return self._buffer
 

@@ -1,4 +1,4 @@
-"""What a call leaves is gone when the call is over, not when the collector of cycles comes by."""
+"""What a call leaves is gone when the call is over: no cycles that wait for their collector, no large values."""
 
 from __future__ import annotations
 
