@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from hms_cache.app.open_files import connections_allowed
+from hms_cache.app.system.open_files import connections_allowed
 from hms_cache.config import Settings, finite_s
 from hms_cache.expressions import FilterLimits
 from hms_cache.notifications.messages import MessageFormat

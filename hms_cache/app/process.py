@@ -13,9 +13,9 @@ from contextlib import closing
 from types import FrameType
 
 from hms_cache.admin.siblings import Siblings
-from hms_cache.app.allocator import tune_allocator
 from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.service import Service
+from hms_cache.app.system.allocator import tune_allocator
 from hms_cache.app.warming_process import warming_processes
 from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration

@@ -9,7 +9,6 @@ from importlib.metadata import version
 
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
-from hms_cache.app.allocator import keep_trimmed
 from hms_cache.app.authentication import mechanisms
 from hms_cache.app.authorization import authorizer, keep_current
 from hms_cache.app.authorization import reload as reload_policy
@@ -29,6 +28,7 @@ from hms_cache.app.options import server_options
 from hms_cache.app.positions import position_source
 from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
+from hms_cache.app.system.allocator import keep_trimmed
 from hms_cache.app.warming_process import WarmingProcess
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.cache.reads.assembly import Cache

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hms_cache.app.open_files import FILES_FOR_OTHERS, connections_allowed
+from hms_cache.app.system.open_files import FILES_FOR_OTHERS, connections_allowed
 
 
 @pytest.fixture
