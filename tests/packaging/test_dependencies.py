@@ -21,6 +21,7 @@ WITH_EXTRAS = {
     "authentication/directory.py": "ldap",
     "authentication/kerberos.py": "kerberos",
     "app/authentication.py": "kerberos ldap",
+    "app/security_checks.py": "kerberos ldap tls",
 }
 #: Parts of a library under a name of their own.
 BROUGHT_BY = {"markupsafe": "jinja2"}
