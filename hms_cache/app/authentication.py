@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from hms_cache.app.delegation import local_names, passwords_of_tokens, server_principal
+from hms_cache.authentication.delegation.token_manager import TokenManager
+from hms_cache.authentication.digest_md5 import DigestMd5Mechanism
 from hms_cache.authentication.directory import Directory, DirectoryOptions
 from hms_cache.authentication.kerberos import GssapiMechanism, KerberosOptions
-from hms_cache.authentication.local_names import LocalNames
 from hms_cache.authentication.mechanism import Mechanism
 from hms_cache.authentication.plain import PlainMechanism
 from hms_cache.config import Settings
@@ -17,11 +18,16 @@ from hms_cache.config.sections import AuthenticationSettings
 from hms_cache.errors import StartupError
 
 
-def mechanisms(settings: Settings) -> dict[str, Callable[[], Mechanism]]:
+def mechanisms(settings: Settings, tokens: TokenManager | None = None) -> dict[str, Callable[[], Mechanism]]:
     """By SASL's names; empty when clients need not authenticate. Raises StartupError for what cannot work."""
     found: dict[str, Callable[[], Mechanism]] = {}
     if settings.authentication.kerberos_enabled:
-        found["GSSAPI"] = partial(GssapiMechanism, kerberos_options(settings.authentication))
+        options = kerberos_options(settings.authentication)
+        found["GSSAPI"] = partial(GssapiMechanism, options)
+        if tokens is not None:
+            found["DIGEST-MD5"] = partial(
+                DigestMd5Mechanism, passwords_of_tokens(tokens, options.local_names), options.qualities
+            )
     if settings.authentication.plain == "ldap":
         if not (settings.server.tls_enabled or settings.security.accept_insecure):
             raise StartupError(
@@ -41,7 +47,7 @@ def kerberos_options(settings: AuthenticationSettings) -> KerberosOptions:
             f"authentication.kerberos_enabled: the package gssapi is not there: {error}",
             remedy="Install hms-cache[kerberos]; it is compiled against libkrb5-dev.",
         ) from error
-    principal = settings.kerberos_principal.replace("_HOST", socket.getfqdn().lower())
+    principal = server_principal(settings)
     keytab = settings.kerberos_keytab_file or Path()
     try:
         keytab.read_bytes()
@@ -52,11 +58,7 @@ def kerberos_options(settings: AuthenticationSettings) -> KerberosOptions:
             f"authentication.kerberos_keytab_file: no key of {principal} in {keytab}: {error}",
             remedy=f"`klist -k {keytab}` lists what it has; authentication.kerberos_principal names the key.",
         ) from error
-    try:
-        names = LocalNames(settings.auth_to_local, principal.rpartition("@")[2] if "@" in principal else "")
-    except ValueError as error:
-        raise StartupError(f"authentication.auth_to_local: {error}", remedy="See docs/security.md.") from error
-    return KerberosOptions(principal, keytab, tuple(settings.quality_of_protection), names)
+    return KerberosOptions(principal, keytab, tuple(settings.quality_of_protection), local_names(settings))
 
 
 def directory_options(settings: AuthenticationSettings) -> DirectoryOptions:

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 
 from hms_cache.app.background import BackgroundTask
 from hms_cache.app.stores import DatabaseStores
+from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.config import Settings
 from hms_cache.store.engine.errors import DatabaseUnavailable
 
@@ -27,15 +28,19 @@ _PAUSES = 3.0
 class Housekeeping:
     """The background tasks of the stores."""
 
-    def __init__(self, settings: Settings, stores: DatabaseStores) -> None:
+    def __init__(self, settings: Settings, stores: DatabaseStores, tokens: TokenManager | None = None) -> None:
         self._settings = settings
         self._stores = stores
+        self._tokens = tokens
         self._name = f"{socket.gethostname()}-initiator"
         self._tasks = [BackgroundTask("hms-transactions", self._keep_transactions)]
         if not math.isinf(settings.events.retention_s):
             self._tasks.append(BackgroundTask("hms-retention", self._clean_events))
         if settings.workload.scheduled_queries and stores.auxiliary.scheduled_queries.is_available:
             self._tasks.append(BackgroundTask("hms-scheduled-queries", self._clean_scheduled_queries))
+
+        if tokens is not None:
+            self._tasks.append(BackgroundTask("hms-tokens", self._clean_tokens))
 
     def start(self, stack: ExitStack) -> None:
         """Start the tasks; what has to be stopped again goes onto the stack."""
@@ -79,3 +84,13 @@ class Housekeeping:
         except DatabaseUnavailable as error:
             _log.warning("scheduled queries are not looked through while the database is away: %s", error)
         return self._settings.workload.scheduled_query_maintenance_interval_s
+
+    def _clean_tokens(self) -> float:
+        assert self._tokens is not None
+        try:
+            cleaned = self._tokens.clean()
+            if cleaned.tokens or cleaned.keys:
+                _log.info("deleted %d delegation tokens and %d keys whose time is over", cleaned.tokens, cleaned.keys)
+        except DatabaseUnavailable as error:
+            _log.warning("no delegation tokens are deleted while the database is away: %s", error)
+        return self._settings.authentication.token_clean_interval_s

@@ -21,6 +21,7 @@ from hms_cache.app.database import (
     replicas_allowed,
     require_schema,
 )
+from hms_cache.app.delegation import token_manager
 from hms_cache.app.event_loop import EventLoopThread
 from hms_cache.app.housekeeping import Housekeeping
 from hms_cache.app.management import Management, start_management
@@ -120,10 +121,13 @@ class Service:
                 keep_current(self._policy, self._settings.authorization.policy_check_interval_s, starting)
                 self._show_policy(self._policy)
             raw = self._cached(stores, database, starting)
-            Housekeeping(self._settings, stores).start(starting)
+            tokens = token_manager(
+                self._settings, stores.auxiliary.tokens, is_hive_3=(database.features.version or "").startswith("3.")
+            )
+            Housekeeping(self._settings, stores, tokens).start(starting)
             keep_trimmed(starting)
             uri = self._listen(
-                Stores(raw, stores.transactions, stores.log, self._site, stores.auxiliary), database, starting
+                Stores(raw, stores.transactions, stores.log, self._site, stores.auxiliary, tokens), database, starting
             )
             if self._settings.admin.enabled:
                 self.admin_sources = self._admin_sources(uri, database, stores)
@@ -244,7 +248,7 @@ class Service:
             server.listener.tls = self._tls
             tls = self._tls
             self.metrics.server.tls_handshakes.include(lambda: {(outcome,): n for outcome, n in tls.outcomes.items()})
-        found = mechanisms(self._settings)
+        found = mechanisms(self._settings, stores.delegation)
         if found:
             sasl = server.listener.sasl = SaslPort(
                 found,

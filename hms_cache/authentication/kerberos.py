@@ -43,6 +43,7 @@ class GssapiMechanism:
         self._offered = False
         self.user = ""
         self.principal = ""
+        self.real_user = ""
         self.complete = False
         self.layer: SecurityLayer | None = None
 

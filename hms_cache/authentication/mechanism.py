@@ -33,6 +33,8 @@ class Identity(NamedTuple):
     """The name under which it authenticated."""
     mechanism: str
     """By SASL's name."""
+    real_user: str = ""
+    """Who acts for it: who asked for the token of somebody else. Empty: nobody does."""
 
 
 class Mechanism(Protocol):
@@ -42,6 +44,8 @@ class Mechanism(Protocol):
     """Who it is, once `complete`: a short name, as Hadoop's."""
     principal: str
     """The name that authenticated, of which `user` was made."""
+    real_user: str
+    """As `Identity.real_user`, once `complete`."""
     complete: bool
     layer: SecurityLayer | None
     """None: what follows is sent as it is."""

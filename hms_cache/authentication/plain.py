@@ -20,6 +20,7 @@ class PlainMechanism:
         self._check = check
         self.user = ""
         self.principal = ""
+        self.real_user = ""
         self.complete = False
         self.layer: SecurityLayer | None = None
 

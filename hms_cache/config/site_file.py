@@ -16,6 +16,7 @@ from hms_cache.errors import ConfigurationError
 _VARIABLE = re.compile(r"\$\{([^${}\s]+)\}")
 #: Hadoop gives up at this depth too: a property that refers to itself would never end.
 _MAX_SUBSTITUTIONS = 20
+_PROXY_USERS = "hadoop.proxyuser."
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,4 +118,18 @@ def settings_of_site(site: Mapping[str, SiteProperty]) -> tuple[dict[str, dict[s
                 values.setdefault(reference.section, {})[reference.key] = value
                 origins[reference.name] = f"{found.file} ({key})"
                 break
+    proxy_users = _proxy_users(site)
+    if proxy_users:
+        values.setdefault("authentication", {})["proxy_users"] = proxy_users
+        origins["authentication.proxy_users"] = f"{_PROXY_USERS}*"
     return values, origins
+
+
+def _proxy_users(site: Mapping[str, SiteProperty]) -> str:
+    """The rules of `hadoop.proxyuser.NAME.users`, `.groups` and `.hosts`, which have no name of their own to map."""
+    found: dict[str, list[str]] = {}
+    for key in sorted(site):
+        name, _, part = key.removeprefix(_PROXY_USERS).rpartition(".")
+        if key.startswith(_PROXY_USERS) and name and part in ("users", "groups", "hosts"):
+            found.setdefault(name, []).append(f"{part}={''.join(site[key].value.split())}")
+    return "; ".join(f"{name} {' '.join(parts)}" for name, parts in found.items())

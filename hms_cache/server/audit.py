@@ -47,6 +47,8 @@ class Audited(NamedTuple):
     """SASL's name of how; `none`."""
     objects: tuple[str, ...]
     """What the request named: `table hive.sales.orders`, …"""
+    real_user: str = ""
+    """Who acts for the user by a token; empty: nobody."""
 
     def fields(self) -> str:
         """As JSON, without the braces."""
@@ -58,6 +60,8 @@ class Audited(NamedTuple):
             "mechanism": self.mechanism,
             "objects": [_cut(one) for one in self.objects[:MOST_OBJECTS]],
         }
+        if self.real_user:
+            told["real_user"] = _cut(self.real_user)
         if len(self.objects) > MOST_OBJECTS:
             told["objects_left_out"] = len(self.objects) - MOST_OBJECTS
         return json.dumps(told)[1:-1]

@@ -134,7 +134,7 @@ class Dispatcher:
     def _record(self, session: Session, command: str, method: str, outcome: str, objects: tuple[str, ...]) -> None:
         if outcome == "denied":
             command = f"denied: {command}"
-        more = Audited(method, outcome, session.principal, session.mechanism, objects)
+        more = Audited(method, outcome, session.principal, session.mechanism, objects, session.real_user)
         self._audit.record(session.user, session.peer, command, more)
 
     def refuse(self, message: Message, reason: str) -> bytes | None:

@@ -72,7 +72,8 @@ _METHODS = {
         alter_dataconnector_req alter_function alter_ischema alter_partition
         alter_partition_with_environment_context alter_resource_plan alter_wm_pool alter_wm_trigger
         append_partition append_partition_by_name append_partition_by_name_with_environment_context
-        append_partition_req append_partition_with_environment_context compact compact2 create_catalog
+        append_partition_req append_partition_with_environment_context cancel_delegation_token compact compact2
+        create_catalog
         create_database create_database_req create_dataconnector create_dataconnector_req create_function
         create_ischema create_or_drop_wm_trigger_to_pool_mapping create_or_update_wm_mapping
         create_resource_plan create_role create_stored_procedure create_table create_table_req
@@ -81,9 +82,10 @@ _METHODS = {
         delete_table_column_statistics drop_constraint drop_dataconnector drop_dataconnector_req drop_function
         drop_ischema drop_package drop_resource_plan drop_role drop_schema_version drop_stored_procedure
         drop_type drop_wm_mapping drop_wm_pool drop_wm_trigger find_next_compact find_next_compact2
-        fire_listener_event grant_privileges grant_revoke_privileges grant_revoke_role grant_role
+        fire_listener_event get_delegation_token grant_privileges grant_revoke_privileges grant_revoke_role grant_role
         map_schema_version_to_serde markPartitionForEvent mark_cleaned mark_compacted mark_failed mark_refused
-        remove_compaction_metrics_data remove_master_key remove_token revoke_privileges revoke_role
+        remove_compaction_metrics_data remove_master_key remove_token renew_delegation_token revoke_privileges
+        revoke_role
         scheduled_query_maintenance scheduled_query_poll scheduled_query_progress set_hadoop_jobid
         set_properties set_schema_version_state submit_for_cleanup update_compaction_metrics_data
         update_compactor_state update_creation_metadata update_master_key update_table_column_statistics

@@ -241,7 +241,7 @@ class SaslLayer(Layer):
         self._port.outcomes["ok"] += 1
         self._cancel_timer()
         self._negotiation = None
-        self._identity = Identity(mechanism.user, mechanism.principal, negotiation.mechanism_name)
+        self._identity = Identity(mechanism.user, mechanism.principal, negotiation.mechanism_name, mechanism.real_user)
         self._protection = mechanism.layer
         rest = negotiation.rest()
         if rest:

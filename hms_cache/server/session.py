@@ -58,13 +58,15 @@ class Session:
     principal: str | None = None
     """The name under which it authenticated; None: it did not."""
     mechanism: str = "none"
+    real_user: str = ""
+    """Who acts for the user, as the token says; empty: nobody does."""
     decisions: Decisions | None = None
     """What the policy decides about the user, as of the last call; None before it."""
 
     def authenticate(self, identity: Identity | None) -> None:
         """The client has shown who it is; None: the port asks nobody."""
         if identity is not None:
-            self.user, self.principal, self.mechanism = identity
+            self.user, self.principal, self.mechanism, self.real_user = identity
             self.authenticated = True
 
     def close_after_reply(self) -> None:

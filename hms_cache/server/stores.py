@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.events.notification_log import NotificationLog
@@ -28,3 +29,5 @@ class Stores:
     notifications: NotificationLog
     site: Site
     auxiliary: AuxiliaryStores
+    delegation: TokenManager | None = None
+    """None: clients do not authenticate with Kerberos, so that there is nothing to delegate."""

@@ -18,6 +18,7 @@ WITH_EXTRAS = {
     "cli/demo/": "spark",
     "store/engine/postgresql_driver.py": "postgresql",
     "app/certificates.py": "tls",
+    "authentication/digest_md5.py": "kerberos",
     "authentication/directory.py": "ldap",
     "authentication/kerberos.py": "kerberos",
     "app/authentication.py": "kerberos ldap",

@@ -50,6 +50,63 @@ class AuthenticationSettings(Section):
         " principal that none applies to is refused.",
         site_keys=("hadoop.security.auth_to_local",),
     )
+    delegation_tokens: bool = setting(
+        True,
+        "With Kerberos: clients may ask for delegation tokens (SASL DIGEST-MD5), as Spark on YARN, Trino and"
+        " HiveServer2 do for processes and users without a ticket. They are kept in the database, in Hive's form, so"
+        " that they are good on every server on it, Java's with DBTokenStore included.",
+    )
+    token_max_lifetime_s: Seconds = setting(
+        7 * 86_400.0,
+        "How long a delegation token is good.",
+        unit="seconds",
+        reason="Hive's.",
+        site_keys=(
+            "metastore.cluster.delegation.token.max-lifetime",
+            "hive.cluster.delegation.token.max-lifetime",
+        ),
+        ge=60,
+    )
+    token_renew_interval_s: Seconds = setting(
+        86_400.0,
+        "How far ahead a renewal puts the date that is told to who renews a token. As in Hive, a token that nobody"
+        " renews stays good until the end of its lifetime.",
+        unit="seconds",
+        reason="Hive's.",
+        site_keys=(
+            "metastore.cluster.delegation.token.renew-interval",
+            "hive.cluster.delegation.token.renew-interval",
+        ),
+        ge=60,
+    )
+    token_key_update_interval_s: Seconds = setting(
+        86_400.0,
+        "How long a key signs new tokens; it is kept until the last of them has ended.",
+        unit="seconds",
+        reason="Hive's.",
+        site_keys=(
+            "metastore.cluster.delegation.key.update-interval",
+            "hive.cluster.delegation.key.update-interval",
+        ),
+        ge=60,
+    )
+    token_clean_interval_s: Seconds = setting(
+        900.0,
+        "How often tokens and keys whose time is over are deleted.",
+        unit="seconds",
+        reason="Hive's.",
+        site_keys=(
+            "metastore.cluster.delegation.token.gc-interval",
+            "hive.cluster.delegation.token.gc-interval",
+        ),
+        ge=1,
+    )
+    proxy_users: str = setting(
+        "",
+        "Who may ask for tokens of other users: `trino users=* hosts=10.0.0.0/8; hive groups=analysts hosts=*`. Each"
+        " rule needs users or groups, and hosts; * allows all. A site file's hadoop.proxyuser.NAME.users, .groups and"
+        " .hosts say the same. Groups are those of the server's operating system.",
+    )
     plain: Literal["off", "ldap"] = setting(
         "off",
         "ldap: clients authenticate by SASL PLAIN, and the directory knows their passwords. Needs hms-cache[ldap], and"

@@ -15,7 +15,7 @@ class SecuritySettings(Section):
     )
     delegation_tokens: bool = setting(
         False,
-        "Answer the calls that read and write delegation tokens and the keys that sign them. Clients are not"
-        " authenticated: whoever reaches the port could read the keys, and forge tokens of every Kerberized server on"
-        " the same database.",
+        "Answer the calls by which HiveServer2 itself reads and writes tokens and the keys that sign them. Whoever may"
+        " send them can read the keys, and act as anyone on every Kerberized server on the database. Clients' own"
+        " tokens do not need it: see authentication.delegation_tokens.",
     )

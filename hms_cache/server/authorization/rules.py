@@ -54,9 +54,11 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
     (
         Rule(Way.OPEN),
         """
-        aliveSince flushCache getCpuProfile getMetaConf getName getOption getOptions getStatus getStatusDetails
-        getVersion partition_name_has_valid_characters partition_name_to_spec partition_name_to_vals reinitialize
-        setMetaConf setOption set_ugi shutdown get_config_value
+        aliveSince cancel_delegation_token flushCache getCpuProfile getMetaConf getName getOption getOptions
+        getStatus getStatusDetails
+        getVersion get_delegation_token partition_name_has_valid_characters partition_name_to_spec
+        partition_name_to_vals reinitialize
+        renew_delegation_token setMetaConf setOption set_ugi shutdown get_config_value
 """,
     ),
     (
@@ -173,11 +175,11 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
         Rule(Way.METASTORE, _SERVICE),
         """
         add_master_key add_replication_metrics add_runtime_stats add_token add_write_ids_to_min_history
-        cancel_delegation_token cm_recycle find_columns_with_stats find_next_compact find_next_compact2
+        cm_recycle find_columns_with_stats find_next_compact find_next_compact2
         fire_listener_event get_all_token_identifiers get_all_write_event_info get_current_notificationEventId
-        get_delegation_token get_master_keys get_next_notification get_notification_events_count
+        get_master_keys get_next_notification get_notification_events_count
         get_replayed_txns_for_policy get_replication_metrics get_token mark_cleaned mark_compacted mark_failed
-        mark_refused remove_compaction_metrics_data remove_master_key remove_token renew_delegation_token
+        mark_refused remove_compaction_metrics_data remove_master_key remove_token
         repl_tbl_writeid_state scheduled_query_poll scheduled_query_progress seed_txn_id seed_write_id set_hadoop_jobid
         submit_for_cleanup update_compaction_metrics_data update_compactor_state update_master_key
         update_transaction_statistics

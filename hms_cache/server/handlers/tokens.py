@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hms_cache.authentication.delegation.token_manager import Caller, TokenError, TokenManager
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.store.security.tokens import Tokens
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
@@ -17,8 +18,8 @@ def _tokens(call: Call) -> Tokens:
     tokens = call.stores.auxiliary.tokens
     if not tokens.enabled:
         raise MetaException(
-            "Delegation tokens and master keys are not served: clients are not authenticated here. Set"
-            " security.delegation_tokens to true only where everybody who reaches this port may forge them."
+            "The keys and texts of delegation tokens are not served. Set security.delegation_tokens to true only where"
+            " everybody who may send this call may act as anyone."
         )
     return tokens
 
@@ -63,14 +64,37 @@ def get_master_keys(call: Call, arguments: methods.get_master_keys_args) -> list
     return _tokens(call).get_master_keys()
 
 
-@handlers.local(
-    "get_delegation_token", "renew_delegation_token", "cancel_delegation_token", audit=lambda a: "delegation_token"
-)
-def refuse_delegation_token(
-    call: Call,
-    arguments: methods.get_delegation_token_args
-    | methods.renew_delegation_token_args
-    | methods.cancel_delegation_token_args,
-) -> None:
-    """Hive's server has a token manager only when it authenticates with Kerberos, which this one does not."""
-    raise MetaException("Delegation Token can be issued only with kerberos authentication")
+def _manager(call: Call) -> tuple[TokenManager, Caller]:
+    """Raises MetaException where nobody can have shown who it is."""
+    if call.stores.delegation is None:
+        raise MetaException("Delegation Token can be issued only with kerberos authentication")
+    session = call.session
+    caller = Caller(session.user, session.principal or "", session.peer, session.mechanism == "GSSAPI")
+    return call.stores.delegation, caller
+
+
+@handlers.write("get_delegation_token", audit=lambda a: f"get_delegation_token: owner={a.token_owner}")
+def get_delegation_token(call: Call, arguments: methods.get_delegation_token_args) -> str:
+    manager, caller = _manager(call)
+    try:
+        return manager.issue(caller, arguments.token_owner or "", arguments.renewer_kerberos_principal_name or "")
+    except TokenError as error:
+        raise MetaException(str(error)) from error
+
+
+@handlers.write("renew_delegation_token", audit=lambda a: "renew_delegation_token")
+def renew_delegation_token(call: Call, arguments: methods.renew_delegation_token_args) -> int:
+    manager, caller = _manager(call)
+    try:
+        return manager.renew(caller, arguments.token_str_form or "")
+    except TokenError as error:
+        raise MetaException(str(error)) from error
+
+
+@handlers.write("cancel_delegation_token", audit=lambda a: "cancel_delegation_token")
+def cancel_delegation_token(call: Call, arguments: methods.cancel_delegation_token_args) -> None:
+    manager, caller = _manager(call)
+    try:
+        manager.cancel(caller, arguments.token_str_form or "")
+    except TokenError as error:
+        raise MetaException(str(error)) from error

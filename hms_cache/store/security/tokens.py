@@ -1,9 +1,11 @@
-"""Delegation tokens and the keys that sign them, as HiveServer2 keeps them here. Facts: `ObjectStore` (3.1, 4.0.1).
+"""Delegation tokens and the keys that sign them. Facts: `ObjectStore` (3.1, 4.0.1).
 
-What is stored is text that others made; nothing here knows what it means.
+What is stored is text that `authentication/delegation` or another server made; nothing here knows what it means.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -44,6 +46,30 @@ class Tokens:
         statement = select(DELEGATION_TOKENS.c.TOKEN).where(DELEGATION_TOKENS.c.TOKEN_IDENT == identifier)
         return run_read(self._database, lambda connection: connection.execute(statement).scalar()) or ""
 
+    def find_token(self, identifiers: Sequence[str]) -> tuple[str, str] | None:
+        """(identifier, token) of the one that is there."""
+        table = DELEGATION_TOKENS.c
+        statement = select(table.TOKEN_IDENT, table.TOKEN).where(table.TOKEN_IDENT.in_(identifiers)).limit(1)
+
+        def read(connection: Connection) -> tuple[str, str] | None:
+            row = connection.execute(statement).first()
+            return None if row is None else (row[0], row[1])
+
+        return run_read(self._database, read)
+
+    def update_token(self, identifier: str, token: str) -> bool:
+        """Whether there was such a token."""
+
+        def change(transaction: WriteTransaction) -> bool:
+            connection, is_it = transaction.connection, DELEGATION_TOKENS.c.TOKEN_IDENT == identifier
+            # MySQL counts only rows that become different.
+            if connection.execute(select(DELEGATION_TOKENS.c.TOKEN).where(is_it).with_for_update()).first() is None:
+                return False
+            connection.execute(update(DELEGATION_TOKENS).where(is_it).values(TOKEN=token))
+            return True
+
+        return run_write(self._database, change)
+
     def get_all_token_identifiers(self) -> list[str]:
         """Ascending."""
         statement = select(DELEGATION_TOKENS.c.TOKEN_IDENT)
@@ -82,9 +108,13 @@ class Tokens:
 
     def get_master_keys(self) -> list[str]:
         """The keys by their numbers."""
-        statement = select(MASTER_KEYS.c.MASTER_KEY).order_by(MASTER_KEYS.c.KEY_ID)
+        return [key for _, key in self.master_keys()]
 
-        def read(connection: Connection) -> list[str]:
-            return list(connection.execute(statement).scalars())
+    def master_keys(self) -> list[tuple[int, str]]:
+        """(number, key), ascending."""
+        statement = select(MASTER_KEYS.c.KEY_ID, MASTER_KEYS.c.MASTER_KEY).order_by(MASTER_KEYS.c.KEY_ID)
+
+        def read(connection: Connection) -> list[tuple[int, str]]:
+            return [(number, key) for number, key in connection.execute(statement)]
 
         return run_read(self._database, read)

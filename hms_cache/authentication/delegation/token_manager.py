@@ -1,0 +1,278 @@
+"""Issues, renews, cancels and checks delegation tokens.
+
+Rules: `MetastoreDelegationTokenManager` and `TokenStoreDelegationTokenSecretManager` (Hive 4.0.1) with `DBTokenStore`,
+which is the only store here: a token is good on every server of the set, Java's included, and survives restarts. Unlike
+Hive's, a token is cancelled only for its owner, who asked for it, or its renewer, and for who holds its password.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from hms_cache.authentication.delegation.proxy_users import ProxyUsers
+from hms_cache.authentication.delegation.token_format import (
+    MAX_TEXT_BYTES,
+    MalformedTokenError,
+    MasterKey,
+    StoredToken,
+    Token,
+    TokenIdentifier,
+    from_base64,
+    to_base64,
+)
+from hms_cache.authentication.local_names import LocalNames
+from hms_cache.authentication.mechanism import AuthenticationError
+
+SECRET_BYTES = 32
+"""Of a new key: HMAC-SHA1 gains nothing from more than its block of 64, and half of it cannot be guessed."""
+
+_ATTEMPTS = 3
+"""Of an insert whose identifier is taken: two tokens of one owner in one millisecond with one random number."""
+
+
+class TokenError(Exception):
+    """A request about a token that is refused. The text is told to the client."""
+
+
+class TokenStore(Protocol):
+    """Texts by identifiers, in the database. Each method is one transaction."""
+
+    def add_token(self, identifier: str, token: str) -> bool:
+        """False, and nothing changed, when there is a token with this identifier."""
+
+    def find_token(self, identifiers: Sequence[str]) -> tuple[str, str] | None:
+        """(identifier, token) of the one that is there."""
+
+    def update_token(self, identifier: str, token: str) -> bool:
+        """Whether there was such a token."""
+
+    def remove_token(self, identifier: str) -> bool:
+        """Whether there was such a token."""
+
+    def get_all_token_identifiers(self) -> list[str]:
+        """Of all tokens."""
+
+    def add_master_key(self, key: str) -> int:
+        """The number of the new key."""
+
+    def update_master_key(self, number: int, key: str) -> None:
+        """Changes the text of a key that is there."""
+
+    def remove_master_key(self, number: int) -> bool:
+        """Whether there was such a key."""
+
+    def master_keys(self) -> list[tuple[int, str]]:
+        """(number, key), ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenOptions:
+    """How long tokens and keys are good; Hive's defaults."""
+
+    max_lifetime_s: float = 7 * 86_400.0
+    renew_interval_s: float = 86_400.0
+    key_update_interval_s: float = 86_400.0
+    padded: bool = True
+    """Whether identifiers are written as Hive 4 does; both forms are found."""
+
+
+class Caller(NamedTuple):
+    """Who asks."""
+
+    user: str
+    principal: str
+    address: str
+    has_ticket: bool
+    """Whether it authenticated with Kerberos: a token cannot bring forth others."""
+
+
+class Cleaned(NamedTuple):
+    """What was deleted."""
+
+    tokens: int
+    keys: int
+
+
+class TokenManager:
+    """Thread-safe. What it knows is in the database, but for the key that signs."""
+
+    def __init__(
+        self,
+        store: TokenStore,
+        options: TokenOptions,
+        proxy_users: ProxyUsers,
+        local_names: LocalNames,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._options = options
+        self._proxy_users = proxy_users
+        self._local_names = local_names
+        self._now_s = now_s
+        self._changing_key = threading.Lock()
+        """Held while a key is looked for or made, also across its statements: whoever waits needs that key."""
+        self._key: MasterKey | None = None
+
+    def issue(self, caller: Caller, owner: str, renewer: str) -> str:
+        """A token for `owner`, as text. Raises TokenError."""
+        if not caller.has_ticket:
+            raise TokenError("Delegation Token can be issued only with kerberos authentication")
+        if not owner:
+            raise TokenError("Delegation token owner is null")
+        real_user = ""
+        owner_user = self._short(owner)
+        if owner_user != caller.user:
+            refusal = self._proxy_users.refusal(caller.user, owner_user, caller.address, caller.principal)
+            if refusal is not None:
+                raise TokenError(refusal)
+            real_user = caller.principal
+        now_ms = self._now_ms()
+        max_ms = now_ms + int(self._options.max_lifetime_s * 1000)
+        renewer_user = self._short(renewer) if renewer else ""
+        key = self._signing_key(now_ms)
+        for _ in range(_ATTEMPTS):
+            sequence = secrets.randbelow(2**31)
+            identifier = TokenIdentifier(owner, renewer_user, real_user, now_ms, max_ms, sequence, key.key_id).encoded()
+            name = to_base64(identifier, padded=self._options.padded)
+            if len(name) > MAX_TEXT_BYTES:
+                raise TokenError("the names of owner, renewer and real user are too long for a token")
+            password = hmac.digest(key.secret, identifier, hashlib.sha1)
+            if self._store.add_token(name, self._stored(StoredToken(password, self._renewed_until(now_ms, max_ms)))):
+                return Token(identifier, password).to_url()
+        raise TokenError("no free identifier was found for the token; retry")
+
+    def renew(self, caller: Caller, text: str) -> int:
+        """Until when the token is good if nobody renews it again, in milliseconds since 1970. Raises TokenError."""
+        token, identifier, name = self._shown(text)
+        now_ms = self._now_ms()
+        if identifier.max_ms < now_ms:
+            raise TokenError(f"{caller.user} tried to renew an expired token of {identifier.owner}")
+        if not identifier.renewer:
+            raise TokenError(f"{caller.user} tried to renew a token without a renewer")
+        if identifier.renewer != caller.user:
+            raise TokenError(f"{caller.user} tries to renew a token with renewer {identifier.renewer}")
+        renew_ms = self._renewed_until(now_ms, identifier.max_ms)
+        if not self._store.update_token(name, self._stored(StoredToken(token.password, renew_ms))):
+            raise TokenError(f"token does not exist: of {identifier.owner}")
+        return renew_ms
+
+    def cancel(self, caller: Caller, text: str) -> None:
+        """Raises TokenError."""
+        _, identifier, name = self._shown(text)
+        entitled = {self._short(one) for one in (identifier.owner, identifier.real_user, identifier.renewer) if one}
+        if caller.user not in entitled:
+            raise TokenError(f"{caller.user} is not authorized to cancel the token")
+        if not self._store.remove_token(name):
+            raise TokenError(f"token does not exist: of {identifier.owner}")
+
+    def password(self, identifier: bytes) -> tuple[TokenIdentifier, bytes]:
+        """Of the token that a client names, while it is good. Raises AuthenticationError."""
+        try:
+            decoded = TokenIdentifier.decoded(identifier)
+            found = self._find(identifier)
+        except MalformedTokenError as error:
+            raise AuthenticationError(f"DIGEST-MD5: not a delegation token: {error}", "bad_message") from error
+        if found is None or decoded.max_ms < self._now_ms():
+            raise AuthenticationError("DIGEST-MD5: token expired or does not exist")
+        return decoded, found[1].password
+
+    def clean(self) -> Cleaned:
+        """Deletes the tokens and keys whose time is over. A text that is none of ours, or of Java's, stays."""
+        now_ms = self._now_ms()
+        tokens = keys = 0
+        for name in self._store.get_all_token_identifiers():
+            try:
+                is_over = TokenIdentifier.decoded(from_base64(name)).max_ms < now_ms
+            except MalformedTokenError:
+                continue
+            tokens += is_over and self._store.remove_token(name)
+        for number, key in self._keys():
+            keys += key.expiry_ms < now_ms and self._store.remove_master_key(number)
+        return Cleaned(tokens, keys)
+
+    # Keys
+
+    def _signing_key(self, now_ms: int) -> MasterKey:
+        """One that outlives the tokens it signs: the newest of the set's, or a new one.
+
+        A key lives for the update interval and a token's longest life; it signs while the latter is left.
+        """
+        lifetime_ms = int(self._options.max_lifetime_s * 1000)
+        with self._changing_key:
+            if self._key is None or self._key.expiry_ms < now_ms + lifetime_ms:
+                newest = max((key for _, key in self._keys() if key.secret), key=lambda k: k.expiry_ms, default=None)
+                if newest is None or newest.expiry_ms < now_ms + lifetime_ms:
+                    newest = self._new_key(now_ms + lifetime_ms + int(self._options.key_update_interval_s * 1000))
+                self._key = newest
+            return self._key
+
+    def _new_key(self, expiry_ms: int) -> MasterKey:
+        """Its number is known once it has been added, and is then written into it, as Java's servers do."""
+        secret = secrets.token_bytes(SECRET_BYTES)
+        number = self._store.add_master_key(self._text(MasterKey(0, expiry_ms, secret).encoded()))
+        key = MasterKey(number, expiry_ms, secret)
+        self._store.update_master_key(number, self._text(key.encoded()))
+        return key
+
+    def _keys(self) -> list[tuple[int, MasterKey]]:
+        found = []
+        for number, text in self._store.master_keys():
+            try:
+                key = MasterKey.decoded(from_base64(text))
+            except MalformedTokenError:
+                continue
+            if key.key_id == number:  # else a server stopped, or still is, between adding it and writing its number
+                found.append((number, key))
+        return found
+
+    # Tokens
+
+    def _shown(self, text: str) -> tuple[Token, TokenIdentifier, str]:
+        """The token of a text, whose password is right, and its identifier in the database."""
+        try:
+            token = Token.from_url(text)
+            identifier = TokenIdentifier.decoded(token.identifier)
+            found = self._find(token.identifier)
+        except MalformedTokenError as error:
+            raise TokenError(f"not a delegation token: {error}") from error
+        if found is None:
+            raise TokenError(f"token does not exist: of {identifier.owner}")
+        name, stored = found
+        if not hmac.compare_digest(token.password, stored.password):
+            raise TokenError(f"the password of the token of {identifier.owner} is wrong")
+        return token, identifier, name
+
+    def _find(self, identifier: bytes) -> tuple[str, StoredToken] | None:
+        names = [to_base64(identifier, padded=padded) for padded in (True, False)]
+        if len(names[0]) > MAX_TEXT_BYTES:
+            return None
+        found = self._store.find_token(list(dict.fromkeys(names)))
+        return None if found is None else (found[0], StoredToken.decoded(from_base64(found[1])))
+
+    def _stored(self, token: StoredToken) -> str:
+        return self._text(token.encoded())
+
+    def _text(self, data: bytes) -> str:
+        return to_base64(data, padded=self._options.padded)
+
+    def _renewed_until(self, now_ms: int, max_ms: int) -> int:
+        return min(max_ms, now_ms + int(self._options.renew_interval_s * 1000))
+
+    def _now_ms(self) -> int:
+        return int(self._now_s() * 1000)
+
+    def _short(self, name: str) -> str:
+        """A user's name of a principal's; a short name stays."""
+        if "@" not in name and "/" not in name:
+            return name
+        try:
+            return self._local_names.of(name)
+        except AuthenticationError as error:
+            raise TokenError(str(error)) from error

@@ -1,0 +1,201 @@
+"""DIGEST-MD5 (RFC 2831), the server's side, for clients with a delegation token.
+
+As Hadoop's clients speak it: the name is the token's identifier and the password the token's, both in base64; the realm
+is `default` and the address `null/default` (`SaslRpcServer`, hadoop-common 3.3; Java's `DigestMD5Client`). The password
+is random, so MD5 does not matter here as it does for people's passwords; the ticket that the token was asked for with
+went over Kerberos.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import re
+import secrets
+import struct
+from collections.abc import Callable, Sequence
+from hashlib import md5
+from typing import Any
+
+from hms_cache.authentication.mechanism import AuthenticationError, SecurityLayer
+
+REALM = "default"
+DIGEST_URI = "null/default"
+
+MAX_RESPONSE_BYTES = 4096
+"""Of a client's response (RFC 2831, 2.1.2)."""
+
+_DIRECTIVE = re.compile(rb'\s*+([A-Za-z-]{1,32}+)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^",\s]*+))\s*+(?:,|$)', re.DOTALL)
+_NO_BODY = b":" + b"0" * 32
+
+PasswordOf = Callable[[bytes], tuple[str, str, str, bytes]]
+"""(user, principal, real user, password) for a token's identifier; may block. Raises AuthenticationError."""
+
+
+class DigestMd5Mechanism:
+    """One client's authentication by its token."""
+
+    def __init__(self, password_of: PasswordOf, qualities: Sequence[str]) -> None:
+        self._password_of = password_of
+        self._qualities = tuple(qualities)
+        self._nonce = b""
+        self.user = ""
+        self.principal = ""
+        self.real_user = ""
+        self.complete = False
+        self.layer: SecurityLayer | None = None
+
+    def step(self, response: bytes) -> bytes:
+        """As `Mechanism.step`: the challenge, then the check of the response."""
+        if self._nonce:
+            return self._check(response)
+        if response:
+            raise AuthenticationError("DIGEST-MD5: a response where none is expected", "bad_message")
+        self._nonce = base64.b64encode(secrets.token_bytes(30))
+        cipher = b',cipher="3des"' if "auth-conf" in self._qualities else b""
+        return b'realm="%s",nonce="%s",charset=utf-8,algorithm=md5-sess,qop="%s",maxbuf=65536%s' % (
+            REALM.encode(),
+            self._nonce,
+            ",".join(self._qualities).encode(),
+            cipher,
+        )
+
+    def _check(self, response: bytes) -> bytes:
+        told = _directives(response)
+        quality = told.get("qop", b"auth").decode("ascii", "replace")
+        name, cnonce, uri = told.get("username", b""), told.get("cnonce", b""), told.get("digest-uri", b"")
+        for is_right, what in (
+            (told.get("nonce") == self._nonce, "another nonce"),
+            (told.get("nc") == b"00000001", "another count of the nonce"),
+            (told.get("realm", b"").decode("utf-8", "replace") == REALM, "another realm"),
+            (uri.decode("utf-8", "replace").lower() == DIGEST_URI, "another digest-uri"),
+            (bool(cnonce), "no cnonce"),
+            (told.get("authzid", name) == name, "a token cannot act for another one"),
+        ):
+            if not is_right:
+                raise AuthenticationError(f"DIGEST-MD5: {what}", "bad_message")
+        if quality not in self._qualities:
+            raise AuthenticationError(
+                f"DIGEST-MD5: the server's qualities of protection are {', '.join(self._qualities)}", "refused"
+            )
+        if quality == "auth-conf" and told.get("cipher") != b"3des":
+            raise AuthenticationError("DIGEST-MD5: the server's cipher is 3des", "refused")
+        try:
+            identifier = base64.b64decode(name, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise AuthenticationError("DIGEST-MD5: the name is no token's identifier", "bad_message") from error
+        user, principal, real_user, password = self._password_of(identifier)
+        start = md5(b":".join((name, REALM.encode(), base64.b64encode(password))), usedforsecurity=False).digest()
+        a1 = b":".join((start, self._nonce, cnonce, *((told["authzid"],) if "authzid" in told else ())))
+        session = md5(a1, usedforsecurity=False).digest()
+        body = b"" if quality == "auth" else _NO_BODY
+
+        def answer(method: bytes) -> bytes:
+            a2 = _hex(method + b":" + uri + body)
+            return _hex(b":".join((session.hex().encode(), self._nonce, told["nc"], cnonce, quality.encode(), a2)))
+
+        if not hmac.compare_digest(answer(b"AUTHENTICATE"), told.get("response", b"")):
+            raise AuthenticationError("DIGEST-MD5: the password of the token is wrong")
+        self.user, self.principal, self.real_user = user, principal, real_user
+        if quality != "auth":
+            self.layer = DigestLayer(session, encrypts=quality == "auth-conf")
+        self.complete = True
+        return b"rspauth=" + answer(b"")
+
+
+class DigestLayer:
+    """auth-int and auth-conf (RFC 2831, 2.3 and 2.4). Each direction numbers its messages."""
+
+    def __init__(self, session: bytes, *, encrypts: bool, is_server: bool = True) -> None:
+        def signing(way: bytes) -> bytes:
+            return md5(
+                session + b"Digest session key to %s signing key magic constant" % way, usedforsecurity=False
+            ).digest()
+
+        out, back = (
+            (b"server-to-client", b"client-to-server") if is_server else (b"client-to-server", b"server-to-client")
+        )
+        self._own_key, self._other_key = signing(out), signing(back)
+        self._sent = self._received = 0
+        self._seal = self._open = None
+        if encrypts:
+            self._seal = _triple_des(session, out).encryptor()
+            self._open = _triple_des(session, back).decryptor()
+
+    def wrap(self, data: bytes | memoryview) -> bytes:
+        """What is sent for `data`."""
+        plain = bytes(data)
+        number = struct.pack("!I", self._sent)
+        self._sent = (self._sent + 1) & 0xFFFFFFFF
+        mac = _mac(self._own_key, number, plain)
+        if self._seal is None:
+            return plain + mac + b"\0\1" + number
+        padding = 8 - (len(plain) + len(mac)) % 8
+        sealed: bytes = self._seal.update(plain + bytes([padding]) * padding + mac)
+        return sealed + b"\0\1" + number
+
+    def unwrap(self, data: bytes) -> bytes:
+        """Raises AuthenticationError for what was changed, repeated, left out or is out of order."""
+        number = struct.pack("!I", self._received)
+        if len(data) < 16 or data[-6:] != b"\0\1" + number:
+            raise AuthenticationError("DIGEST-MD5: a message out of its order", "bad_message")
+        body = data[:-6]
+        if self._open is not None:
+            if len(body) % 8:
+                raise AuthenticationError("DIGEST-MD5: a message that is cut off", "bad_message")
+            opened: bytes = self._open.update(body)
+            # The padding's last byte is before the code; a wrong one fails with the code, in the same words.
+            padding = opened[-11] if len(opened) > 10 else 0
+            body = opened[: -10 - padding] + opened[-10:] if 1 <= padding <= 8 <= len(opened) - 10 else b"\0" * 10
+        plain, mac = body[:-10], body[-10:]
+        if not hmac.compare_digest(mac, _mac(self._other_key, number, plain)):
+            raise AuthenticationError("DIGEST-MD5: a message was changed on its way", "bad_message")
+        self._received = (self._received + 1) & 0xFFFFFFFF
+        return plain
+
+
+def _triple_des(session: bytes, way: bytes) -> Any:
+    """The cipher of one direction: two keys of 56 bits and the first again, in CBC across messages."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, modes
+
+    try:
+        from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
+    except ImportError:  # cryptography < 43
+        from cryptography.hazmat.primitives.ciphers.algorithms import TripleDES
+
+    key = md5(session + b"Digest H(A1) to %s sealing key magic constant" % way, usedforsecurity=False).digest()
+    first, second = _with_parity(key[:7]), _with_parity(key[7:14])
+    return Cipher(TripleDES(first + second + first), modes.CBC(key[8:]))
+
+
+def _with_parity(key: bytes) -> bytes:
+    """56 bits as DES takes them: seven in a byte, above a bit that makes their number odd."""
+    bits = int.from_bytes(key, "big")
+    parts = [(bits >> shift) & 0x7F for shift in range(49, -1, -7)]
+    return bytes(part << 1 | (part.bit_count() + 1) % 2 for part in parts)
+
+
+def _mac(key: bytes, number: bytes, data: bytes) -> bytes:
+    return hmac.digest(key, number + data, "md5")[:10]
+
+
+def _hex(data: bytes) -> bytes:
+    return md5(data, usedforsecurity=False).hexdigest().encode()
+
+
+def _directives(response: bytes) -> dict[str, bytes]:
+    """`name=value` and `name="value"` with commas between. Raises AuthenticationError."""
+    if len(response) > MAX_RESPONSE_BYTES:
+        raise AuthenticationError(f"DIGEST-MD5: a response of {len(response)} bytes", "bad_message")
+    found: dict[str, bytes] = {}
+    position = 0
+    while position < len(response):
+        match = _DIRECTIVE.match(response, position)
+        name = match[1].decode().lower() if match else ""
+        if match is None or name in found:
+            raise AuthenticationError("DIGEST-MD5: not a response", "bad_message")
+        quoted = match[2]
+        found[name] = re.sub(rb"\\(.)", rb"\1", quoted, flags=re.DOTALL) if quoted is not None else match[3]
+        position = match.end()
+    return found

@@ -1,0 +1,144 @@
+"""Tokens of Hive's own server are good on ours and the reverse: both with Kerberos, on one database."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from benchmarks.java_metastore import JavaMetastore
+from hms_cache.authentication.delegation.token_format import Token, TokenIdentifier
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from tests.clients.spark.test_kerberos import SERVICE, class_path
+from tests.conftest import ServerLookup
+from tests.differential.metastores import own_database, start_ours
+from tests.server.conftest import Link
+from tests.server.kerberos_realm import REALM, Realm, SaslSocket, running_realm
+from tests.server.test_delegation_tokens import asked, link_over
+
+pytest.importorskip("gssapi")
+pytestmark = [pytest.mark.java, pytest.mark.soak, pytest.mark.timeout(600)]
+
+Connect = Callable[..., Link]
+
+
+@pytest.fixture(scope="module")
+def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
+    with running_realm(tmp_path_factory.mktemp("realm")) as running, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KRB5_CONFIG", str(running.configuration))
+        patch.setenv("KRB5CCNAME", "FILE:/nonexistent")
+        running.keytab("hive/localhost")
+        for user in ("ann", "trino", "yarn/localhost"):
+            running.ticket(user)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def ports(
+    realm: Realm, database_servers: ServerLookup, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, int]]:
+    directory = tmp_path_factory.mktemp("metastores")
+    keytab = str(realm.directory / "hive_localhost.keytab")
+    proxies = {"hadoop.proxyuser.trino.users": "bob", "hadoop.proxyuser.trino.hosts": "*"}
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("JAVA_TOOL_OPTIONS", f"-Djava.security.krb5.conf={realm.configuration}")
+        url = own_database(database_servers("mariadb"), stack)
+        java = JavaMetastore(
+            url,
+            directory,
+            cached=False,
+            heap="1g",
+            classes=[class_path(directory, **proxies)],
+            properties={
+                "metastore.sasl.enabled": "true",
+                "metastore.kerberos.keytab.file": keytab,
+                "metastore.kerberos.principal": SERVICE,
+                # Hive reads no other spelling.
+                "hive.cluster.delegation.token.store.class": ("org.apache.hadoop.hive.metastore.security.DBTokenStore"),
+            },
+        )
+        stack.callback(java.stop)
+        address = java.start()
+        settings: dict[str, Any] = {
+            "authentication.kerberos_enabled": True,
+            "authentication.kerberos_principal": SERVICE,
+            "authentication.kerberos_keytab_file": keytab,
+            "authentication.proxy_users": "trino users=bob hosts=*",
+        }
+        ours = start_ours(url, directory, **settings)
+        uri = ours.start()
+        stack.callback(ours.stop)
+        yield {"java": int(address.rpartition(":")[2]), "ours": int(uri.rpartition(":")[2])}
+
+
+@pytest.fixture
+def sockets(ports: dict[str, int]) -> Iterator[Callable[[str], SaslSocket]]:
+    with ExitStack() as stack:
+
+        def connect(side: str) -> SaslSocket:
+            return SaslSocket(stack.enter_context(socket.create_connection(("127.0.0.1", ports[side]), timeout=60)))
+
+        yield connect
+
+
+def with_ticket(sock: SaslSocket, realm: Realm, user: str) -> Link:
+    assert sock.gssapi(realm.directory / f"{user.replace('/', '_')}.cache", SERVICE)[0] == 5
+    return link_over(sock)
+
+
+@pytest.mark.parametrize(("issuer", "other"), [("java", "ours"), ("ours", "java")])
+def test_tokens_cross_over(sockets: Callable[[str], SaslSocket], realm: Realm, issuer: str, other: str) -> None:
+    ann = with_ticket(sockets(issuer), realm, "ann")
+    for owner in ("ann", f"ann@{REALM}", "ann" + "@" + REALM):
+        token = asked(ann, owner, f"yarn/localhost@{REALM}")
+        assert Token.from_url(token.to_url()) == token
+        for side in (issuer, other):
+            sock = sockets(side)
+            status, told = sock.digest(token.identifier, token.password)
+            assert status == 5, (side, told)
+            assert "default" in link_over(sock).call("get_all_databases")
+            assert sockets(side).digest(token.identifier, b"x" * 20)[0] != 5
+    yarn = with_ticket(sockets(other), realm, "yarn/localhost")
+    renewed_ms = yarn.call("renew_delegation_token", token_str_form=token.to_url())
+    found = TokenIdentifier.decoded(token.identifier)
+    assert found.issued_ms < renewed_ms < found.max_ms and found.renewer == "yarn"
+    for side in (issuer, other):
+        assert sockets(side).digest(token.identifier, token.password)[0] == 5
+    with_ticket(sockets(other), realm, "ann").call("cancel_delegation_token", token_str_form=token.to_url())
+    for side in (issuer, other):
+        assert sockets(side).digest(token.identifier, token.password)[0] != 5
+
+
+@pytest.mark.parametrize("side", ["java", "ours"])
+def test_the_same_is_refused(sockets: Callable[[str], SaslSocket], realm: Realm, side: str) -> None:
+    trino = with_ticket(sockets(side), realm, "trino")
+    token = asked(trino, "bob")
+    found = TokenIdentifier.decoded(token.identifier)
+    assert (found.owner, found.real_user) == ("bob", f"trino@{REALM}")
+    with pytest.raises(MetaException, match="is not allowed to impersonate ann"):
+        asked(trino, "ann")
+    ann = with_ticket(sockets(side), realm, "ann")
+    with pytest.raises(MetaException, match="is not allowed to impersonate bob"):
+        asked(ann, "bob")
+    with pytest.raises(MetaException, match="without a renewer"):
+        trino.call("renew_delegation_token", token_str_form=token.to_url())
+    sock = sockets(side)
+    assert sock.digest(token.identifier, token.password)[0] == 5
+    if side == "ours":  # Java gives tokens for tokens, so that one lives for ever
+        with pytest.raises(MetaException, match="only with kerberos"):
+            asked(link_over(sock), "bob")
+
+
+def test_what_a_challenge_says(sockets: Callable[[str], SaslSocket]) -> None:
+    """Java's client takes ours as it takes its own."""
+    found = {}
+    for side in ("java", "ours"):
+        sock = sockets(side)
+        sock.digest(b"nobody", b"nothing")
+        found[side] = {name: value for name, value in sock.challenge.items() if name != "nonce"}
+    for name in ("realm", "charset", "algorithm"):
+        assert found["java"][name] == found["ours"][name]
