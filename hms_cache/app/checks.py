@@ -21,7 +21,7 @@ from thrift.Thrift import TException
 from hms_cache.app.database import open_database, require_schema
 from hms_cache.app.options import warehouse_settings
 from hms_cache.app.peers import ask_peer
-from hms_cache.app.security_checks import check_security
+from hms_cache.app.security.checks import check_security
 from hms_cache.config import Configuration, Settings
 from hms_cache.errors import DatabaseUnavailableError, SchemaError, StartupError
 from hms_cache.metadata.names import DEFAULT_CATALOG

@@ -18,8 +18,8 @@ from hms_cache.admin.history import SAMPLE_INTERVAL_S, History
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.background import BackgroundTask
-from hms_cache.app.certificates import server_context
 from hms_cache.app.management_protocol import ConnectionLimits, guarded_protocol, on_each_socket
+from hms_cache.app.security.certificates import server_context
 from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.errors import StartupError
 from hms_cache.server.tls import TlsPort

@@ -9,11 +9,7 @@ from importlib.metadata import version
 
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
-from hms_cache.app.authentication import mechanisms
-from hms_cache.app.authorization import authorizer, keep_current
-from hms_cache.app.authorization import reload as reload_policy
 from hms_cache.app.caching import Caching, build_caching, reason_against_caching
-from hms_cache.app.certificates import server_context
 from hms_cache.app.database import (
     ensure_first_rows,
     open_database,
@@ -21,12 +17,17 @@ from hms_cache.app.database import (
     replicas_allowed,
     require_schema,
 )
-from hms_cache.app.delegation import token_manager
 from hms_cache.app.event_loop import EventLoopThread
 from hms_cache.app.housekeeping import Housekeeping
 from hms_cache.app.management import Management, start_management
 from hms_cache.app.options import server_options
 from hms_cache.app.positions import position_source
+from hms_cache.app.security.authentication import mechanisms
+from hms_cache.app.security.authorization import authorizer, keep_current
+from hms_cache.app.security.authorization import reload as reload_policy
+from hms_cache.app.security.certificates import server_context
+from hms_cache.app.security.delegation import token_manager
+from hms_cache.app.security.http_port import http_port
 from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.app.system.allocator import keep_trimmed
@@ -259,6 +260,10 @@ class Service:
             )
             starting.callback(sasl.close)
             self.metrics.server.authentications.include(lambda: {(outcome,): n for outcome, n in sasl.outcomes.items()})
+        http = server.listener.http = http_port(self._settings)
+        if http is not None:
+            starting.callback(http.close)
+            self.metrics.server.authentications.include(lambda: {(outcome,): n for outcome, n in http.outcomes.items()})
         try:
             host, port = loop.run(server.start(settings.host, settings.port, reuse_port=settings.workers > 1))
         except OSError as error:

@@ -16,7 +16,7 @@ from thrift.Thrift import TApplicationException
 from hms_cache.cache.answers import Reply
 from hms_cache.server.faults import wire_fault
 from hms_cache.server.first_call import FirstCall
-from hms_cache.server.session import IDENTITY, Session
+from hms_cache.server.session import CLAIMED_USER, IDENTITY, Session
 from hms_cache.wire import Message, MessageReader, ServerFull, WireError, encode_exception
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Connection(asyncio.Protocol):
         self._writable = True
         self._closing = False
         self._refusal: str | None = None
+        self.has_refused_bytes = False
         self._hot: HotPath | FirstCall | AuthorizedHotPath | None = None
         self._unsent_bytes = 0
         self._writing: asyncio.TimerHandle | None = None
@@ -177,6 +178,10 @@ class Connection(asyncio.Protocol):
     def is_idle(self) -> bool:
         """Whether no call is running."""
         return self._running is None
+
+    def is_decoding(self) -> bool:
+        """Whether a message that has come is still to be decoded."""
+        return self._decoding
 
     def is_within_message(self) -> bool:
         """Whether part of a message has come: its time limit is another one."""
@@ -286,6 +291,8 @@ class Connection(asyncio.Protocol):
             session = self._session = Session(self._address, self._listener.session_budget)
             if self._transport is not None:
                 session.authenticate(self._transport.get_extra_info(IDENTITY))
+                if (claimed := self._transport.get_extra_info(CLAIMED_USER)) is not None:
+                    session.set_user(claimed, ())
             self._listener.first_call(self)
         return session
 
@@ -388,6 +395,7 @@ class Connection(asyncio.Protocol):
 
     def _refuse_bytes(self, error: WireError) -> None:
         """Bad bytes cost their sender only: a fault where one can be told, then the end. Logged once, counted."""
+        self.has_refused_bytes = True
         self._listener.count_bad_message(error)
         self._listener.log_limited("closing the connection of %s: %s", self._address, error)
         if error.message is not None and error.message.expects_reply:

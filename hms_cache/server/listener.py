@@ -17,6 +17,7 @@ from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.connection import Connection
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.hot_path import HotPath
+from hms_cache.server.http import HttpPort
 from hms_cache.server.lanes import Lane, Lanes
 from hms_cache.server.sasl import SaslPort
 from hms_cache.server.session import Session, SessionBudget
@@ -77,6 +78,8 @@ class Listener:
         """Set before `start`, or never: then the port is plain."""
         self.sasl: SaslPort | None = None
         """Set before `start`, or never: then clients do not authenticate."""
+        self.http: HttpPort | None = None
+        """Set before `start`, or never: then messages come as they are. Not together with `sasl`."""
         self.draining = False
         self.in_flight = 0
         self._limited_in_flight = 0
@@ -132,9 +135,13 @@ class Listener:
 
     def _protocol(self) -> asyncio.Protocol:
         """For a new socket."""
-        protocol: asyncio.Protocol = Connection(self)
-        if self.sasl is not None:
-            protocol = self.sasl.protect(protocol)
+        protocol: asyncio.Protocol
+        if self.http is not None:
+            protocol = self.http.protect(lambda: Connection(self))
+        else:
+            protocol = Connection(self)
+            if self.sasl is not None:
+                protocol = self.sasl.protect(protocol)
         return protocol if self.tls is None else self.tls.protect(protocol)
 
     @property

@@ -12,6 +12,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 IDENTITY = "identity"
 """Under this name of a transport's `get_extra_info` its connection finds who the client is."""
 
+CLAIMED_USER = "claimed_user"
+"""Under this name it finds whom the client says to be, as `set_ugi` would; None: it has not said."""
+
 _ids = itertools.count(1)
 
 MAX_VARIABLES = 64

@@ -14,7 +14,7 @@ import trustme
 from click.testing import CliRunner
 
 from hms_cache.app.checks import Findings, run_checks
-from hms_cache.app.security_checks import check_security
+from hms_cache.app.security.checks import check_security
 from hms_cache.app.service import Service
 from hms_cache.cli.main import commands
 from hms_cache.client import MetastoreClient, MetastoreUnavailableError

@@ -17,12 +17,15 @@ WITH_EXTRAS = {
     "jobs/": "spark",
     "cli/demo/": "spark",
     "store/engine/postgresql_driver.py": "postgresql",
-    "app/certificates.py": "tls",
+    "app/security/certificates.py": "tls",
+    "app/security/http_port.py": "jwt",
+    "authentication/bearer_tokens.py": "jwt",
     "authentication/digest_md5.py": "kerberos",
     "authentication/directory.py": "ldap",
+    "authentication/key_set.py": "jwt",
     "authentication/kerberos.py": "kerberos",
-    "app/authentication.py": "kerberos ldap",
-    "app/security_checks.py": "kerberos ldap tls",
+    "app/security/authentication.py": "kerberos ldap",
+    "app/security/checks.py": "kerberos ldap tls",
 }
 #: Parts of a library under a name of their own.
 BROUGHT_BY = {"markupsafe": "jinja2"}

@@ -10,7 +10,10 @@ from hms_cache.config.quantities import OptionalPath, Seconds, Words
 from hms_cache.config.setting import Section, setting
 
 _QUALITIES = {"authentication": "auth", "integrity": "auth-int", "privacy": "auth-conf"}
-_MODES = {"ldap": "ldap", "nosasl": "off", "none": "off"}
+_MODES = {"ldap": "ldap", "nosasl": "off", "none": "off", "jwt": "off"}
+
+
+_JWT_ALGORITHMS = frozenset(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"))
 
 
 def _qualities(names: str) -> str:
@@ -154,6 +157,59 @@ class AuthenticationSettings(Section):
         gt=0,
         le=60,
     )
+    jwt_jwks_url: str = setting(
+        "",
+        "Where the keys of the issuer of JSON Web Tokens are: https://issuer.example.com/jwks.json, or file:/path. With"
+        " it each request needs a bearer token; needs server.transport_mode = http and hms-cache[jwt].",
+        site_keys=(
+            "metastore.authentication.jwt.jwks.url",
+            "hive.metastore.authentication.jwt.jwks.url",
+        ),
+    )
+    jwt_issuer: str = setting("", "The `iss` that tokens must have; empty: any whose key is in the JWKS.")
+    jwt_audience: Words = setting(
+        (),
+        "Tokens must be for one of these (`aud`); empty: that is not looked at, as in Hive. Set it where the issuer"
+        " makes tokens for other services, too.",
+    )
+    jwt_algorithms: Words = setting(
+        ("RS256", "ES256"),
+        "Algorithms that tokens may be signed with: of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512,"
+        " EdDSA.",
+        reason="What issuers use. A symmetric key would let whoever can check a token make one.",
+    )
+    jwt_user_claim: str = setting("sub", "The claim that names the user.", reason="Hive's.")
+    jwt_leeway_s: Seconds = setting(
+        30.0,
+        "How far clocks may differ when a token's times are judged.",
+        unit="seconds",
+        reason="Clocks that NTP keeps differ by less.",
+        ge=0,
+        le=600,
+    )
+    jwt_refresh_interval_s: Seconds = setting(
+        300.0,
+        "How often the keys are read again: one that was withdrawn is trusted this much longer, or twice as long while"
+        " they cannot be read.",
+        unit="seconds",
+        reason="Issuers announce new keys by their ids, which are looked for at once.",
+        ge=1,
+        le=86_400,
+    )
+    jwt_retry_interval_s: Seconds = setting(
+        10.0,
+        "Least time between two reads of the keys because a token named an unknown one, or because a read failed.",
+        unit="seconds",
+        reason="Clients that make up ids must not make the server ask the issuer all the time.",
+        ge=0.1,
+        le=3600,
+    )
+    jwt_ca_file: OptionalPath = setting(
+        None, "PEM file with the authorities of the https address. Empty: those of the system."
+    )
+    jwt_timeout_s: Seconds = setting(
+        5.0, "How long the issuer's server may take to answer.", unit="seconds", reason="As the directory.", gt=0, le=60
+    )
     handshake_timeout_s: Seconds = setting(
         10.0,
         "A client that has not authenticated by then is disconnected.",
@@ -170,6 +226,11 @@ class AuthenticationSettings(Section):
         unknown = set(self.quality_of_protection) - set(_QUALITIES.values())
         if unknown or not self.quality_of_protection:
             raise ValueError(f"quality_of_protection knows auth, auth-int and auth-conf, not {', '.join(unknown)}")
+        odd = set(self.jwt_algorithms) - _JWT_ALGORITHMS
+        if self.jwt_jwks_url and (odd or not self.jwt_algorithms):
+            raise ValueError(f"jwt_algorithms knows {', '.join(sorted(_JWT_ALGORITHMS))}, not {', '.join(odd)}")
+        if self.jwt_jwks_url and self.jwt_jwks_url.partition(":")[0] not in ("https", "http", "file"):
+            raise ValueError("jwt_jwks_url begins with https:, http: or file:")
         if self.plain == "ldap" and not self.ldap_url:
             raise ValueError("plain = ldap needs ldap_url")
         if self.plain == "ldap" and not (self.ldap_user_dn_pattern or self.ldap_base_dn or self.ldap_domain):

@@ -34,6 +34,34 @@ class ServerSettings(Section):
         ge=0,
         le=65535,
     )
+    transport_mode: Literal["binary", "http"] = setting(
+        "binary",
+        "binary: messages come as they are, or within SASL. http: each is the body of a POST, as Hive 4's clients send"
+        " them with hive.metastore.client.thrift.transport.mode=http, and Trino with an http address.",
+        site_keys=("metastore.server.thrift.transport.mode", "hive.metastore.server.thrift.transport.mode"),
+        from_site=lambda mode: mode.strip().lower(),
+    )
+    http_path: str = setting(
+        "metastore",
+        "With transport_mode = http: the path of the address.",
+        site_keys=("metastore.server.thrift.http.path", "hive.metastore.server.thrift.http.path"),
+    )
+    http_max_header_bytes: SizeBytes = setting(
+        32 * 1024,
+        "With transport_mode = http: longest header of a request.",
+        unit="bytes",
+        reason="A bearer token is in it; those of some issuers have 8 kB and more.",
+        ge=1024,
+        le=1024 * 1024,
+    )
+    http_header_timeout_s: Seconds = setting(
+        10.0,
+        "With transport_mode = http: a header that has begun must be whole by then.",
+        unit="seconds",
+        reason="As a handshake of TLS.",
+        gt=0,
+        le=3600,
+    )
     advertised_uris: str = setting(
         "",
         "What clients call this metastore, such as thrift://hms:9083; it is written into the events. Empty:"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from hms_cache.app.delegation import local_names, passwords_of_tokens, server_principal
+from hms_cache.app.security.delegation import local_names, passwords_of_tokens, server_principal
 from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.authentication.digest_md5 import DigestMd5Mechanism
 from hms_cache.authentication.directory import Directory, DirectoryOptions

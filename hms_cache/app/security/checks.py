@@ -12,9 +12,9 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hms_cache.app.authentication import directory_options, kerberos_options
-from hms_cache.app.authorization import authorizer
-from hms_cache.app.certificates import server_context
+from hms_cache.app.security.authentication import directory_options, kerberos_options
+from hms_cache.app.security.authorization import authorizer
+from hms_cache.app.security.certificates import server_context
 from hms_cache.authentication.directory import Directory
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.config import Settings

@@ -1,0 +1,80 @@
+"""Thrift over HTTP and bearer tokens of the configuration."""
+
+from __future__ import annotations
+
+from hms_cache.authentication.bearer_tokens import BearerOptions, BearerTokens
+from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions
+from hms_cache.config import Settings
+from hms_cache.config.sections import AuthenticationSettings
+from hms_cache.errors import StartupError
+from hms_cache.server.http import HttpPort
+
+
+def http_port(settings: Settings) -> HttpPort | None:
+    """None where clients speak Thrift as it is. Raises StartupError for what cannot work."""
+    server, authentication = settings.server, settings.authentication
+    if server.transport_mode != "http":
+        if authentication.jwt_jwks_url:
+            raise StartupError(
+                "authentication.jwt_jwks_url: bearer tokens come with HTTP, and server.transport_mode is binary",
+                remedy="Set server.transport_mode = http. Clients of both kinds need two servers on the database.",
+            )
+        return None
+    if authentication.kerberos_enabled or authentication.plain != "off":
+        raise StartupError(
+            "server.transport_mode is http, and SASL does not go over it",
+            remedy="Run two servers on the database: one for HTTP, one for clients with Kerberos or passwords.",
+        )
+    return HttpPort(
+        server.http_path,
+        _bearer_tokens(settings) if authentication.jwt_jwks_url else None,
+        max_header_bytes=server.http_max_header_bytes,
+        max_message_bytes=server.max_message_bytes,
+        header_timeout_s=server.http_header_timeout_s,
+    )
+
+
+def _bearer_tokens(settings: Settings) -> BearerTokens:
+    section = settings.authentication
+    if not (settings.server.tls_enabled or settings.security.accept_insecure):
+        raise StartupError(
+            "authentication.jwt_jwks_url: clients send tokens as they are, and server.tls_enabled is false",
+            remedy="Set server.tls_enabled, or accept it, as behind a proxy that does TLS:"
+            " --set security.accept_insecure=true.",
+        )
+    keys = key_set(section)
+    try:
+        keys.load()
+    except KeySetError as error:
+        raise StartupError(f"authentication.jwt_jwks_url: {error}", remedy="Is the address right?") from error
+    options = BearerOptions(
+        algorithms=section.jwt_algorithms,
+        issuer=section.jwt_issuer,
+        audience=section.jwt_audience,
+        user_claim=section.jwt_user_claim,
+        leeway_s=section.jwt_leeway_s,
+    )
+    return BearerTokens(keys, options)
+
+
+def key_set(section: AuthenticationSettings) -> KeySet:
+    """The issuer's keys, not read yet. Raises StartupError without the package that knows them."""
+    try:
+        from jwt.algorithms import has_crypto
+    except ImportError as error:
+        raise StartupError(
+            "authentication.jwt_jwks_url: the package PyJWT is not there", remedy="Install hms-cache[jwt]."
+        ) from error
+    if not has_crypto:
+        raise StartupError(
+            "authentication.jwt_jwks_url: the package cryptography is not there", remedy="Install hms-cache[jwt]."
+        )
+    return KeySet(
+        KeySetOptions(
+            url=section.jwt_jwks_url,
+            ca_file=str(section.jwt_ca_file) if section.jwt_ca_file else None,
+            timeout_s=section.jwt_timeout_s,
+            refresh_interval_s=section.jwt_refresh_interval_s,
+            retry_interval_s=section.jwt_retry_interval_s,
+        )
+    )

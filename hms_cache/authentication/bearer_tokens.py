@@ -1,0 +1,137 @@
+"""JSON Web Tokens of clients (RFC 7519, RFC 8725): who signed them, for whom, until when.
+
+Facts about Hive: `JWTValidator` (4.0.1) checks the signature by the JWKS and the times, and takes the subject for the
+user. Issuer and audience are checked here as well, and algorithms are those that the site allows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hms_cache.authentication.key_set import IssuerKey, KeySet, KeySetError
+from hms_cache.authentication.local_names import MAX_PRINCIPAL_CHARACTERS
+from hms_cache.authentication.mechanism import AuthenticationError, Identity
+
+MECHANISM = "JWT"
+
+MAX_TOKEN_BYTES = 16 * 1024
+
+MAX_KEPT = 10_000
+"""Tokens whose signature need not be checked again: a token takes some 300 bytes here."""
+
+_MAX_KEYS_TRIED = 16
+"""For a token that names no key."""
+
+
+@dataclass(frozen=True, slots=True)
+class BearerOptions:
+    """What a token must say."""
+
+    algorithms: tuple[str, ...]
+    """Signatures by a key that the server cannot make any with; the settings allow no others, and not `none`."""
+    issuer: str
+    """Empty: any."""
+    audience: tuple[str, ...]
+    """One of these; empty: a token must name none, or may name any."""
+    user_claim: str
+    leeway_s: float
+
+
+class BearerTokens:
+    """Checks tokens. Thread-safe."""
+
+    def __init__(self, keys: KeySet, options: BearerOptions, now_s: Callable[[], float] = time.time) -> None:
+        self._keys = keys
+        self._options = options
+        self._now_s = now_s
+        self._lock = threading.Lock()
+        """Guards the kept ones."""
+        self._kept: OrderedDict[bytes, tuple[Identity, float, int]] = OrderedDict()
+
+    def known(self, token: str) -> Identity | None:
+        """Of a token that was checked before and is still good, without blocking."""
+        digest = _digest(token)
+        with self._lock:
+            found = self._kept.get(digest)
+            if found is None:
+                return None
+            identity, expiry_s, generation = found
+            if expiry_s <= self._now_s() or generation != self._keys.generation:
+                del self._kept[digest]
+                return None
+            self._kept.move_to_end(digest)
+            return identity
+
+    def check(self, token: str) -> Identity:
+        """Who sent it. May block on the server of the keys. Raises AuthenticationError."""
+        import jwt
+
+        if len(token) > MAX_TOKEN_BYTES:
+            raise AuthenticationError(f"the token has more than {MAX_TOKEN_BYTES} bytes", "bad_message")
+        try:
+            header = jwt.get_unverified_header(token)
+        except jwt.PyJWTError as error:
+            raise AuthenticationError("not a JSON Web Token", "bad_message") from error
+        algorithm = header.get("alg")
+        if algorithm not in self._options.algorithms:
+            allowed = ", ".join(self._options.algorithms)
+            raise AuthenticationError(f"the token's algorithm is {algorithm!r}; this server allows {allowed}")
+        key_id = header.get("kid")
+        if key_id is not None and not isinstance(key_id, str):
+            raise AuthenticationError("not a JSON Web Token", "bad_message")
+        try:
+            generation = self._keys.generation
+            candidates = self._keys.candidates(key_id)[:_MAX_KEYS_TRIED]
+        except KeySetError as error:
+            raise AuthenticationError("the issuer's keys cannot be read; retry", "unavailable") from error
+        claims = self._verified(token, candidates, str(algorithm))
+        user = claims.get(self._options.user_claim)
+        if not isinstance(user, str) or not user or len(user) > MAX_PRINCIPAL_CHARACTERS or not user.isprintable():
+            raise AuthenticationError(f"the token's claim {self._options.user_claim!r} is no user's name")
+        identity = Identity(user, str(claims.get("sub", user)), MECHANISM)
+        with self._lock:
+            self._kept[_digest(token)] = (identity, float(claims["exp"]) + self._options.leeway_s, generation)
+            while len(self._kept) > MAX_KEPT:
+                self._kept.popitem(last=False)
+        return identity
+
+    def _verified(self, token: str, candidates: list[IssuerKey], algorithm: str) -> dict[str, Any]:
+        import jwt
+
+        options = self._options
+        for candidate in candidates:
+            key = candidate.of(algorithm)
+            if key is None:
+                continue
+            try:
+                claims: dict[str, Any] = jwt.decode(
+                    token,
+                    key,
+                    algorithms=[algorithm],
+                    issuer=options.issuer or None,
+                    audience=list(options.audience) or None,
+                    leeway=options.leeway_s,
+                    options={"require": ["exp"], "verify_aud": bool(options.audience)},
+                )
+            except jwt.InvalidSignatureError:
+                continue
+            except jwt.ExpiredSignatureError as error:
+                raise AuthenticationError("the token has expired") from error
+            except jwt.InvalidAudienceError as error:
+                raise AuthenticationError("the token is for another audience") from error
+            except jwt.InvalidIssuerError as error:
+                raise AuthenticationError("the token is of another issuer") from error
+            except jwt.PyJWTError as error:
+                raise AuthenticationError(f"the token is refused: {error}") from error
+            return claims
+        raise AuthenticationError("no key of the issuer has signed the token")
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "replace")).digest()

@@ -1,0 +1,390 @@
+"""Thrift over HTTP between the socket (or TLS) and connections, as Hive 4's clients and Trino send it.
+
+Facts: `HmsThriftHttpServlet` and `HiveMetaStoreClient` (4.0.1). A request is a POST with one call in its body, the
+response carries the reply; a one-way call has an empty one. Who calls is said by each request: a bearer token, or,
+where none is asked for, the header `x-actor-username`, which proves nothing. Another user on the same socket, as a
+proxy may have it, is another connection to the server behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, cast
+
+import h11
+
+from hms_cache.authentication.bearer_tokens import BearerTokens
+from hms_cache.authentication.mechanism import AuthenticationError, Identity
+from hms_cache.server.layer import Handshakes, Layer
+from hms_cache.server.plain_calls import refusal_of_plain_call
+from hms_cache.server.session import CLAIMED_USER, IDENTITY, MAX_NAME_CHARACTERS
+
+USER_HEADER = b"x-actor-username"
+
+CHECK_THREADS = 4
+"""Threads that check tokens: they wait for the issuer's server at times, and its keys are read by one of them."""
+
+OUTCOMES = ("ok", "refused", "bad_message", "no_token", "unavailable", "timeout")
+"""Of requests: known tokens are not counted again."""
+
+_HTTP_REQUIRED = (
+    "this metastore speaks HTTP on this port: set hive.metastore.client.thrift.transport.mode=http in the client"
+)
+
+_CONTENT = (b"content-type", b"application/x-thrift")
+
+
+class HttpPort(Handshakes):
+    """HTTP of one port. Touched on the port's event loop only."""
+
+    def __init__(
+        self,
+        path: str,
+        tokens: BearerTokens | None,
+        *,
+        max_header_bytes: int,
+        max_message_bytes: int,
+        header_timeout_s: float,
+    ) -> None:
+        """`tokens`: None where clients need none."""
+        super().__init__("authentication", OUTCOMES)
+        self.target = f"/{path.strip('/')}".encode()
+        self.tokens = tokens
+        self.max_header_bytes = max_header_bytes
+        self.max_message_bytes = max_message_bytes
+        self.header_timeout_s = header_timeout_s
+        self.threads = ThreadPoolExecutor(CHECK_THREADS, "hms-jwt")
+
+    def protect(self, connect: Callable[[], Caller]) -> HttpLayer:
+        """A protocol for a new socket; `connect` makes a connection for each user on it."""
+        return HttpLayer(connect, self)
+
+    def close(self) -> None:
+        """No more checks; who waits for one is not answered."""
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+
+class _Refusal(Exception):
+    """A request that gets no call."""
+
+    def __init__(self, status: int, text: str, *headers: tuple[bytes, bytes]) -> None:
+        super().__init__(text)
+        self.status = status
+        self.headers = headers
+
+
+class Caller(Protocol):
+    """The connection behind: an asyncio.Protocol that tells where it is."""
+
+    has_refused_bytes: bool
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None: ...
+
+    def connection_lost(self, error: Exception | None) -> None: ...
+
+    def data_received(self, data: bytes) -> None: ...
+
+    def pause_writing(self) -> None: ...
+
+    def resume_writing(self) -> None: ...
+
+    def is_idle(self) -> bool: ...
+
+    def is_decoding(self) -> bool: ...
+
+    def is_within_message(self) -> bool: ...
+
+
+class HttpLayer(Layer):
+    """One socket. A connection is told of it at once, so that limits hold before the first request."""
+
+    def __init__(self, connect: Callable[[], Caller], port: HttpPort) -> None:
+        super().__init__()
+        self._connect = connect
+        self._port = port
+        self._loop = asyncio.get_running_loop()
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=port.max_header_bytes)
+        self._upper = connect()
+        self._greeted = False
+        self._fresh = True
+        """Whether the connection behind has had no call: its user can still be set."""
+        self._user: Identity | str | None = None
+        """Whose requests the connection behind gets: shown by a token, or said."""
+        self._in_body = False
+        self._body_bytes = 0
+        self._awaited = False
+        """Whether a response is owed."""
+        self._checking = False
+        self._closing = False
+        self._ended = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    # The socket's protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Tells the connection."""
+        self._lower = cast(asyncio.Transport, transport)
+        self._upper.connection_made(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Takes requests."""
+        if self._closing:
+            return
+        if not self._greeted and not data[:1].isalpha():
+            self._port.failed("bad_message", self._address, "it does not speak HTTP")
+            self._lower.write(refusal_of_plain_call(data, _HTTP_REQUIRED))
+            self.close()
+            return
+        self._greeted = True
+        self._http.receive_data(data)
+        self._go_on()
+
+    def eof_received(self) -> bool:
+        """True: this layer closes the socket by itself, after the answer that is owed."""
+        self._ended = True
+        if not self._awaited and not self._checking:
+            self.close()
+        return True
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tells the connection."""
+        self._closing = True
+        self._stop_timer()
+        self._upper.connection_lost(error)
+
+    def pause_writing(self) -> None:
+        """The client takes less than is sent."""
+        self._upper.pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client caught up."""
+        self._upper.resume_writing()
+
+    # The connection's transport
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """The reply to the request."""
+        self.writelines((data,))
+
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
+        """As one reply."""
+        if self._closing or not self._awaited:
+            return
+        parts = list(list_of_data)
+        length = b"%d" % sum(map(len, parts))
+        self._respond(200, [_CONTENT, (b"content-length", length)], parts)
+        if not self._in_body:  # else the end of the body is next, or the connection closes
+            self._loop.call_soon(self._next_request)
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """As asyncio's transports; and who the client is."""
+        if name == IDENTITY:
+            return self._user if isinstance(self._user, Identity) else None
+        if name == CLAIMED_USER:
+            return self._user if isinstance(self._user, str) else None
+        return super().get_extra_info(name, default)
+
+    def is_closing(self) -> bool:
+        """Whether the connection is being closed."""
+        return self._closing or self._lower.is_closing()
+
+    def close(self) -> None:
+        """Closes after what is already written has gone out; a request without an answer is told that there is none."""
+        if self._awaited and not self._closing:
+            # A one-way call may end the conversation: fb303's `shutdown` does.
+            upper = self._upper
+            status = 400 if upper.has_refused_bytes else 200 if upper.is_idle() else 503
+            self._respond(status, [(b"content-length", b"0"), (b"connection", b"close")], [])
+        self._closing = True
+        self._lower.close()
+
+    def abort(self) -> None:
+        """Closes at once."""
+        self._closing = True
+        self._lower.abort()
+
+    # Requests
+
+    def _go_on(self) -> None:
+        try:
+            self._take_events()
+        except _Refusal as refusal:
+            self._refuse(refusal)
+        except h11.RemoteProtocolError as error:
+            status = error.error_status_hint or 400
+            self._refuse(_Refusal(status, f"not a request of HTTP: {error}"))
+
+    def _take_events(self) -> None:
+        while not self._checking and not self._closing:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                if self._http.they_are_waiting_for_100_continue:
+                    informational = h11.InformationalResponse(status_code=100, headers=[])
+                    self._lower.write(self._http.send(informational))
+                if not self._in_body and self._http.trailing_data[0] and self._timer is None:
+                    self._timer = self._loop.call_later(self._port.header_timeout_s, self._overdue)
+                return
+            if isinstance(event, h11.Request):
+                self._stop_timer()
+                self._begin(event)
+            elif isinstance(event, h11.Data):
+                self._body_bytes += len(event.data)
+                self._upper.data_received(bytes(event.data))
+            elif isinstance(event, h11.EndOfMessage):
+                self._in_body = False
+                self._body_ended()
+            else:  # PAUSED until the response is sent, or the client's end
+                if event is h11.PAUSED and self._http.trailing_data[0]:
+                    self._lower.pause_reading()  # or a client that does not wait would fill the buffer
+                return
+
+    def _begin(self, request: h11.Request) -> None:
+        self._awaited = True
+        self._in_body = True
+        self._body_bytes = 0
+        port = self._port
+        if sum(len(name) + len(value) for name, value in request.headers) > port.max_header_bytes:
+            limit = f"{port.max_header_bytes} are allowed (setting server.http_max_header_bytes)"
+            raise _Refusal(431, f"the header is too long; {limit}")
+        headers = dict(request.headers)
+        # Below the path, too: Hive's client asks for `/metastore/*`, as its servlet is mapped.
+        if not (_path_of(request.target) + b"/").startswith(port.target + b"/"):
+            raise _Refusal(404, f"the metastore is at {port.target.decode()}")
+        if request.method != b"POST":
+            raise _Refusal(405, "the metastore takes POST", (b"allow", b"POST"))
+        length = headers.get(b"content-length")
+        if length is not None and int(length) > port.max_message_bytes:
+            limit = f"{port.max_message_bytes} are allowed (setting server.max_message_bytes)"
+            raise _Refusal(413, f"a request of {int(length)} bytes; {limit}")
+        if port.tokens is None:
+            self._serve(self._claimed(headers.get(USER_HEADER)))
+            return
+        scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            port.failed("no_token", self._address, "a request without a bearer token")
+            text = "this metastore asks for a bearer token: set hive.metastore.client.auth.mode=JWT and HMS_JWT"
+            raise _Refusal(401, text, (b"www-authenticate", b"Bearer"))
+        token = token.strip()
+        identity = port.tokens.known(token)
+        if identity is not None:
+            self._serve(identity)
+        else:
+            self._check(port.tokens, token)
+
+    @staticmethod
+    def _claimed(name: bytes | None) -> str | None:
+        if name is None:
+            return None
+        user = name.decode("utf-8", "replace")
+        if len(user) > MAX_NAME_CHARACTERS:
+            raise _Refusal(400, f"a name of a user has {len(user)} characters; {MAX_NAME_CHARACTERS} are allowed")
+        return user
+
+    def _check(self, tokens: BearerTokens, token: str) -> None:
+        self._checking = True
+        self._lower.pause_reading()
+
+        def check() -> None:
+            identity, failure = None, None
+            try:
+                identity = tokens.check(token)
+            except AuthenticationError as error:
+                failure = error
+            except Exception as error:  # a defect of a library costs this client only
+                failure = AuthenticationError(f"not authenticated: {type(error).__name__}", "bad_message")
+            self._loop.call_soon_threadsafe(self._checked, identity, failure)
+
+        self._port.threads.submit(check)
+
+    def _checked(self, identity: Identity | None, failure: AuthenticationError | None) -> None:
+        self._checking = False
+        if self._closing:
+            return
+        self._lower.resume_reading()
+        if failure is not None:
+            self._port.failed(failure.outcome, self._address, str(failure))
+            if failure.outcome == "unavailable":
+                self._refuse(_Refusal(503, str(failure), (b"retry-after", b"1")))
+            else:
+                challenge = b'Bearer error="invalid_token"'
+                self._refuse(_Refusal(401, str(failure), (b"www-authenticate", challenge)))
+            return
+        self._port.outcomes["ok"] += 1
+        self._serve(identity)
+        self._go_on()
+
+    def _serve(self, user: Identity | str | None) -> None:
+        """The request is this user's: the connection behind is theirs, or another one is made."""
+        if user != self._user and not self._fresh:
+            before, self._upper = self._upper, self._connect()
+            before.connection_lost(None)
+            self._user = user
+            self._upper.connection_made(self)
+        self._user = user
+        self._fresh = False
+
+    def _body_ended(self) -> None:
+        """Who waits for a call has its reply later; else there was a one-way call, or less than a whole one."""
+        upper = self._upper
+        if not self._awaited:
+            self._loop.call_soon(self._next_request)
+            return
+        if not upper.is_idle() or upper.is_decoding():
+            return
+        if upper.is_within_message() or not self._body_bytes:
+            raise _Refusal(400, "the body is not a whole call of Thrift")
+        self._respond(200, [_CONTENT, (b"content-length", b"0")], [])
+        self._loop.call_soon(self._next_request)
+
+    def _next_request(self) -> None:
+        if self._closing or self._awaited or self._http.our_state is not h11.DONE:
+            return
+        if self._ended or self._http.their_state is not h11.DONE:
+            self.close()
+            return
+        self._http.start_next_cycle()
+        self._lower.resume_reading()
+        self._go_on()
+
+    def _respond(self, status: int, headers: list[tuple[bytes, bytes]], body: list[Any]) -> None:
+        self._awaited = False
+        http = self._http
+        out = [http.send(h11.Response(status_code=status, headers=headers))]
+        if body:
+            data = http.send(h11.Data(data=b"".join(body) if len(body) > 1 else bytes(body[0])))
+            out.append(data)
+        out.append(http.send(h11.EndOfMessage()))
+        self._lower.writelines(out)
+        if http.our_state is h11.MUST_CLOSE:
+            self._closing = True
+            self._lower.close()
+
+    def _refuse(self, refusal: _Refusal) -> None:
+        """The connection ends with it: the rest of the body is not read."""
+        text = str(refusal).encode() + b"\n"
+        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            plain = (b"content-type", b"text/plain; charset=utf-8")
+            length = (b"content-length", b"%d" % len(text))
+            self._respond(refusal.status, [plain, length, (b"connection", b"close"), *refusal.headers], [text])
+        self._awaited = False
+        self._closing = True
+        self._lower.close()
+
+    def _overdue(self) -> None:
+        self._timer = None
+        self._port.failed("timeout", self._address, f"no whole header within {self._port.header_timeout_s:g} s")
+        self.abort()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _path_of(target: bytes) -> bytes:
+    """Of a request's target, which has the host before it where a proxy was asked."""
+    _, scheme, rest = target.partition(b"://")
+    path = b"/" + rest.partition(b"/")[2] if scheme else target
+    return path.partition(b"?")[0]

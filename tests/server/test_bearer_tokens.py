@@ -1,0 +1,328 @@
+"""Bearer tokens with a real server of keys: who is let in, who is refused and how, keys that come and go."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import http.client
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+jwt = pytest.importorskip("jwt")
+pytest.importorskip("cryptography")
+
+from cryptography.hazmat.primitives import serialization  # noqa: E402
+from cryptography.hazmat.primitives.asymmetric import ec, rsa  # noqa: E402
+
+from hms_cache.authentication.bearer_tokens import BearerOptions, BearerTokens  # noqa: E402
+from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions  # noqa: E402
+from hms_cache.authentication.mechanism import AuthenticationError  # noqa: E402
+from tests.server.conftest import Running, Serve, database, request_bytes  # noqa: E402
+from tests.server.test_kerberos import authentications  # noqa: E402
+
+
+def rsa_key() -> Any:
+    return rsa.generate_private_key(65537, 2048)
+
+
+def entry_of(key: Any, key_id: str | None, **more: Any) -> dict[str, Any]:
+    algorithm = (
+        jwt.algorithms.ECAlgorithm if isinstance(key, ec.EllipticCurvePrivateKey) else jwt.algorithms.RSAAlgorithm
+    )
+    entry = dict(json.loads(algorithm.to_jwk(key.public_key())), use="sig", **more)
+    return entry | ({} if key_id is None else {"kid": key_id})
+
+
+class Issuer:
+    """A server of keys, and what it signs with them."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, Any] = {"one": rsa_key()}
+        self.entries: list[Any] | None = None
+        """What is served in place of the keys."""
+        self.reads = 0
+        self.status = 200
+        issuer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                issuer.reads += 1
+                body = issuer.document()
+                self.send_response(issuer.status)
+                if issuer.status == 302:
+                    self.send_header("location", "file:///etc/passwd")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *arguments: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/jwks.json"
+
+    def document(self) -> bytes:
+        entries = self.entries
+        if entries is None:
+            entries = [entry_of(key, key_id) for key_id, key in self.keys.items()]
+        return json.dumps({"keys": entries}).encode()
+
+    def token(self, key_id: str = "one", algorithm: str = "RS256", *, named: bool = True, **claims: Any) -> str:
+        told = {"sub": "ann", "iss": "issuer", "aud": "hms", "exp": time.time() + 600} | claims
+        told = {name: value for name, value in told.items() if value is not None}
+        headers = {"kid": key_id} if named else {}
+        return str(jwt.encode(told, self.keys[key_id], algorithm=algorithm, headers=headers))
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def issuer() -> Iterator[Issuer]:
+    with closing(Issuer()) as running:
+        yield running
+
+
+@pytest.fixture
+def server(serve: Serve, issuer: Issuer) -> Running:
+    return serve(
+        **{
+            "server.transport_mode": "http",
+            "security.accept_insecure": True,
+            "authentication.jwt_jwks_url": issuer.url,
+            "authentication.jwt_issuer": "issuer",
+            "authentication.jwt_audience": "hms,other",
+            "authentication.jwt_leeway_s": 1,
+            "authentication.jwt_retry_interval_s": 0.1,
+            "server.audit_format": "json",
+        }
+    )
+
+
+def post(server: Running, token: str | None, method: str = "getStatus", **arguments: Any) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    with closing(connection):
+        headers = {} if token is None else {"authorization": token if " " in token else f"Bearer {token}"}
+        connection.request("POST", "/metastore", request_bytes(method, 1, **arguments), headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        assert (answer.status == 401) == (answer.getheader("www-authenticate") is not None)
+        return answer.status, text
+
+
+def test_the_subject_is_the_user(server: Running, issuer: Issuer, caplog: pytest.LogCaptureFixture) -> None:
+    token = issuer.token()
+    with caplog.at_level(logging.INFO, "hms_cache.audit"):
+        assert post(server, token, "create_database", database=database("d"))[0] == 200
+        assert post(server, token, "set_ugi", user_name="root", group_names=[])[0] == 200
+        server.service.stop()
+    (line,) = [json.loads(r.getMessage()) for r in caplog.records if r.name == "hms_cache.audit"]
+    assert (line["ugi"], line["principal"], line["mechanism"]) == ("ann", "ann", "JWT")
+    assert issuer.reads == 1
+
+
+def test_users_of_one_socket_are_told_apart(serve: Serve, issuer: Issuer, tmp_path: Path) -> None:
+    """The same bytes with another token: no answer is shared, and no user is kept."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[[grants]]\nusers = ["ann"]\nactions = ["read", "create"]\ndatabases = ["*"]\n')
+    server = serve(
+        **{
+            "server.transport_mode": "http",
+            "security.accept_insecure": True,
+            "authentication.jwt_jwks_url": issuer.url,
+            "authorization.provider": "policy",
+            "authorization.policy_file": str(policy),
+        }
+    )
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    ann, bob = issuer.token(), issuer.token(sub="bob")
+    with closing(connection):
+
+        def call(token: str, method: str, **arguments: Any) -> bytes:
+            body = request_bytes(method, 7, **arguments)
+            connection.request("POST", "/metastore", body, {"authorization": f"bearer {token}"})
+            answer = connection.getresponse()
+            assert answer.status == 200
+            return answer.read()
+
+        call(ann, "create_database", database=database("d"))
+        for _ in range(4):
+            assert b"file:" in call(ann, "get_database", name="d")
+            assert b"file:" not in call(bob, "get_database", name="d")
+    assert post(server, None)[0] == 401
+
+
+def confused(issuer: Issuer) -> str:
+    """HS256 with the public key for a secret: a library that lets the token choose takes it."""
+    public = issuer.keys["one"].public_key()
+    pem = public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+    def part(told: dict[str, Any]) -> bytes:
+        return base64.urlsafe_b64encode(json.dumps(told).encode()).rstrip(b"=")
+
+    claims = {"sub": "root", "iss": "issuer", "aud": "hms", "exp": time.time() + 600}
+    text = part({"alg": "HS256", "typ": "JWT", "kid": "one"}) + b"." + part(claims)
+    code = base64.urlsafe_b64encode(hmac.digest(pem, text, hashlib.sha256)).rstrip(b"=")
+    return (text + b"." + code).decode()
+
+
+def changed(token: str) -> str:
+    head, body, signature = token.split(".")
+    claims = json.loads(base64.urlsafe_b64decode(body + "=="))
+    other = base64.urlsafe_b64encode(json.dumps(claims | {"sub": "root"}).encode()).rstrip(b"=").decode()
+    return f"{head}.{other}.{signature}"
+
+
+def test_who_is_refused_is_told_and_counted(server: Running, issuer: Issuer) -> None:
+    stranger = Issuer()
+    stranger.close()
+    none = jwt.encode({"sub": "root", "exp": time.time() + 600}, None, algorithm="none")
+    cases = {
+        None: "no_token",
+        "Basic YW5uOnNlY3JldA==": "no_token",
+        "Bearer  ": "no_token",
+        "Bearer nonsense": "bad_message",
+        "Bearer " + "x" * 20_000: "bad_message",
+        none: "refused",
+        confused(issuer): "refused",
+        changed(issuer.token()): "refused",
+        stranger.token(): "refused",
+        issuer.token(algorithm="PS256"): "refused",
+        issuer.token(exp=time.time() - 60): "refused",
+        issuer.token(exp=None): "refused",
+        issuer.token(nbf=time.time() + 60): "refused",
+        issuer.token(iss="other"): "refused",
+        issuer.token(iss=None): "refused",
+        issuer.token(aud="elsewhere"): "refused",
+        issuer.token(aud=None): "refused",
+        issuer.token(sub=None): "refused",
+        issuer.token(sub=""): "refused",
+        issuer.token(sub="a\nb"): "refused",
+    }
+    for token, outcome in cases.items():
+        before = authentications(server)
+        status, text = post(server, token)
+        assert status == 401 and text, (outcome, token)
+        assert authentications(server).get(outcome, 0) == before.get(outcome, 0) + 1, token
+    assert post(server, issuer.token())[0] == 200
+    assert post(server, issuer.token(named=False))[0] == 200
+    assert post(server, issuer.token(aud=["x", "other"]))[0] == 200
+
+
+def test_keys_come_and_go(server: Running, issuer: Issuer) -> None:
+    old = issuer.token()
+    assert post(server, old)[0] == 200
+    issuer.keys["two"] = ec.generate_private_key(ec.SECP256R1())
+    time.sleep(0.15)  # jwt_retry_interval_s
+    new = issuer.token("two", "ES256")
+    assert post(server, new)[0] == 200
+    assert post(server, old)[0] == 200
+    del issuer.keys["one"]
+    issuer.keys["three"] = rsa_key()
+    time.sleep(0.15)
+    assert post(server, issuer.token("three"))[0] == 200
+    # The document without the first key was read: what it proved is proven no more.
+    assert post(server, old)[0] == 401
+
+
+def options_of(issuer: Issuer, **more: Any) -> KeySetOptions:
+    told: dict[str, Any] = {"ca_file": None, "timeout_s": 5, "refresh_interval_s": 100, "retry_interval_s": 10}
+    return KeySetOptions(issuer.url, **(told | more))
+
+
+def test_clients_cannot_make_the_server_ask_all_the_time(issuer: Issuer) -> None:
+    now_s = [0.0]
+    keys = KeySet(options_of(issuer), lambda: now_s[0])
+    keys.load()
+    for number in range(50):
+        assert keys.candidates(f"made up {number}") == []
+    assert issuer.reads == 1
+    now_s[0] = 11
+    for number in range(50):
+        assert keys.candidates(f"made up {number}") == []
+    assert issuer.reads == 2
+    assert keys.candidates("one")
+
+
+def test_keys_that_cannot_be_read_are_trusted_for_a_time(issuer: Issuer) -> None:
+    now_s = [0.0]
+    keys = KeySet(options_of(issuer), lambda: now_s[0])
+    keys.load()
+    issuer.status = 500
+    for later in (99, 101, 111, 199):
+        now_s[0] = later
+        assert keys.candidates("one")
+    assert issuer.reads == 4  # at 101, 111 and 199
+    now_s[0] = 201
+    with pytest.raises(KeySetError):
+        keys.candidates("one")
+    issuer.status = 200
+    now_s[0] = 212
+    assert keys.candidates("one")
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [],
+        {},
+        "x",
+        [7],
+        [{"kty": "oct", "k": "c2VjcmV0", "kid": "one", "alg": "HS256"}],
+        [{"kty": "RSA", "use": "enc", "kid": "one"}],
+        [{}] * 2000,
+    ],
+)
+def test_documents_without_a_key(issuer: Issuer, entries: Any) -> None:
+    issuer.entries = entries
+    with pytest.raises(KeySetError):
+        KeySet(options_of(issuer)).load()
+
+
+def test_an_address_that_sends_on_is_not_followed(issuer: Issuer) -> None:
+    issuer.status = 302
+    with pytest.raises(KeySetError):
+        KeySet(options_of(issuer)).load()
+
+
+def test_a_key_is_for_its_own_algorithm(issuer: Issuer) -> None:
+    """What the entry says, and of which kind the key is, counts; not what the token says."""
+    issuer.entries = [entry_of(issuer.keys["one"], "one", alg="RS512"), {"kty": "RSA", "kid": "broken"}]
+    keys = KeySet(options_of(issuer))
+    keys.load()
+    tokens = BearerTokens(keys, BearerOptions(("RS256", "RS512", "ES256"), "", (), "sub", 0))
+    assert tokens.check(issuer.token(algorithm="RS512")).user == "ann"
+    for token in (issuer.token(algorithm="RS256"),):
+        with pytest.raises(AuthenticationError, match="no key"):
+            tokens.check(token)
+    issuer.keys["broken"] = issuer.keys["one"]
+    with pytest.raises(AuthenticationError, match="no key"):
+        tokens.check(issuer.token("broken"))
+
+
+def test_a_kept_token_ends_in_time(issuer: Issuer) -> None:
+    keys = KeySet(options_of(issuer))
+    keys.load()
+    now_s = [time.time()]
+    tokens = BearerTokens(keys, BearerOptions(("RS256",), "", (), "sub", 5), lambda: now_s[0])
+    token = issuer.token(exp=now_s[0] + 60)
+    assert tokens.known(token) is None
+    assert tokens.check(token) == tokens.known(token)
+    now_s[0] += 64
+    assert tokens.known(token) is not None
+    now_s[0] += 2
+    assert tokens.known(token) is None

@@ -1,0 +1,189 @@
+"""Thrift over HTTP: whole calls by clients we did not write, what is refused, and what a socket's users share."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.protocol.TCompactProtocol import TCompactProtocol
+from thrift.Thrift import TApplicationException
+from thrift.transport.THttpClient import THttpClient
+
+from hms_cache.errors import StartupError
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
+from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
+from tests.server.conftest import Running, Serve, database, request_bytes, table
+from tests.server.test_tls import Authority, wait_for
+
+HTTP = {"server.transport_mode": "http"}
+
+
+class HttpClient:
+    """Apache Thrift's, with the generated client."""
+
+    def __init__(self, url: str, protocol: type = TBinaryProtocol, **headers: str) -> None:
+        self.transport = THttpClient(url)
+        self.transport.setCustomHeaders(headers)
+        self.transport.setTimeout(30_000)
+        self.metastore = ThriftHiveMetastore.Client(protocol(self.transport))
+
+    def close(self) -> None:
+        self.transport.close()
+
+
+@pytest.fixture
+def server(serve: Serve) -> Running:
+    return serve(**HTTP, **{"server.http_header_timeout_s": 1})
+
+
+def client(server: Running, protocol: type = TBinaryProtocol, **headers: str) -> HttpClient:
+    return HttpClient(f"http://127.0.0.1:{server.port}/metastore", protocol, **headers)
+
+
+def post(
+    server: Running, body: bytes, path: str = "/metastore", method: str = "POST", **headers: str
+) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    with closing(connection):
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+
+@pytest.mark.parametrize("protocol", [TBinaryProtocol, TCompactProtocol])
+def test_calls_of_all_sizes(server: Running, protocol: type) -> None:
+    with closing(client(server, protocol, **{"x-actor-username": "ann"})) as ann:
+        ann.metastore.create_database(database("d"))
+        for size in (0, 1, 65_000, 3_000_000):
+            ann.metastore.create_table(table("d", f"t{size}", comment="x" * size))
+        for _ in range(3):
+            assert len(ann.metastore.get_table("d", "t3000000").parameters["comment"]) == 3_000_000
+            assert ann.metastore.get_database("d").name == "d"
+        with pytest.raises(NoSuchObjectException):
+            ann.metastore.get_table("d", "none")
+        assert ann.metastore.get_database("d").name == "d"
+
+
+def test_one_socket_many_calls_one_of_them_one_way(server: Running) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    with closing(connection):
+        for number in range(1, 30):
+            one_way = number % 7 == 0
+            method, arguments = ("reinitialize", {}) if one_way else ("get_database", {"name": "default"})
+            connection.request("POST", "/metastore", request_bytes(method, number, **arguments))
+            answer = connection.getresponse()
+            assert answer.status == 200
+            assert (answer.read() == b"") == one_way
+        connection.request("POST", "/metastore", request_bytes("shutdown", 99))
+        assert connection.getresponse().status == 200
+    assert server.service is not None
+    assert post(server, request_bytes("getStatus", 1))[0] == 200
+
+
+def test_requests_that_do_not_wait_and_bodies_in_pieces(server: Running) -> None:
+    body = request_bytes("get_database", 1, name="default")
+    head = b"POST /metastore HTTP/1.1\r\nhost: h\r\n"
+    plain = head + b"content-length: %d\r\n\r\n" % len(body) + body
+    chunked = head + b"transfer-encoding: chunked\r\n\r\n"
+    chunked += b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+    with server.connect() as sock:
+        sock.sendall(plain * 20 + chunked + plain)
+        received = b""
+        while received.count(b"HTTP/1.1 200") < 22:
+            received += sock.recv(65536)
+        expecting = head + b"expect: 100-continue\r\ncontent-length: %d\r\n\r\n" % len(body)
+        sock.sendall(expecting)
+        assert sock.recv(1000).startswith(b"HTTP/1.1 100")
+        for byte in body:
+            sock.sendall(bytes([byte]))
+        assert sock.recv(1000).startswith(b"HTTP/1.1 200")
+        sock.shutdown(socket.SHUT_WR)
+        assert sock.recv(1000) == b""
+
+
+def test_what_is_refused(server: Running) -> None:
+    body = request_bytes("getStatus", 1)
+    for path in ("/other", "/", "/metastores", "/other/metastore", "*"):
+        assert post(server, body, path)[0] == 404
+    for path in ("/metastore/", "/metastore/*", "/metastore?a=b", "http://elsewhere:1/metastore"):
+        assert post(server, body, path)[0] == 200
+    assert post(server, b"", method="GET")[0] == 405
+    assert post(server, body, **{"content-length": str(10**12)})[0] == 413
+    assert post(server, body, **{"x-long": "x" * 100_000})[0] == 431
+    assert post(server, body, **{"x-actor-username": "x" * 300})[0] == 400
+    assert post(server, b"no call at all")[0] == 400
+    with server.connect() as sock:
+        sock.sendall(b"NONSENSE\r\n\r\n")
+        assert sock.recv(100).startswith(b"HTTP/1.1 400")
+    with pytest.raises(TApplicationException, match=r"transport\.mode=http"):
+        server.link().call("getStatus")
+    with server.connect() as sock:
+        sock.sendall(b"POST /metastore HTTP/1.1\r\nhost:")
+        assert sock.recv(100) == b""  # its header was not whole in time
+    with server.connect() as sock:
+        sock.sendall(b"POST /metastore HTTP/1.1\r\nhost: h\r\ncontent-length: 100\r\n\r\n" + body)
+    assert post(server, body)[0] == 200
+    for wrong in (b"", body[:-1], body[:9]):
+        assert post(server, wrong)[0] == 400
+
+
+def _open(server: Running) -> int:
+    samples = next(iter(server.service.metrics.server.connections.collect())).samples
+    return int(samples[0].value)
+
+
+def test_users_of_one_socket_share_nothing(server: Running) -> None:
+    """A proxy may send requests of many users over one socket."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    with closing(connection):
+
+        def call(user: str, method: str, **arguments: object) -> bytes:
+            connection.request("POST", "/metastore", request_bytes(method, 1, **arguments), {"x-actor-username": user})
+            answer = connection.getresponse()
+            assert answer.status == 200
+            return answer.read()
+
+        call("ann", "setMetaConf", key="metastore.client.socket.timeout", value="7s")
+        assert b"7s" in call("ann", "getMetaConf", key="metastore.client.socket.timeout")
+        assert b"7s" not in call("bob", "getMetaConf", key="metastore.client.socket.timeout")
+        call("ann", "create_database", database=database("of_ann"))
+        call("bob", "create_database", database=database("of_bob"))
+        assert b"of_ann" in call("bob", "get_database", name="of_ann")
+    wait_for(lambda: _open(server) == 0)
+
+
+def test_within_tls(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = Authority(tmp_path)
+    server = serve(**HTTP, **authority.settings())
+    connection = http.client.HTTPSConnection("localhost", server.port, timeout=30, context=authority.client())
+    with closing(connection):
+        for _ in range(3):
+            connection.request("POST", "/metastore", request_bytes("get_database", 1, name="default"))
+            answer = connection.getresponse()
+            assert answer.status == 200 and b"default" in answer.read()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"server.transport_mode": "binary", "authentication.jwt_jwks_url": "file:/none"},
+        {"authentication.plain": "ldap", "authentication.ldap_url": "ldap://h", "authentication.ldap_base_dn": "b"},
+        {"authentication.jwt_jwks_url": "file:/none"},
+        {"authentication.jwt_jwks_url": "file:/none", "security.accept_insecure": True},
+    ],
+)
+def test_what_cannot_work_stops_the_start(serve: Serve, wrong: dict[str, object]) -> None:
+    with pytest.raises(StartupError) as raised:
+        serve(**{**HTTP, "server.tls_enabled": False, **wrong})  # type: ignore[arg-type]
+    assert raised.value.remedy
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays(server: Running) -> Iterator[None]:
+    yield
+    wait_for(lambda: _open(server) == 0)
