@@ -30,8 +30,16 @@ KNOWN_SCHEMES = (
     "oss",
     "obs",
     "cosn",
+    "alluxio",
+    "bos",
+    "chdfs",
+    "cos",
+    "dbfs",
+    "jfs",
+    "oci",
+    "tos",
 )
-"""File systems that Hadoop itself has a driver for, those of cloud providers included."""
+"""File systems that Hadoop has a driver for: its own, those of cloud providers, Alluxio, JuiceFS and Databricks."""
 
 
 def _location_uri(text: str) -> str:
@@ -89,7 +97,7 @@ class WarehouseSettings(Section):
         KNOWN_SCHEMES,
         "Schemes that the locations of tables and partitions may have, beside those of the directories above."
         " To allow a scheme opens no file system: only directories named above do.",
-        reason="The file systems that Hadoop has drivers for.",
+        reason="The file systems that Hadoop has drivers for, of its own or from their makers.",
     )
     file_timeout_s: Seconds = setting(
         30.0,

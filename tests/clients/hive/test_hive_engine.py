@@ -67,9 +67,11 @@ def test_every_statement_prints_what_it_prints_through_hives_metastore(
         },
     )
     printed = engine.run(STATEMENTS, server.uri, ours)
+    (tmp_path / "ours.txt").write_text("\n".join(printed))
     assert "ERROR" not in server.log
     with ExitStack() as stack:
         expected = through_java(theirs, own_database(database_servers("mariadb"), stack))
+    (tmp_path / "theirs.txt").write_text("\n".join(expected))
     assert len(expected) > 300, "Hive itself did not work"
     assert not [line for line in expected if "TezTask" in line], "no statement with a task ran"
     differences = list(
