@@ -28,7 +28,7 @@ WITH_EXTRAS = {
     "app/security/checks.py": "kerberos ldap tls",
 }
 #: Parts of a library under a name of their own.
-BROUGHT_BY = {"markupsafe": "jinja2"}
+BROUGHT_BY = {"markupsafe": "jinja2", "py4j": "pyspark"}
 
 
 def normalized(requirement: str) -> str:

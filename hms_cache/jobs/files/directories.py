@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from hms_cache.metadata.partition_name_codec import unescape_path_name
 from hms_cache.metadata.partition_names import make_partition_name
@@ -26,6 +28,9 @@ class DirectoryFiles:
     bytes: int = 0
     small_files: int = 0
     blocks: int = 0
+    newest_us: int = 0
+    """Last modification of the newest, in microseconds since 1970; 0 where the file system does not say."""
+
     problem: str | None = None
     """Why it could not be listed; then nothing is known."""
 
@@ -69,13 +74,15 @@ class DirectoryLister:
         except (OSError, MetaException) as error:
             return DirectoryFiles(exists=False, problem=_told(error))
         start = len(path.rstrip("/")) + 1
-        sizes = [int(info["size"] or 0) for name, info in found.items() if not _is_hidden(name[start:])]
+        infos = [info for name, info in found.items() if not _is_hidden(name[start:])]
+        sizes = [int(info["size"] or 0) for info in infos]
         return DirectoryFiles(
             exists=True,
             files=len(sizes),
             bytes=sum(sizes),
             small_files=sum(1 for size in sizes if size < self._small_file_bytes),
             blocks=sum(-(-size // self._block_bytes) for size in sizes),
+            newest_us=max(map(_modified_us, infos), default=0),
         )
 
     def below(self, location: str, keys: Sequence[str], depth: int | None = None) -> Iterator[FoundDirectory]:
@@ -124,6 +131,22 @@ class DirectoryLister:
                 yield from self._below(below, keys, (*values, unescape_path_name(value)), deeper)
             else:
                 yield FoundDirectory(ORPHAN, below)
+
+
+_MODIFIED = ("mtime", "LastModified", "last_modified", "updated", "modified")
+"""What fsspec's file systems call it: local and Arrow's, S3, Azure, Google, others."""
+
+
+def _modified_us(info: Mapping[str, Any]) -> int:
+    value = next((info[name] for name in _MODIFIED if info.get(name) is not None), None)
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return 0
+    if isinstance(value, datetime):
+        return round(value.timestamp() * 1_000_000)
+    return round(value * 1_000_000) if isinstance(value, int | float) else 0
 
 
 def _is_hidden(relative_path: str) -> bool:

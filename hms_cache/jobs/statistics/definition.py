@@ -20,12 +20,13 @@ JOB = Job(
     name="statistics",
     summary="Compute column statistics of tables and partitions, and write them to the metastore.",
     description=(
-        "Works on partitions that lack statistics of a column, and, with --state, on those that the notification log "
-        "names since the last run. Distinct values are kept as bit vectors that Hive reads and merges. Give --database "
-        "too where the metastore does not answer bit vectors: those of a table are merged from its partitions'. "
-        "Spark tells the metastore of files that it appends to a partition of Parquet or ORC only if "
-        "spark.sql.hive.convertInsertingPartitionedTable is false; after other appends, --all. Transactional tables, "
-        "views and tables of formats that keep statistics themselves are left out. Exit status 3 if something failed."
+        "Works on tables and partitions whose files are others than those that their statistics were computed from "
+        "(number, bytes, newest modification), whoever wrote them, and on those that lack statistics of a column. "
+        "Writes what ANALYZE of Hive and of Spark write: numbers of rows, files and bytes, column statistics, and "
+        "Spark's of tables. Nothing is written of what changed meanwhile. Distinct values are kept as bit vectors that "
+        "Hive reads and merges. Give --database too where the metastore does not answer bit vectors: those of a table "
+        "are merged from its partitions'. Transactional tables, views and tables of formats that keep statistics "
+        "themselves are left out. Exit status 3 if something failed."
     ),
     main="hms_cache.jobs.statistics.main:main",
     options=(
@@ -37,7 +38,7 @@ JOB = Job(
         ),
         DATABASE,
         TABLES,
-        Option("state", "File that keeps how far the notification log is followed.", metavar="FILE"),
+        Option("state", "File that keeps how far the notification log is followed, for the plan.", metavar="FILE"),
         Option("all", "Every partition, whatever statistics there are.", kind=bool),
         Option("partitions_only", "Write none of partitioned tables as a whole.", kind=bool),
         Option("engine", "Whose statistics they are, for readers that keep several kinds apart.", default="hive"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -15,12 +16,15 @@ from hms_cache.client import MetastoreClient
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
 from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import TableScope
-from hms_cache.jobs.statistics import lacking, table_level
+from hms_cache.jobs.statistics import data_files, lacking, plan, table_level
 from hms_cache.jobs.statistics.changes import Changes, Place, PlaceFile, changes_since, current_place
 from hms_cache.jobs.statistics.columns import passes
+from hms_cache.jobs.statistics.data_files import UnitFiles
 from hms_cache.jobs.statistics.lacking import PARTITIONS_OF_A_SLICE, SLICES
+from hms_cache.jobs.statistics.parameters import spark_statistics
 from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, tables_in
 from hms_cache.jobs.statistics.reading import partition_numbers, portions, rows_of
+from hms_cache.jobs.statistics.recording import record_table
 from hms_cache.jobs.statistics.session import many_small_files
 from hms_cache.jobs.statistics.transform import transform
 from hms_cache.jobs.statistics.writing import Target, written
@@ -62,17 +66,23 @@ def main(run: JobRun) -> JobResult:
         known = {one.name: places[one.name] for one in work if one.name in places}
         changes = changes_since(log, known) if known and not run.options["all"] else {}
     _choose(run, work, changes)
-    plan = ResultTable("Plan", PLAN_COLUMNS, [one.plan_row() for one in work if one.has_work])
+    planned = ResultTable("Plan", PLAN_COLUMNS, [one.plan_row() for one in work if one.has_work])
     done = _Done()
     if not run.dry_run:
         with many_small_files(run.spark):
             for one in work:
                 _work_on(run, one, done, file, places, here)
-    return _report(run, work, plan, done)
+    return _report(run, work, planned, done)
 
 
 def _choose(run: JobRun, work: list[TableWork], changes: dict[TableName, Changes]) -> None:
     lacking_of: dict[tuple[str, str], set[str | None]] = {}
+    files_of: dict[tuple[str, str], dict[str | None, UnitFiles]] = {}
+    if work:
+        with run.progress.step("Looking at files"):
+            for row in data_files.transform(_slices(run, work), run.options["metastore"]).collect():
+                units = files_of.setdefault((row["database"], row["table"]), {})
+                units[row["partition"]] = data_files.unit_files(row)
     if work and not run.options["all"]:
         with run.progress.step("Looking for partitions without statistics"):
             slices = _slices(run, work)
@@ -83,6 +93,7 @@ def _choose(run: JobRun, work: list[TableWork], changes: dict[TableName, Changes
             everything=run.options["all"],
             changes=changes.get(one.name),
             lacking=lacking_of.get((one.table.dbName, one.table.tableName), set()),
+            files=files_of.get((one.table.dbName, one.table.tableName), {}),
         )
 
 
@@ -107,14 +118,17 @@ def _work_on(
     label = f"{one.table.dbName}.{one.table.tableName}"
     if one.unreadable:
         done.notes.append((label, f"{len(one.unreadable)} partitions left out: Spark reads others' values as theirs"))
+    done.failures += ((label, unit, problem) for unit, problem in one.unlisted)
     if one.has_work:
         try:
             with run.progress.step(f"Statistics of {label}"):
+                rows_before = done.rows
                 together = _compute(run, one, done)
-                if one.names and not run.options["partitions_only"]:
-                    _merge(run, one, done, together)
-        except (PySparkException, TException) as error:
-            text = str(getattr(error, "message", None) or error)
+                if one.names and not run.options["partitions_only"] and len(done.failures) == failures:
+                    _merge(run, one, done, together, done.rows - rows_before)
+        except (PySparkException, Py4JJavaError, TException) as error:
+            cause = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else None
+            text = str(cause or getattr(error, "message", None) or error)
             done.failures.append((label, None, text.strip().splitlines()[0] if text.strip() else type(error).__name__))
     if file is not None and len(done.failures) == failures:
         places[one.name] = here
@@ -132,16 +146,17 @@ def _compute(run: JobRun, one: TableWork, done: _Done) -> list[AggrStats]:
     together: list[list[bytes]] = [[] for _ in names]
     for portion in portions(None if one.names is None else one.chosen, len(one.names or ())):
         for number, columns in enumerate(passes(one.columns)):
-            numbers = partition_numbers(run.spark, one.table, portion.names)
+            numbers = partition_numbers(run.spark, one.table, portion.names, one.files)
             rows = rows_of(run.spark, one.table, columns, portion, numbers)
             tasks = max(run.options["writers"], len(portion.names) // PARTITIONS_OF_A_TASK) if portion.names else 1
             statistics = transform(rows, columns, numbers, tasks).join(_broadcast(numbers), "partition")
-            for outcome in written(statistics.coalesce(run.options["writers"]), target, names[number]).collect():
+            tasks_rows = statistics.coalesce(run.options["writers"])
+            for outcome in written(tasks_rows, target, names[number], one.table).collect():
                 if outcome["together"] is not None:
                     together[number].append(bytes(outcome["together"]))
                 elif outcome["failure"] is not None:
                     done.failures.append((label, outcome["partition"], outcome["failure"]))
-                elif number == 0:
+                elif number == len(names) - 1:
                     done.partitions += outcome["written"] if one.names is not None else 0
                     done.rows += outcome["rows"]
     return [table_level.merged(*each) for each in zip(together, names, strict=True)]
@@ -150,10 +165,10 @@ def _compute(run: JobRun, one: TableWork, done: _Done) -> list[AggrStats]:
 def _broadcast(numbers: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
-    return f.broadcast(numbers.select("partition", "name"))
+    return f.broadcast(numbers.select("partition", "name", "location", "files"))
 
 
-def _merge(run: JobRun, one: TableWork, done: _Done, written_now: Sequence[AggrStats]) -> None:
+def _merge(run: JobRun, one: TableWork, done: _Done, written_now: Sequence[AggrStats], rows_now: int) -> None:
     """Statistics of the table as a whole, if all partitions have theirs. What this run wrote is not read again."""
     label = f"{one.table.dbName}.{one.table.tableName}"
     count = len(one.names or ())
@@ -172,9 +187,26 @@ def _merge(run: JobRun, one: TableWork, done: _Done, written_now: Sequence[AggrS
             (label, "distinct values of the table as a whole are lower bounds: give --database to merge bit vectors")
         )
     target = _target(run, one)
+    rows = _rows_of_all(one, rows_now)
+
+    def change(parameters: Mapping[str, str]) -> dict[str, str]:
+        found = dict(parameters) | {plan.MERGED: one.digest()}
+        total = sum(unit.figures.bytes for unit in one.files.values() if unit.figures is not None)
+        return found if rows is None else spark_statistics(found, rows, total, statistics)
+
     with MetastoreClient(target.metastore) as client:
         target.write(client, [target.statistics(None, statistics)])
+        reason = record_table(client, one.table, change, lambda found: found.get(plan.MERGED) == one.digest())
+    if reason is not None:
+        done.failures.append((label, None, reason))
     done.merged += 1
+
+
+def _rows_of_all(one: TableWork, rows_now: int) -> int | None:
+    """Rows of the table: those read now, and those that were recorded of the others. None if some are not known."""
+    chosen = set(one.chosen)
+    others = [one.files[name].rows if name in one.files else None for name in one.names or () if name not in chosen]
+    return None if None in others else rows_now + sum(count for count in others if count is not None)
 
 
 def _stored(run: JobRun, one: TableWork) -> AggrStats:
@@ -189,11 +221,16 @@ def _stored(run: JobRun, one: TableWork) -> AggrStats:
 def _target(run: JobRun, one: TableWork) -> Target:
     options = run.options
     return Target(
-        options["metastore"], one.table.dbName, one.table.tableName, options["engine"], options["batch_partitions"]
+        options["metastore"],
+        one.table.dbName,
+        one.table.tableName,
+        options["engine"],
+        options["batch_partitions"],
+        tuple(column.name for column in passes(one.columns)[-1]),
     )
 
 
-def _report(run: JobRun, work: list[TableWork], plan: ResultTable, done: _Done) -> JobResult:
+def _report(run: JobRun, work: list[TableWork], planned: ResultTable, done: _Done) -> JobResult:
     summary: dict[str, object] = {"tables looked at": len(work)}
     if run.dry_run:
         summary["tables to compute"] = sum(1 for one in work if one.chosen or one.is_chosen)
@@ -204,7 +241,7 @@ def _report(run: JobRun, work: list[TableWork], plan: ResultTable, done: _Done) 
         summary["rows read"] = done.rows
         summary["partitioned tables merged"] = done.merged
         summary["failures"] = len(done.failures)
-    tables = [plan]
+    tables = [planned]
     if done.notes:
         tables.append(ResultTable("Notes", ("table", "note"), done.notes))
     if done.failures:

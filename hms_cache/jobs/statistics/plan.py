@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,12 +11,16 @@ from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.scope import TableScope
 from hms_cache.jobs.statistics.changes import Changes
 from hms_cache.jobs.statistics.columns import StatisticsColumn, statistics_columns
+from hms_cache.jobs.statistics.data_files import UnitFiles
 from hms_cache.jobs.statistics.reading import unreadable_partitions
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.notifications.scope import TableName, table_name
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, Table
+
+MERGED = "hms_cache.statistics.partitions"
+"""The parameter of a partitioned table: `TableWork.digest` as of its last merge."""
 
 _WITH_ROWS = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE"})
 
@@ -42,6 +47,9 @@ class TableWork:
     is_touched: bool = False
     """Partitions came, went or changed: the table as a whole has other statistics."""
 
+    files: Mapping[str | None, UnitFiles] = field(default_factory=dict)
+    """Of each partition, or of the table without partitions, as the run found them at its beginning."""
+
     @property
     def name(self) -> TableName:
         return table_name(self.table.catName, self.table.dbName, self.table.tableName)
@@ -51,26 +59,56 @@ class TableWork:
         """Whether something is to be computed or merged."""
         return bool(self.chosen) or self.is_chosen or (self.is_touched and bool(self.names))
 
-    def choose(self, *, everything: bool, changes: Changes | None, lacking: set[str | None]) -> None:
-        """Decides by what is known of the table. `lacking`: partition names, None for the table itself."""
+    def choose(
+        self,
+        *,
+        everything: bool,
+        changes: Changes | None,
+        lacking: set[str | None],
+        files: Mapping[str | None, UnitFiles],
+    ) -> None:
+        """Decides by what the files say; what they cannot tell of, a partition that lacks a column's statistics, by
+        `lacking`: partition names, None for the table itself. `changes`, of the log, are only told in the plan: an
+        event does not make data other than it is, and a missing one does not keep it as it was.
+        """
         changes = changes or Changes()
-        if everything:
-            self.reason = "asked for"
-        elif changes.lost:
-            self.reason = changes.lost
-        elif changes.whole and self.names is not None:
-            self.reason = "changed as a whole"
-        self.is_touched = changes.touched
+        self.reason = "asked for" if everything else ""
+        self.files = files
+
+        def is_chosen(unit: str | None) -> bool:
+            found = files.get(unit)
+            if found is None or found.figures is None:
+                return False
+            return everything or unit in lacking or not found.is_current
+
+        def has_changed(unit: str | None) -> bool:
+            found = files.get(unit)
+            if found is None or found.is_current:
+                return False
+            told = unit is not None and bool(changes.partitions) and tuple(values_of_name(unit)) in changes.partitions
+            return told or found.recorded is not None or (unit is None and changes.touched)
+
+        self.lacking = len(lacking)
         if self.names is None:
-            self.changed, self.lacking = int(changes.touched), int(None in lacking)
-            self.is_chosen = bool(self.reason) or changes.touched or None in lacking
+            self.changed, self.is_chosen = int(has_changed(None)), is_chosen(None)
             return
-        changed = {
-            name for name in self.names if changes.partitions and tuple(values_of_name(name)) in changes.partitions
-        }
-        self.changed, self.lacking = len(changed), len(lacking)
-        wanted = set(self.names) if self.reason else changed | {name for name in lacking if name is not None}
-        self.chosen = [name for name in self.names if name in wanted and name not in self.unreadable]
+        self.changed = sum(map(has_changed, self.names))
+        self.chosen = [name for name in self.names if name not in self.unreadable and is_chosen(name)]
+        is_whole = (self.table.parameters or {}).get(MERGED) == self.digest()
+        self.is_touched = bool(self.chosen) or not (is_whole or self.unreadable or self.unlisted)
+
+    @property
+    def unlisted(self) -> list[tuple[str | None, str]]:
+        """Partitions, or the table without partitions, whose files cannot be listed, and why."""
+        return [(unit, found.problem) for unit, found in self.files.items() if found.problem is not None]
+
+    def digest(self) -> str:
+        """Of the files of all partitions: what the statistics of the table as a whole were merged from."""
+        digest = hashlib.sha256()
+        for name in sorted(self.names or ()):
+            found = self.files.get(name)
+            digest.update(f"{name}\0{found.figures if found is not None else None}\n".encode())
+        return f"{len(self.names or ())}:{digest.hexdigest()[:32]}"
 
     def plan_row(self) -> tuple[object, ...]:
         """A line of the plan."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from hms_cache.jobs.statistics.columns import StatisticsColumn
+from hms_cache.jobs.statistics.data_files import UnitFiles
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, values_of_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
@@ -62,23 +63,33 @@ def unreadable_partitions(table: Table, names: Sequence[str]) -> list[str]:
     return unreadable + [name for alike in by_values.values() if len(alike) > 1 for name in alike]
 
 
-def partition_numbers(spark: SparkSession, table: Table, names: Sequence[str] | None) -> DataFrame:
-    """``partition`` (int), ``name``, and ``k0``, ``k1``, … of the types of the partition keys.
+def partition_numbers(
+    spark: SparkSession, table: Table, names: Sequence[str] | None, files: Mapping[str | None, UnitFiles]
+) -> DataFrame:
+    """``partition`` (int), ``name``, ``location`` and ``files`` (`data_files.Figures`), and ``k0``, ``k1``, … of the
+    types of the partition keys.
 
     A table without partitions is number 0, without a name.
     """
     keys = table.partitionKeys or ()
-    fields = ["partition int", "name string", *(f"k{index} string" for index in range(len(keys)))]
-    rows: list[tuple[object, ...]] = [(0, None)]
+    fields = [
+        *("partition int", "name string", "location string", "files string"),
+        *(f"k{index} string" for index in range(len(keys))),
+    ]
+
+    def place(unit: str | None) -> tuple[object, ...]:
+        return (files[unit].location, str(files[unit].figures))
+
+    rows: list[tuple[object, ...]] = [(0, None, *place(None))] if names is None else []
     if names is not None:
-        rows = [(number, name, *map(_value, values_of_name(name))) for number, name in enumerate(names)]
+        rows = [(number, name, *place(name), *map(_value, values_of_name(name))) for number, name in enumerate(names)]
     schema = StructType.fromDDL(", ".join(fields))
     columns = zip(*rows, strict=True) if rows else [()] * len(fields)
     arrays = [pa.array(values, field.type) for values, field in zip(columns, to_arrow_schema(schema), strict=True)]
     # Of Arrow's columns Spark makes a relation of the driver's, without tasks of Python.
     texts = spark.createDataFrame(pa.table(arrays, schema.names), schema)
     typed = [texts[f"k{index}"].try_cast(_key_type(key.type)).alias(f"k{index}") for index, key in enumerate(keys)]
-    return texts.select("partition", "name", *typed)
+    return texts.select("partition", "name", "location", "files", *typed)
 
 
 def _value(text: str) -> str | None:
@@ -105,7 +116,7 @@ def rows_of(
     if not portion.is_whole:
         rows = rows.where(_names_filter(rows, table, portion.names))
     keys = [rows[f"`{key.name}`"] for key in table.partitionKeys]
-    small = f.broadcast(numbers.drop("name"))
+    small = f.broadcast(numbers.drop("name", "location", "files"))
     condition = f.lit(True)
     for index, key in enumerate(keys):
         condition = condition & key.eqNullSafe(small[f"k{index}"])

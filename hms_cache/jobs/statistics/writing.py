@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,9 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
+from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures
+from hms_cache.jobs.statistics.parameters import basic_statistics, spark_statistics
+from hms_cache.jobs.statistics.recording import Failures, Unit, reason_of, record_partitions, record_table
 from hms_cache.jobs.statistics.table_level import Together
 from hms_cache.jobs.statistics.transform import column_values
 from hms_cache.metadata.statistics_values import statistics_of
@@ -18,6 +21,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatisticsDesc,
     ColumnStatisticsObj,
     SetPartitionsStatsRequest,
+    Table,
 )
 
 if TYPE_CHECKING:
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ATTEMPTS = 3
+
+FILES_CHANGED = "its files changed while they were read; the next run reads them again"
 
 OUTCOME = StructType(
     [
@@ -50,6 +56,8 @@ class Target:
     table: str
     engine: str
     batch_partitions: int
+    last_pass: tuple[str, ...] = ()
+    """Columns of the last reading of a table that takes several: then a partition is recorded."""
 
     def statistics(self, partition: str | None, columns: list[ColumnStatisticsObj]) -> ColumnStatistics:
         """The struct of a partition, or of the table."""
@@ -73,13 +81,16 @@ class Target:
                     raise
 
 
-def written(statistics: DataFrame, target: Target, columns: Sequence[str]) -> DataFrame:
-    """Writes rows of `STATISTICS`, of these columns, that have a ``name`` each (null: the table) when it is evaluated
-    (`OUTCOME`)."""
-    return statistics.select("name", "rows", "columns").mapInArrow(_writer(target, columns), OUTCOME)
+def written(statistics: DataFrame, target: Target, columns: Sequence[str], table: Table) -> DataFrame:
+    """Writes rows of `STATISTICS`, of these columns, when it is evaluated (`OUTCOME`). Each has a ``name`` (null: the
+    `table`), its ``location`` and the ``files`` that were there before the rows were read."""
+    chosen = statistics.select("name", "rows", "columns", "location", "files")
+    return chosen.mapInArrow(_writer(target, columns, table), OUTCOME)
 
 
-def _writer(target: Target, columns: Sequence[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _writer(
+    target: Target, columns: Sequence[str], table: Table
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -87,11 +98,15 @@ def _writer(target: Target, columns: Sequence[str]) -> Callable[[Iterator[pa.Rec
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         together = Together(columns)
+        lister = FigureLister()
         with MetastoreClient(target.metastore) as client:
             for batch in batches:
                 for start in range(0, batch.num_rows, target.batch_partitions):
                     rows = batch.slice(start, target.batch_partitions).to_pylist()
-                    yield pyarrow.RecordBatch.from_pylist(_write(client, target, rows, together), schema)
+                    unchanged, outcomes = _unchanged(rows, lister)
+                    if unchanged:
+                        outcomes += _write(client, target, unchanged, together, table)
+                    yield pyarrow.RecordBatch.from_pylist(outcomes, schema)
         last = _outcome(together=together.encoded())
         yield pyarrow.RecordBatch.from_pylist([last], schema)
 
@@ -102,8 +117,20 @@ def _outcome(**figures: Any) -> dict[str, Any]:
     return {"written": 0, "rows": 0, "partition": None, "failure": None, "together": None} | figures
 
 
+def _unchanged(rows: list[dict[str, Any]], lister: FigureLister) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Those whose files are still the ones that were read; and what to tell of the others."""
+    kept, outcomes = [], []
+    for row in rows:
+        figures, problem = lister.figures(row["location"])
+        if figures is not None and str(figures) == row["files"]:
+            kept.append(row)
+        else:
+            outcomes.append(_outcome(partition=row["name"], failure=problem or FILES_CHANGED))
+    return kept, outcomes
+
+
 def _write(
-    client: MetastoreClient, target: Target, rows: list[dict[str, Any]], together: Together
+    client: MetastoreClient, target: Target, rows: list[dict[str, Any]], together: Together, table: Table
 ) -> list[dict[str, Any]]:
     """A batch that the metastore refuses is halved until what it refuses stands alone."""
     statistics = [
@@ -115,13 +142,43 @@ def _write(
     ]
     try:
         target.write(client, statistics)
+        failures = _record(client, target, rows, statistics, table)
     except TException as error:
         if len(rows) == 1:
-            reason = getattr(error, "message", None) or str(error)
-            return [_outcome(partition=rows[0]["name"], failure=f"{reason}")]
+            return [_outcome(partition=rows[0]["name"], failure=reason_of(error))]
         half = len(rows) // 2
-        return _write(client, target, rows[:half], together) + _write(client, target, rows[half:], together)
-    for row, one in zip(rows, statistics, strict=True):
+        first = _write(client, target, rows[:half], together, table)
+        return first + _write(client, target, rows[half:], together, table)
+    done = [(row, one) for row, one in zip(rows, statistics, strict=True) if row["name"] not in failures]
+    for row, one in done:
         if row["name"] is not None:
             together.add(row["name"], one.statsObj)
-    return [_outcome(written=len(rows), rows=sum(row["rows"] for row in rows))]
+    outcomes = [_outcome(partition=name, failure=reason) for name, reason in failures.items()]
+    return [_outcome(written=len(done), rows=sum(row["rows"] for row, _ in done)), *outcomes]
+
+
+def _record(
+    client: MetastoreClient,
+    target: Target,
+    rows: list[dict[str, Any]],
+    statistics: Sequence[ColumnStatistics],
+    table: Table,
+) -> Failures:
+    """After the last pass: what was counted, and of which files, stands beside statistics of all columns."""
+    if {one.colName for one in statistics[0].statsObj} != set(target.last_pass):
+        return {}
+    units = []
+    for row, one in zip(rows, statistics, strict=True):
+        figures = Figures.read(row["files"])
+        assert figures is not None
+        units.append(Unit(row["name"], row["rows"], row["location"], figures, one.statsObj))
+    if units[0].name is not None:
+        return record_partitions(client, target.database, target.table, units)
+    [unit] = units
+
+    def change(parameters: Mapping[str, str]) -> dict[str, str]:
+        basic = basic_statistics(dict(parameters), unit.rows, unit.figures, unit.columns)
+        return spark_statistics(basic, unit.rows, unit.figures.bytes, unit.columns)
+
+    reason = record_table(client, table, change, lambda found: found.get(RECORDED) == str(unit.figures))
+    return {} if reason is None else {None: reason}

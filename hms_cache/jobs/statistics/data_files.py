@@ -1,0 +1,149 @@
+"""What the files of a table or partition say: whether its statistics are still those of its rows.
+
+Files are counted, added up and the newest is noted when a run begins, again before it writes, and kept with what it
+writes. Appended rows, rewrites and deletions are noticed by them, whether an event told of them or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from hms_cache.jobs.files.directories import DirectoryLister
+from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
+from hms_cache.jobs.sources.metastore_reader import MetastoreReader
+from hms_cache.metadata.names import DEFAULT_CATALOG
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+RECORDED = "hms_cache.statistics.files"
+"""The parameter of a table or partition: `Figures` of the files that its statistics were computed from."""
+
+FOUND = StructType(
+    [
+        StructField("database", StringType(), False),
+        StructField("table", StringType(), False),
+        # Null: of the table itself.
+        StructField("partition", StringType()),
+        StructField("location", StringType(), False),
+        # Null: they could not be listed.
+        StructField("files", StringType()),
+        StructField("problem", StringType()),
+        # As its parameters say.
+        StructField("recorded", StringType()),
+        StructField("rows", LongType()),
+    ]
+)
+
+
+class Figures(NamedTuple):
+    """Of the data files in a directory and below it."""
+
+    files: int
+    bytes: int
+    newest_us: int
+    """Of the last modification, in microseconds since 1970; 0 where the file system does not say."""
+
+    def __str__(self) -> str:
+        return f"{self.files}:{self.bytes}:{self.newest_us}"
+
+    @classmethod
+    def read(cls, text: str | None) -> Figures | None:
+        """None for a text that is none."""
+        parts = (text or "").split(":")
+        if len(parts) != 3 or not all(part.isdecimal() for part in parts):
+            return None
+        return cls(*map(int, parts))
+
+
+class UnitFiles(NamedTuple):
+    """Of a partition, or of a table without partitions, as a run found them at its beginning."""
+
+    location: str
+    figures: Figures | None
+    problem: str | None
+    recorded: Figures | None
+    rows: int | None
+    """As recorded with the figures."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the statistics that are there were computed from these files."""
+        return self.figures is not None and self.figures == self.recorded and self.rows is not None
+
+
+class FigureLister:
+    """Lists data files for their figures."""
+
+    def __init__(self) -> None:
+        self._lister = DirectoryLister()
+
+    def figures(self, location: str) -> tuple[Figures | None, str | None]:
+        """Or why there are none. A directory that is not there has no files."""
+        found = self._lister.files(location)
+        if found.problem is not None:
+            return None, found.problem
+        return Figures(found.files, found.bytes, found.newest_us), None
+
+
+def transform(slices: DataFrame, metastore: str) -> DataFrame:
+    """The partitions and tables in `slices` (`lacking.SLICES`) with their files (`FOUND`)."""
+    return slices.mapInArrow(_looker(metastore), FOUND)
+
+
+def _looker(metastore: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    import pyarrow
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    schema = to_arrow_schema(FOUND)
+
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        lister = FigureLister()
+        reader = MetastoreReader(metastore)
+        try:
+            for batch in batches:
+                for row in batch.to_pylist():
+                    found = [_row(row, lister, *place) for place in _places(reader, row)]
+                    yield pyarrow.RecordBatch.from_pylist(found, schema)
+        finally:
+            reader.close()
+
+    return look
+
+
+def _places(reader: MetastoreReader, row: dict[str, Any]) -> Iterator[tuple[str | None, str, dict[str, str]]]:
+    """(partition, location, parameters); none of what was dropped since it was listed."""
+    if row["partitions"] is None:
+        for table in reader.tables(DEFAULT_CATALOG, row["database"], [row["table"]]):
+            yield None, table.sd.location or "", table.parameters or {}
+        return
+    part = PartitionRange(TableName(DEFAULT_CATALOG, row["database"], row["table"]), names=tuple(row["partitions"]))
+    for name, partition in reader.partitions(part):
+        yield name, partition.sd.location or "", partition.parameters or {}
+
+
+def _row(
+    row: dict[str, Any], lister: FigureLister, partition: str | None, location: str, parameters: dict[str, str]
+) -> dict[str, Any]:
+    figures, problem = lister.figures(location)
+    rows = parameters.get("numRows", "")
+    return {
+        "database": row["database"],
+        "table": row["table"],
+        "partition": partition,
+        "location": location,
+        "files": None if figures is None else str(figures),
+        "problem": problem,
+        "recorded": parameters.get(RECORDED),
+        "rows": int(rows) if rows.isdecimal() else None,
+    }
+
+
+def unit_files(row: Any) -> UnitFiles:
+    """Of a row of `FOUND`."""
+    figures, recorded = Figures.read(row["files"]), Figures.read(row["recorded"])
+    return UnitFiles(row["location"], figures, row["problem"], recorded, row["rows"])

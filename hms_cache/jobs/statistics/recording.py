@@ -1,0 +1,132 @@
+"""Parameters of tables and partitions into the metastore, over nothing that others changed meanwhile.
+
+A table is altered only if it is still the one that was read a moment before: the request names its time of alteration,
+and a server of this project, or of Hive 4, refuses it otherwise (`expected_parameter_key`). The protocol has no such
+condition for partitions: what is altered between their reading and their writing, some milliseconds, is overwritten,
+as by ANALYZE of Hive. See docs/decisions/0011-statistics-by-files.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from thrift.Thrift import TException
+
+from hms_cache.client import MetastoreClient, OutcomeUnknownError
+from hms_cache.jobs.statistics.data_files import RECORDED, Figures
+from hms_cache.jobs.statistics.parameters import basic_statistics
+from hms_cache.metadata.partition_names import make_partition_name
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    ColumnStatisticsObj,
+    EnvironmentContext,
+    MetaException,
+    NoSuchObjectException,
+    Partition,
+    Table,
+)
+
+_ATTEMPTS = 3
+
+_DDL_TIME = "transient_lastDdlTime"
+_KEEP_STATISTICS = {"DO_NOT_UPDATE_STATS": "true"}
+"""The server neither counts files itself nor takes back what the parameters claim."""
+
+CHANGED = "it was altered while its statistics were computed; the next run does it"
+GONE = "it was dropped, or lies elsewhere now"
+
+Failures = dict[str | None, str]
+"""By partition, None for the table itself: why nothing was recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A partition, or with the name None a table without partitions, whose column statistics are written."""
+
+    name: str | None
+    rows: int
+    location: str
+    figures: Figures
+    columns: Sequence[ColumnStatisticsObj]
+
+
+def record_partitions(client: MetastoreClient, database: str, table: str, units: Sequence[Unit]) -> Failures:
+    """Row counts and files of partitions, in one call. Raises what the metastore says."""
+    by_name = {unit.name: unit for unit in units}
+    found_table = client.call("get_table", database, table)
+    keys = [key.name for key in found_table.partitionKeys or ()]
+    for attempt in range(1, _ATTEMPTS + 1):
+        found = client.call("get_partitions_by_names", database, table, list(by_name))
+        partitions: dict[str | None, Partition] = {make_partition_name(keys, one.values): one for one in found}
+        failures: Failures = {}
+        altered = []
+        for name, unit in by_name.items():
+            partition = partitions.get(name)
+            if partition is None or (partition.sd.location or "") != unit.location:
+                failures[name] = GONE
+            elif (partition.parameters or {}).get(RECORDED) != str(unit.figures) or attempt == 1:
+                partition.parameters = basic_statistics(
+                    partition.parameters or {}, unit.rows, unit.figures, unit.columns
+                )
+                altered.append(partition)
+        try:
+            if altered:
+                context = EnvironmentContext(dict(_KEEP_STATISTICS))
+                client.call("alter_partitions_with_environment_context", database, table, altered, context)
+            return failures
+        except OutcomeUnknownError:
+            # The connection broke: what was written is seen by what is there now.
+            if attempt == _ATTEMPTS:
+                raise
+    raise AssertionError("not reached")
+
+
+def record_table(
+    client: MetastoreClient,
+    read: Table,
+    change: Callable[[Mapping[str, str]], dict[str, str]],
+    is_done: Callable[[Mapping[str, str]], bool],
+) -> str | None:
+    """Changes the parameters of a table that is still as it was `read`; or why not. Raises what the metastore says.
+
+    `is_done`: whether parameters are those that `change` makes, for an attempt whose outcome is not known.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            table: Table = client.call("get_table", read.dbName, read.tableName)
+        except NoSuchObjectException:
+            return GONE
+        parameters = table.parameters or {}
+        if attempt > 1 and is_done(parameters):
+            return None
+        if _identity(table) != _identity(read):
+            return CHANGED
+        table.parameters = change(parameters)
+        properties = dict(_KEEP_STATISTICS)
+        if _DDL_TIME in parameters:
+            properties |= {"expected_parameter_key": _DDL_TIME, "expected_parameter_value": parameters[_DDL_TIME]}
+        try:
+            client.call(
+                "alter_table_with_environment_context",
+                *(table.dbName, table.tableName, table, EnvironmentContext(properties)),
+            )
+            return None
+        except MetaException as error:
+            if "has been modified" in (error.message or "") or "expected_parameter" in (error.message or ""):
+                return CHANGED
+            raise
+        except OutcomeUnknownError:
+            if attempt == _ATTEMPTS:
+                raise
+    raise AssertionError("not reached")
+
+
+def _identity(table: Table) -> tuple[object, ...]:
+    """What makes statistics those of this table: the time of its creation, its place and its columns."""
+    columns = [(column.name, column.type) for column in table.sd.cols or ()]
+    return (table.createTime, table.id, table.sd.location, columns)
+
+
+def reason_of(error: TException) -> str:
+    """What to tell of it."""
+    return str(getattr(error, "message", None) or error)

@@ -1,0 +1,195 @@
+"""Numbers of rows and files: what the job writes of them, who uses them, and what the files say of the next run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_cache.client import MetastoreClient
+from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures
+from hms_cache.jobs.statistics.recording import CHANGED, GONE, Unit, record_partitions, record_table
+from hms_cache.jobs.statistics.writing import FILES_CHANGED, _unchanged
+from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext
+from tests.clients.conftest import ServerStarter
+from tests.clients.hive import engine as hive_engine
+from tests.clients.spark.session import SparkProcess, remote
+from tests.jobs.statistics.catalog import run_statistics
+from tests.jobs.verify.test_verify import compare
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(290)]
+
+
+@pytest.fixture
+def job(spark: SparkProcess, start_server: ServerStarter, tmp_path: Path) -> Iterator[tuple[SparkProcess, Any]]:
+    """A session on a server, with `d.parted` of three partitions and `d.plain`."""
+    server = start_server("sqlite", **{"catalog.statistics_sketches": "true"})
+    spark.session(remote(tmp_path, server.uri))
+    spark.sql("create database d")
+    spark.sql("create table d.parted (a int, t string, day date) partitioned by (p int) stored as parquet")
+    spark.sql("insert into d.parted values (1, 'x', date'2024-01-01', 1), (2, 'yy', null, 1)")
+    spark.sql("insert into d.parted values (7, 'z', date'2024-02-01', 2), (9, null, null, 3)")
+    spark.sql("create table d.plain (a int, t string, m decimal(5,2), at timestamp) stored as orc")
+    spark.sql("insert into d.plain values (3, 'abc', 1.25, timestamp'2024-01-01 00:00:00'), (5, 'd', null, null)")
+    yield spark, server
+
+
+def parameters_of(client: MetastoreClient) -> dict[str, dict[str, str]]:
+    found = {f"p={one.values[0]}": dict(one.parameters) for one in client.call("get_partitions", "d", "parted", -1)}
+    return found | {name: dict(client.call("get_table", "d", name).parameters) for name in ("parted", "plain")}
+
+
+def run(spark: SparkProcess, uri: str, **options: Any) -> dict[str, Any]:
+    found: dict[str, Any] = spark.call(run_statistics, metastore=uri, **options)
+    return found
+
+
+def plan(report: dict[str, Any]) -> dict[str, int]:
+    return {row[0]: row[5] for row in report["tables"]["Plan"]}
+
+
+def test_what_is_written_and_what_the_next_run_does(job: tuple[SparkProcess, Any]) -> None:
+    spark, server = job
+    first = run(spark, server.uri)
+    assert (first["exit_status"], plan(first)) == (0, {"d.parted": 3, "d.plain": 1}), first
+    with MetastoreClient(server.uri) as client:
+        found = parameters_of(client)
+        locations = {
+            f"p={one.values[0]}": Path(one.sd.location.removeprefix("file:"))
+            for one in client.call("get_partitions", "d", "parted", -1)
+        } | {"plain": Path(client.call("get_table", "d", "plain").sd.location.removeprefix("file:"))}
+    for name, rows in {"p=1": 2, "p=2": 1, "p=3": 1, "plain": 2}.items():
+        files = [path for path in locations[name].iterdir() if path.name[0] not in "._"]
+        parameters = found[name]
+        assert (parameters["numRows"], parameters["numFiles"]) == (str(rows), str(len(files)))
+        assert parameters["totalSize"] == str(sum(path.stat().st_size for path in files))
+        assert int(parameters["rawDataSize"]) > 0
+        assert '"BASIC_STATS":"true"' in parameters["COLUMN_STATS_ACCURATE"]
+        assert '"a":"true"' in parameters["COLUMN_STATS_ACCURATE"]
+    assert found["parted"]["spark.sql.statistics.numRows"] == "4"
+    assert found["plain"]["spark.sql.statistics.colStats.a.max"] == "5"
+    assert found["plain"]["spark.sql.statistics.colStats.m.nullCount"] == "1"
+
+    # Nothing was done since: nothing is done, and nothing written.
+    again = run(spark, server.uri)
+    assert again["tables"]["Plan"] == [] and again["summary"]["tables computed"] == 0
+    with MetastoreClient(server.uri) as client:
+        assert parameters_of(client) == found
+    assert compare([server.uri], server.database_url)[0] == set()
+
+    # Files that nobody told the metastore of: more, others, fewer.
+    data = next(locations["p=1"].glob("*.parquet"))
+    shutil.copy(data, data.with_name("appended.parquet"))
+    third = run(spark, server.uri)
+    assert plan(third) == {"d.parted": 1} and third["summary"]["partitions written"] == 1
+    [other] = locations["p=3"].glob("*.parquet")
+    shutil.copy(next(locations["p=2"].glob("*.parquet")), other)
+    other.with_name(f".{other.name}.crc").unlink()
+    fourth = run(spark, server.uri)
+    assert plan(fourth) == {"d.parted": 1}
+    data.with_name("appended.parquet").unlink()
+    fifth = run(spark, server.uri)
+    assert plan(fifth) == {"d.parted": 1}
+    with MetastoreClient(server.uri) as client:
+        now = parameters_of(client)
+        [low] = client.call("get_table_column_statistics", "d", "parted", "a").statsObj
+    assert {name: now[name]["numRows"] for name in ("p=1", "p=2", "p=3")} == {"p=1": "2", "p=2": "1", "p=3": "1"}
+    assert low.statsData.longStats.highValue == 7  # the row with 9 was in the file that is gone
+    assert run(spark, server.uri)["tables"]["Plan"] == []
+
+
+def test_sparks_planner_uses_them(job: tuple[SparkProcess, Any]) -> None:
+    """As after ANALYZE TABLE … COMPUTE STATISTICS FOR ALL COLUMNS of its own."""
+    spark, server = job
+    assert run(spark, server.uri)["exit_status"] == 0
+    for table in ("d.plain", "d.parted"):
+        spark.sql(f"refresh table {table}")
+        ours = {row[0]: row[1] for row in spark.sql(f"describe extended {table}")}
+        columns = {one: dict(map(tuple, spark.sql(f"describe extended {table} {one}"))) for one in ("a", "t")}
+        spark.sql("set spark.sql.cbo.enabled=true")
+        [[cost]] = spark.sql(f"explain cost select * from {table} where a > 4")
+        spark.sql(f"analyze table {table} compute statistics for all columns")
+        theirs = {row[0]: row[1] for row in spark.sql(f"describe extended {table}")}
+        assert ours["Statistics"] == theirs["Statistics"]
+        assert "rowCount" in cost.partition("Physical Plan")[0]
+        for column, described in columns.items():
+            wanted = dict(map(tuple, spark.sql(f"describe extended {table} {column}")))
+            for figure in ("min", "max", "num_nulls", "distinct_count", "avg_col_len", "max_col_len"):
+                assert described[figure] == wanted[figure], (table, column, figure)
+
+
+def test_nothing_is_written_over_a_change(job: tuple[SparkProcess, Any], tmp_path: Path) -> None:
+    spark, server = job
+    with MetastoreClient(server.uri) as client:
+        read = client.call("get_table", "d", "plain")
+        # Somebody makes it another table of this name.
+        client.call("drop_table", "d", "plain", True)
+        spark.sql("create table d.plain (a int) stored as orc")
+        before = client.call("get_table", "d", "plain")
+        assert record_table(client, read, dict, lambda found: False) == CHANGED
+        # Somebody alters it between its reading and its writing.
+        read = client.call("get_table", "d", "plain")
+
+        def change(parameters: Any) -> dict[str, str]:
+            altered = client.call("get_table", "d", "plain")
+            altered.parameters |= {"transient_lastDdlTime": "7", "by": "another"}
+            context = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+            client.call("alter_table_with_environment_context", "d", "plain", altered, context)
+            return {**parameters, "numRows": "99"}
+
+        assert record_table(client, read, change, lambda found: False) == CHANGED
+        after = client.call("get_table", "d", "plain").parameters
+        assert after["by"] == "another" and after.get("numRows") == before.parameters.get("numRows")
+        client.call("drop_table", "d", "plain", True)
+        assert record_table(client, read, change, lambda found: False) == GONE
+        figures = Figures(1, 2, 3)
+        units = [Unit("p=1", 2, "file:/elsewhere", figures, ()), Unit("p=77", 2, "file:/x", figures, ())]
+        assert record_partitions(client, "d", "parted", units) == {"p=1": GONE, "p=77": GONE}
+        assert RECORDED not in parameters_of_partition(client, "1")
+
+
+def parameters_of_partition(client: MetastoreClient, value: str) -> dict[str, str]:
+    return dict(client.call("get_partition", "d", "parted", [value]).parameters)
+
+
+def test_files_that_change_while_they_are_read(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "f").write_text("abc")
+    lister = FigureLister()
+    figures, problem = lister.figures(f"file:{tmp_path}/p")
+    assert figures is not None and (figures.files, figures.bytes, problem) == (1, 3, None) and figures.newest_us > 0
+    row = {"name": "p=1", "location": f"file:{tmp_path}/p", "files": str(figures)}
+    assert _unchanged([row], lister) == ([row], [])
+    (tmp_path / "p" / "_temporary").write_text("hidden")
+    assert _unchanged([row], lister) == ([row], [])
+    (tmp_path / "p" / "g").write_text("")
+    kept, [outcome] = _unchanged([row], lister)
+    assert (kept, outcome["failure"]) == ([], FILES_CHANGED)
+
+
+@pytest.mark.java
+@pytest.mark.mariadb
+@pytest.mark.soak
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_hives_engine_answers_from_them(spark: SparkProcess, start_server: ServerStarter, tmp_path: Path) -> None:
+    """Without a task, and rightly; after an append and the next run, too."""
+    with ExitStack():
+        server = start_server("mariadb", **{"catalog.statistics_sketches": "true"})
+        spark.session(remote(tmp_path, server.uri))
+        spark.sql("create database d")
+        place = f"location 'file:{tmp_path}/warehouse/parted'"
+        spark.sql(f"create external table d.parted (a int, t string) partitioned by (p int) stored as parquet {place}")
+        queries = "select count(*), min(a), max(a) from d.parted;"
+        for rows, wanted in (("(1, 'x', 1), (20, 'y', 2)", "2\t1\t20"), ("(100, 'z', 1)", "3\t1\t100")):
+            spark.sql(f"insert into d.parted values {rows}")
+            assert run(spark, server.uri)["exit_status"] == 0
+            script = f"set hive.compute.query.using.stats=true;\n{queries}\nexplain {queries}"
+            printed = "\n".join(hive_engine.run(script, server.uri, tmp_path / "hive"))
+            assert wanted in printed
+            assert re.search(r"Fetch Operator", printed) and not re.search(r"\bTez\b\s*$", printed, re.MULTILINE)
