@@ -112,8 +112,6 @@ ONLY_OF_ITS_TABLE = frozenset(
         EventType.ALTER_PARTITIONS,
         EventType.DROP_PARTITION,
         EventType.INSERT,
-        EventType.ADD_PRIMARYKEY,
-        EventType.ADD_UNIQUECONSTRAINT,
         EventType.ADD_NOTNULLCONSTRAINT,
         EventType.ADD_DEFAULTCONSTRAINT,
         EventType.ADD_CHECKCONSTRAINT,
@@ -125,7 +123,7 @@ ONLY_OF_ITS_TABLE = frozenset(
     }
 )
 """Event types that change nothing but facets of the table that their row names. All others may change more: names and
-what is absent (create, alter, drop, reload), other tables (foreign keys, a dropped constraint, a rename), tags of
+what is absent (create, alter, drop, reload), other tables (foreign keys, the keys that they end at, a rename), tags of
 tables that are loaded later (transactions, write ids), whole databases, or what cannot be known (other types)."""
 
 CHANGES_DATABASE_NAMES = frozenset({ev.DatabaseCreated, ev.DatabaseDropped, ev.DatabaseAltered, ev.UndecodedEvent})

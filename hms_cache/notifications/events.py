@@ -399,13 +399,15 @@ class ConstraintsAdded(Event):
     """Base of the six kinds; ``constraint_jsons`` are the added constraints (one for each column of each)."""
 
     constraint_class: ClassVar[Any] = None
+    is_key: ClassVar[bool] = False
+    """Whether foreign keys of other tables, which the message does not name, may end at it and now be others."""
 
     constraint_jsons: tuple[str, ...] = ()
 
     @property
     def scope(self) -> Scope:
         table = self.own_table
-        return EVERYTHING if table is None else scope_of_tables([table])
+        return EVERYTHING if table is None else scope_of_tables([table], foreign_keys=self.is_key)
 
     def constraints(self) -> list[Any]:
         """The Thrift structs, of the kind's own class."""
@@ -415,6 +417,7 @@ class ConstraintsAdded(Event):
 @dataclass(frozen=True, slots=True)
 class PrimaryKeyAdded(ConstraintsAdded):
     constraint_class: ClassVar[Any] = ttypes.SQLPrimaryKey
+    is_key: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,6 +439,7 @@ class ForeignKeyAdded(ConstraintsAdded):
 @dataclass(frozen=True, slots=True)
 class UniqueConstraintAdded(ConstraintsAdded):
     constraint_class: ClassVar[Any] = ttypes.SQLUniqueConstraint
+    is_key: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)

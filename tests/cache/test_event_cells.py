@@ -169,9 +169,10 @@ def facts_of_table(name: TableName) -> Iterator[Fact]:
         one,
         may_go=whole(name) | names(D),
     )
+    # Foreign keys of any table may end at the key.
+    for key in (ev.PrimaryKeyAdded, ev.UniqueConstraintAdded):
+        yield Fact(key.__name__, key(header("ADD_CONSTRAINT", name)), ALL_CONSTRAINTS, may_go=parts(name, "table"))
     for kind in (
-        ev.PrimaryKeyAdded,
-        ev.UniqueConstraintAdded,
         ev.NotNullConstraintAdded,
         ev.DefaultConstraintAdded,
         ev.CheckConstraintAdded,

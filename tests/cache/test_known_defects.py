@@ -495,6 +495,35 @@ def test_a_foreign_key_belongs_to_its_tables(pair: tuple[Server, Server]) -> Non
     all_hits(here, *questions)
 
 
+def test_keys_of_the_parent_change_its_childrens_foreign_keys(pair: tuple[Server, Server]) -> None:
+    """They name the parent's primary key, and are answered while it has a key; events of keys name the parent only."""
+    here, elsewhere = pair
+    store = elsewhere.objects
+    store.create_table(table("d", "parent"))
+    store.create_table(table("d", "child"))
+    flags = {"enable_cstr": False, "validate_cstr": False, "rely_cstr": False, "catName": CATALOG}
+    primary = [ttypes.SQLPrimaryKey("d", "parent", "a", 1, "pk", **flags)]
+    unique = [ttypes.SQLUniqueConstraint(CATALOG, "d", "parent", "a", 1, "uk", False, False, False)]
+    foreign = [ttypes.SQLForeignKey("d", "parent", "a", "d", "child", "b", 1, fk_name="fk", **flags)]
+    store.add_constraints(ttypes.SQLAllTableConstraints(uniqueConstraints=unique))
+    store.add_constraints(ttypes.SQLAllTableConstraints(foreignKeys=foreign))
+
+    def keys() -> list[tuple[str, str | None]]:
+        all_hits(here, lambda of: of.get_table_constraints(CATALOG, "d", "child"))
+        found = here.store.get_foreign_keys(CATALOG, (None, None), ("d", "child"))
+        return [(key.fk_name, key.pk_name) for key in found]
+
+    assert keys() == [("fk", None)]
+    store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary))
+    assert keys() == [("fk", "pk")]
+    store.drop_constraint(CATALOG, "d", "parent", "uk")
+    assert keys() == [("fk", "pk")]
+    store.drop_constraint(CATALOG, "d", "parent", "pk")
+    assert keys() == []
+    store.add_constraints(ttypes.SQLAllTableConstraints(uniqueConstraints=unique))
+    assert keys() == [("fk", None)]
+
+
 # Writes
 
 

@@ -270,7 +270,7 @@ SAMPLES: list[Sample] = [
         "add primary key",
         lambda b: b.build_add_constraints(table(), [primary_key()]),
         ev.PrimaryKeyAdded,
-        ONE_TABLE,
+        ONE_TABLE_AND_KEYS,
         {},
     ),
     Sample(
@@ -284,7 +284,7 @@ SAMPLES: list[Sample] = [
         "add unique constraint",
         lambda b: b.build_add_constraints(table(), [unique_constraint()]),
         ev.UniqueConstraintAdded,
-        ONE_TABLE,
+        ONE_TABLE_AND_KEYS,
         {},
     ),
     Sample(

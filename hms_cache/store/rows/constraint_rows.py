@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, delete, func, or_, select
+from sqlalchemy import Connection, Row, Select, and_, delete, exists, func, or_, select
 
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.store.schema import COLUMNS_V2, DBS, KEY_CONSTRAINTS, PARTITION_KEYS, TBLS
@@ -85,12 +85,29 @@ _SELECT = select(
 )
 
 
+_HAS_ITS_KEY = exists().where(
+    _OTHER.c.PARENT_TBL_ID == _K.c.PARENT_TBL_ID,
+    _OTHER.c.PARENT_INTEGER_IDX == _K.c.PARENT_INTEGER_IDX,
+    or_(
+        _OTHER.c.PARENT_CD_ID == _K.c.PARENT_CD_ID,
+        and_(_OTHER.c.PARENT_CD_ID.is_(None), _K.c.PARENT_CD_ID.is_(None)),
+    ),
+    _OTHER.c.CONSTRAINT_TYPE.in_((PRIMARY_KEY, UNIQUE)),
+)
+"""Whether the parent still has a key on the column that a foreign key names.
+
+Engines leave joins out because of foreign keys, which is right only with a key at the other end. Hive's metastore
+answers none without a primary key there (`MetaStoreDirectSql.getForeignKeys`, 4.0.1), nor those of unique keys, which
+it does without direct SQL; the row stays, and comes back with the next key.
+"""
+
+
 def read_constraints(connection: Connection, table_id: int) -> SQLAllTableConstraints:
     """All constraints of a table in one statement: those on it, and the foreign keys that it holds."""
     statement = _SELECT.where(
         or_(
             and_(_K.c.PARENT_TBL_ID == table_id, _K.c.CONSTRAINT_TYPE != FOREIGN_KEY),
-            and_(_K.c.CHILD_TBL_ID == table_id, _K.c.CONSTRAINT_TYPE == FOREIGN_KEY),
+            and_(_K.c.CHILD_TBL_ID == table_id, _K.c.CONSTRAINT_TYPE == FOREIGN_KEY, _HAS_ITS_KEY),
         )
     )
     found = SQLAllTableConstraints([], [], [], [], [], [])
@@ -192,7 +209,7 @@ def select_foreign_keys(
     catalog: str, parent: tuple[str | None, str | None], child: tuple[str | None, str | None]
 ) -> Select[Any]:
     """Foreign keys between (database, table) pairs; None stands for any."""
-    statement = _SELECT.where(_K.c.CONSTRAINT_TYPE == FOREIGN_KEY, _PARENT_DB.c.CTLG_NAME == catalog)
+    statement = _SELECT.where(_K.c.CONSTRAINT_TYPE == FOREIGN_KEY, _PARENT_DB.c.CTLG_NAME == catalog, _HAS_ITS_KEY)
     columns = (_PARENT_DB.c.NAME, _PARENT.c.TBL_NAME, _CHILD_DB.c.NAME, _CHILD.c.TBL_NAME)
     for column, name in zip(columns, (*parent, *child), strict=True):
         if name is not None:

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.java_metastore import JavaMetastore
 from tests.clients.hive import engine, two_sessions, two_sessions_of_types
+from tests.clients.hive.test_client_tests import with_password
 from tests.clients.hive.test_hive_engine import comparable, java_metastore
 from tests.clients.hive.two_sessions import FIRST
 from tests.conftest import ServerLookup, ServerStarter
@@ -33,12 +34,12 @@ def without_wrong_answers(lines: list[str]) -> list[str]:
     return kept
 
 
-def printed(uri: str, directory: Path, statements: list[tuple[int, str]]) -> list[str]:
+def printed(uri: str, database_url: str, directory: Path, statements: list[tuple[int, str]]) -> list[str]:
     """What the sessions print, each statement with its session in front."""
     sessions: list[engine.Session] = []
     lines: list[str] = []
     try:
-        sessions += [engine.Session(uri, directory / f"session{number}", directory) for number in (1, 2)]
+        sessions += [engine.Session(uri, directory / f"session{number}", directory, database_url) for number in (1, 2)]
         for session, statement in statements:
             lines.append(f"{'first' if session == FIRST else 'second'}: {statement}")
             lines += sessions[session].execute(statement)
@@ -72,14 +73,15 @@ def test_two_sessions_print_what_they_print_through_hives_metastore(
             "catalog.users_in_admin_role": "root",
         },
     )
-    found = printed(server.uri, ours, statements)
+    found = printed(server.uri, with_password(server.database_url), ours, statements)
     (tmp_path / "ours.txt").write_text("\n".join(found))
     assert "ERROR" not in server.log
     with ExitStack() as stack:
-        metastore: JavaMetastore = java_metastore(theirs, own_database(database_servers("mariadb"), stack))
+        database_url = own_database(database_servers("mariadb"), stack)
+        metastore: JavaMetastore = java_metastore(theirs, database_url)
         address = metastore.start()
         stack.callback(metastore.stop)
-        expected = printed(f"thrift://{address}", theirs, statements)
+        expected = printed(f"thrift://{address}", database_url, theirs, statements)
     (tmp_path / "theirs.txt").write_text("\n".join(expected))
     assert not [line for line in expected if "TezTask" in line], "no statement with a task ran"
     assert sum("FAILED" in line for line in expected) < 20, "Hive itself did not work"

@@ -96,6 +96,29 @@ def test_foreign_keys(catalog: StoreUnderTest) -> None:
     assert get(CATALOG, ("d", "c"), (None, None)) == []
 
 
+def test_a_foreign_key_whose_key_was_dropped_is_not_answered(catalog: StoreUnderTest) -> None:
+    """An engine may leave a join out because of it, which needs the key. It comes back with one."""
+    catalog.create_table("p", cols=columns(("a", "int"), ("b", "string")))
+    catalog.create_table("c", cols=columns(("x", "int"), ("y", "string")))
+    add, drop = catalog.store.add_constraints, catalog.store.drop_constraint
+    add(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("a", table_name="p")))
+    add(ttypes.SQLAllTableConstraints(foreignKeys=foreign_key("p", "c", ("a", "x"))))
+
+    def found() -> list[tuple[str, str | None]]:
+        of_child = catalog.store.get_table_constraints(CATALOG, "d", "c").foreignKeys
+        assert catalog.store.get_foreign_keys(CATALOG, ("d", "p"), (None, None)) == of_child
+        return [(key.fk_name, key.pk_name) for key in of_child]
+
+    assert found() == [("fk", "pk")]
+    drop(CATALOG, "d", "p", "pk")
+    assert found() == []
+    add(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("b", table_name="p", name="of_b")))
+    assert found() == [], "of another column"
+    unique = ttypes.SQLUniqueConstraint(**place("a", "p"), key_seq=1, uk_name="uk", **FLAGS)
+    add(ttypes.SQLAllTableConstraints(uniqueConstraints=[unique]))
+    assert found() == [("fk", "of_b")]
+
+
 @pytest.mark.parametrize(
     ("wanted", "error", "text"),
     [
