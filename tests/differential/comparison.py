@@ -20,7 +20,9 @@ from tests.differential.reasons import reason_for
 
 TIME = "<time>"
 ID = "<id>"
-_TIMES = frozenset({"createTime", "lastAccessTime", "lastAnalyzed", "eventTime", "createdTime", "materializationTime"})
+_TIMES = frozenset(
+    {"createTime", "lastAccessTime", "lastAnalyzed", "eventTime", "createdTime", "materializationTime", "grantTime"}
+)
 _TXN_TIMES = frozenset(
     {"startedTime", "lastHeartbeatTime", "enqueueTime", "start", "endTime", "cleanerStart", "commitTime"}
 )

@@ -112,12 +112,13 @@ def _is_default_taken_for_text(call: Any, java: Any, ours: Any) -> bool:
     return is_less and all("__HIVE_DEFAULT_PARTITION__" in one for one in more)
 
 
-def _is_equal_without(java: Any, ours: Any, *names: str) -> bool:
+def is_equal_without(java: Any, ours: Any, *names: str) -> bool:
     """Whether both answer the same but for fields of these names."""
 
     def without(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: without(item) for key, item in value.items() if key not in names}
+            items = sorted(value.items(), key=lambda item: str(item[0]))
+            return {key: without(item) for key, item in items if key not in names}
         return [without(item) for item in value] if isinstance(value, list) else value
 
     def found(value: Any) -> list[str]:
@@ -135,25 +136,25 @@ RULES = (
     Rule(
         "Ours says by which agent a transaction was opened, and what is noted of it; Java keeps it to itself.",
         lambda call, java, ours: (
-            call.method == "get_open_txns_info" and _is_equal_without(java, ours, "agentInfo", "metaInfo")
+            call.method == "get_open_txns_info" and is_equal_without(java, ours, "agentInfo", "metaInfo")
         ),
     ),
     Rule(
         "Ours tells the table's id with its write ids, by which a client knows a table that was made anew.",
-        lambda call, java, ours: call.method == "get_valid_write_ids" and _is_equal_without(java, ours, "tableId"),
+        lambda call, java, ours: call.method == "get_valid_write_ids" and is_equal_without(java, ours, "tableId"),
     ),
     Rule(
         "Ours gives a worker all that the queue knows of its compaction.",
         lambda call, java, ours: (
             call.method.startswith("find_next_compact")
-            and _is_equal_without(java, ours, "enqueueTime", "runas", "state", "workerId")
+            and is_equal_without(java, ours, "enqueueTime", "runas", "state", "workerId")
         ),
     ),
     Rule(
         "Ours writes the highest write id where 4.0 does and where later releases do, and has old files wait for the "
         "last transaction as well that was opened before the compaction's commit.",
         lambda call, java, ours: (
-            call.method == "show_compact" and _is_equal_without(java, ours, "hightestWriteId", "nextTxnId")
+            call.method == "show_compact" and is_equal_without(java, ours, "hightestWriteId", "nextTxnId")
         ),
     ),
     Rule(

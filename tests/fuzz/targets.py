@@ -25,11 +25,10 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 from hms_cache.txn import IdListFormatError, ValidTxnList, ValidTxnWriteIdList, ValidWriteIdList
 from hms_cache.wire import MessageReader, WireError
 from hms_cache.wire.encodings import ENCODINGS
-from tests.recordings.recording import read_recording
+from tests.recordings.recording import DIRECTORY, read_recording
 from tests.wire.strategies import framed
 
 CORPUS = Path(__file__).with_name("corpus")
-_RECORDING = Path(__file__).parents[1] / "recordings" / "hive-4.0.1.jsonl.gz"
 MAX_IDS = 10_000
 """In one list: below the server's limit, so that a short range costs no time here."""
 
@@ -79,8 +78,13 @@ def _read_wire(data: bytes) -> None:
 
 @cache
 def recorded_requests() -> tuple[bytes, ...]:
-    """One request of each method that an engine really sent, plain and in frames."""
-    first = {call.method: call.request for call in read_recording(_RECORDING)}
+    """One request of each method that clients really sent, plain and in frames."""
+    first = {
+        call.method: call.request
+        for path in sorted(DIRECTORY.glob("*.xz"))
+        for call in read_recording(path)
+        if call.request
+    }
     in_frames = next(encoding for encoding in ENCODINGS if encoding.framed)
     return (*first.values(), *(framed(in_frames, request) for request in first.values()))
 

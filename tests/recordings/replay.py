@@ -1,33 +1,35 @@
-"""Sends recorded calls to a metastore and makes the answers comparable."""
+"""Sends recorded calls to a metastore, each on the connection it had, one after the other."""
 
 from __future__ import annotations
 
-import re
 import socket
 from types import TracebackType
 from typing import Any
 
-from thrift.protocol.TBinaryProtocol import TBinaryProtocol
-from thrift.Thrift import TApplicationException, TMessageType
-from thrift.transport.TTransport import TTransportBase
-
 from hms_cache.wire import METHODS
-from tests.recordings.recording import PLACE, RecordedCall
+from tests.recordings.answers import UNORDERED, answer
+from tests.recordings.ids import Ids
+from tests.recordings.messages import CALL, ONEWAY, Splitter, framed_like
+from tests.recordings.metastores import Metastore
+from tests.recordings.recording import RecordedCall
+from tests.recordings.spellings import body, encoded, for_hive_4, of_hive_4
 
-PATIENCE_S = 60.0
-_TIMES = re.compile(r"\b1[5-9]\d{8}(\d{3})?\b")
-_ADDRESSES = re.compile(r"\b(?:id|tableId|eventId)=\d+")
+PATIENCE_S = 120.0
+CLOSED = b""
+"""The answer of a metastore that closed the connection instead."""
 
 
 class Replay:
-    """The connections of a recording to one metastore, each opened at its first call."""
+    """The connections of a recording to one metastore, each opened at its first call and closed where it was."""
 
-    def __init__(self, uri: str, directory: str) -> None:
-        """`directory`: the metastore's files are below it; its name is as long as `PLACE`."""
-        host, _, port = uri.removeprefix("thrift://").rpartition(":")
+    def __init__(self, metastore: Metastore) -> None:
+        host, _, port = metastore.uri.removeprefix("thrift://").rpartition(":")
         self._address = host, int(port)
-        self._directory = directory
+        self._root = str(metastore.root)
+        self._is_java = metastore.is_java
         self._connections: dict[int, socket.socket] = {}
+        self.ids = Ids()
+        self.id_faults: list[str] = []
 
     def __enter__(self) -> Replay:
         return self
@@ -38,38 +40,54 @@ class Replay:
         for connection in self._connections.values():
             connection.close()
 
-    def send(self, call: RecordedCall) -> str:
-        """The answer as text: the value or the exception, without times, places and ids of rows."""
+    def exchange(self, call: RecordedCall) -> tuple[bytes, bytes]:
+        """The request as it was sent here, with this metastore's ids, and its answer. Closes where the client did."""
+        if not call.request:
+            connection = self._connections.pop(call.connection, None)
+            if connection is not None:
+                connection.close()
+            return b"", b""
         connection = self._connections.get(call.connection)
         if connection is None:
             connection = socket.create_connection(self._address, timeout=PATIENCE_S)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._connections[call.connection] = connection
-        connection.sendall(call.at(self._directory))
-        text = repr(_answer(connection, call.method)).replace(self._directory, PLACE.decode())
-        return _ADDRESSES.sub("id=ID", _TIMES.sub("TIME", text))
+        call = call.at(self._root)
+        request = self._translated(call)
+        connection.sendall(for_hive_4(request) if self._is_java else request)
+        if call.message.kind == ONEWAY:
+            return request, b""
+        reply = _read(connection)
+        if self._is_java:
+            reply = of_hive_4(call.method, reply)
+        if reply == CLOSED:
+            self._connections.pop(call.connection).close()
+        elif call.reply and call.method not in UNORDERED:
+            self.id_faults += self.ids.learn(answer(call.reply), answer(reply))
+        return request, reply
+
+    def _translated(self, call: RecordedCall) -> bytes:
+        """The very bytes, unless an id in them is another here."""
+        if not self.ids.differing:
+            return call.request
+        arguments, is_changed = self.ids.translated(read_arguments(call))
+        if not is_changed:
+            return call.request
+        message = call.message
+        return framed_like(call.request, encoded(message.method, message.kind, message.sequence_id, arguments))
 
 
-class _Source(TTransportBase):  # type: ignore[misc]
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
+def read_arguments(call: RecordedCall) -> Any:
+    """The request's arguments."""
+    return body(call.request, METHODS[call.method].args_class)
 
-    def read(self, size: int) -> bytes:
-        data = self._connection.recv(size)
+
+def _read(connection: socket.socket) -> bytes:
+    splitter = Splitter()
+    while True:
+        data = connection.recv(1 << 18)
         if not data:
-            raise EOFError("the server closed the connection")
-        return data
-
-
-def _answer(connection: socket.socket, method: str) -> Any:
-    protocol = TBinaryProtocol(_Source(connection))
-    name, kind, _ = protocol.readMessageBegin()
-    assert name == method
-    if kind == TMessageType.EXCEPTION:
-        fault = TApplicationException()
-        fault.read(protocol)
-        protocol.readMessageEnd()
-        return type(fault).__name__, fault.message
-    result = METHODS[method].result()
-    result.read(protocol)
-    protocol.readMessageEnd()
-    return [getattr(result, entry[2]) for entry in result.thrift_spec if entry is not None]
+            return CLOSED
+        for message in splitter.feed(data):
+            assert message.kind != CALL
+            return message.data

@@ -64,7 +64,7 @@ def test_shutdown_ends_this_conversation_only(serve: Serve) -> None:
 def test_user_of_set_ugi_is_remembered_for_its_connection(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
     server = serve(**{"server.audit": "all"})
     named, unnamed = server.link(), server.link()
-    assert named.call("set_ugi", user_name="ann", group_names=["staff"]) == ["staff", "ann"]
+    assert named.call("set_ugi", user_name="ann", group_names=["staff"]) == ["staff"]
     with caplog.at_level(logging.INFO, "hms_cache.audit"):
         named.call("get_database", name="default")
         unnamed.call("get_all_databases")

@@ -114,12 +114,15 @@ def shutdown(call: Call, arguments: FacebookService.shutdown_args) -> None:
 
 @handlers.local("set_ugi")
 def set_ugi(call: Call, arguments: methods.set_ugi_args) -> list[str]:
-    """Remembers user and groups for this connection; answers the groups and the user, as Hive does."""
+    """Remembers user and groups for this connection; answers the groups, on an authenticated one the user as well.
+
+    Hive's handler adds the user, and its processor for connections without SASL (`TUGIBasedProcessor`) takes it off.
+    """
     if not arguments.user_name:
         raise MetaException("User name cannot be null or empty")
     groups = list(arguments.group_names or ())
     call.session.set_user(arguments.user_name, tuple(groups))
-    return [*groups, arguments.user_name]
+    return groups if call.session.principal is None else [*groups, arguments.user_name]
 
 
 @handlers.local("flushCache")

@@ -15,6 +15,7 @@ from hms_cache.metadata.names import (
     normalize_identifier,
 )
 from hms_cache.store.contract.databases import DatabaseStore
+from hms_cache.store.databases.replication import is_source_of_replication, with_target_id
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
@@ -111,6 +112,8 @@ class Databases(DatabaseStore):
                 if if_exists:
                     return
                 raise NoSuchObjectException(f"database {catalog}.{name}")
+            if is_source_of_replication(found.database):
+                raise InvalidOperationException("can not drop a database which is a source of replication")
             delete_database(
                 self._context, transaction, found, delete_data=delete_data, cascade=cascade, soft_txn_id=soft_txn_id
             )
@@ -121,7 +124,7 @@ class Databases(DatabaseStore):
         found = require_database(transaction.connection, catalog, name)
         before = found.database
         after = copy.deepcopy(before)
-        after.parameters = without_marks(new.parameters)
+        after.parameters = without_marks(with_target_id(transaction.connection, before.parameters, new.parameters))
         after.ownerName = new.ownerName
         if new.ownerType is not None:
             after.ownerType = new.ownerType

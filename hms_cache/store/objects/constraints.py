@@ -65,7 +65,7 @@ _KINDS: dict[Any, _Kind] = {
     SQLUniqueConstraint: _Kind(UNIQUE, "uk_name", "uk", True),
     SQLNotNullConstraint: _Kind(NOT_NULL, "nn_name", "nn", False),
     SQLDefaultConstraint: _Kind(DEFAULT, "dc_name", "dc", False),
-    SQLCheckConstraint: _Kind(CHECK, "dc_name", "cc", False),
+    SQLCheckConstraint: _Kind(CHECK, "dc_name", "dc", False),
 }
 
 _Finder = Callable[[str, str, str], TableRow | None]

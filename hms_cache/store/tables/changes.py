@@ -317,9 +317,14 @@ def check_expected_parameter(connection: Connection, row: TableRow, new: Table, 
 def _update_basic_statistics(
     context: StoreContext, connection: Connection, new: Table, environment_context: EnvironmentContext | None
 ) -> None:
-    """Looks at the directory of an unpartitioned table again, as Hive does on every alter that does not forbid it."""
-    transient = take_do_not_update(new.parameters)
-    if transient or is_view(new) or new.partitionKeys or is_context_true(environment_context, DO_NOT_UPDATE_STATS):
+    """Looks at the directory of an unpartitioned table again, as Hive does on every alter that does not forbid it.
+
+    The parameter DO_NOT_UPDATE_STATS is taken away where Hive would look, and stays where the context has forbidden it
+    already: Iceberg and Trino send both (`MetaStoreServerUtils.requireCalStats`, `updateTableStatsSlow`, 4.0.1).
+    """
+    if is_view(new) or new.partitionKeys or is_context_true(environment_context, DO_NOT_UPDATE_STATS):
+        return
+    if take_do_not_update(new.parameters):
         return
     if not context.warehouse.manages_files:
         return

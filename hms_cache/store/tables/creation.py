@@ -58,8 +58,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Table,
 )
 
-_CREATED_BY_CTAS = "created_with_ctas"
-"""A parameter that only tells the server how the table came about; never stored."""
+_WAYS_OF_CREATION = ("created_with_ctas", "created_with_ctlt")
+"""Parameters that only tell the server how the table came about, by AS SELECT or by LIKE; never stored."""
 
 _AUTHORIZER = "SQL"
 """Which authorization the privileges that come with a table belong to."""
@@ -116,7 +116,8 @@ class TableCreation:
         table.dbName = normalize_identifier(table.dbName)
         table.catName = normalize_identifier(table.catName or DEFAULT_CATALOG)
         table.parameters = dict(table.parameters or {})
-        table.parameters.pop(_CREATED_BY_CTAS, None)
+        for way in _WAYS_OF_CREATION:
+            table.parameters.pop(way, None)
         table.partitionKeys = lower_columns(table.partitionKeys)
         table.sd.cols = lower_columns(table.sd.cols)
         _check_columns(table)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
 from typing import Any
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -473,4 +476,23 @@ DROP = Scenario.of(
     call("get_all_tables", "d"),
 )
 
-SCENARIOS = [READ, CREATE, ALTER, DROP]
+
+def _measured() -> Iterator[Call]:
+    """Who says that files are not to be counted, the table or the context, and which of it stays."""
+    yield call("create_database", database("d"))
+    words = ({}, {"DO_NOT_UPDATE_STATS": "true"}, {"DO_NOT_UPDATE_STATS": "false"})
+    contexts = (*words, {"STATS_GENERATED": "TASK"}, {"DO_NOT_POPULATE_QUICK_STATS": "true"})
+    for kind, made in (("t", table), ("p", partial(table, keys=("k:string",))), ("v", view)):
+        for number, (word, context) in enumerate(product(words, contexts)):
+            name, properties = f"{kind}{number}", EnvironmentContext(properties=context)
+            located = {} if kind == "v" else {"sd": descriptor(location=LOCATED + name)}
+            yield call("create_table_with_environment_context", made(name, parameters={**word}), properties)
+            yield get_table("d", name)
+            new = made(name, parameters={**word, "n": "1"}, **located)
+            yield call("alter_table_with_environment_context", "d", name, new, properties)
+            yield get_table("d", name)
+
+
+MEASURED = Scenario.of("files counted", _measured())
+
+SCENARIOS = [READ, CREATE, ALTER, MEASURED, DROP]

@@ -113,6 +113,51 @@ def test_alter_replaces_what_hive_replaces(catalog: StoreUnderTest) -> None:
         catalog.store.alter_database(CATALOG, "nope", new)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "is_noted"),
+    [
+        ({}, {"repl.last.id": "8"}, True),
+        ({"repl.last.id": "7"}, {"repl.last.id": "8"}, True),
+        ({"repl.last.id": "8"}, {"repl.last.id": "8"}, False),
+        ({}, {"k": "v"}, False),
+        ({"repl.last.id": "7"}, {}, False),
+        ({"repl.last.id": "7"}, {"repl.last.id": "8", "repl.resume.started": "true"}, False),
+        ({"repl.last.id": "7"}, {"repl.last.id": "8", "repl.resume.started": "no"}, True),
+    ],
+)
+def test_what_replication_applied_is_noted_with_the_last_event_here(
+    catalog: StoreUnderTest, old: dict[str, str], new: dict[str, str], is_noted: bool
+) -> None:
+    """By it a replication back knows what was written here since; `REPL LOAD` leaves it to the metastore."""
+    before = catalog.store.get_database(CATALOG, "d")
+    before.parameters = old
+    catalog.store.alter_database(CATALOG, "d", before)
+    stored = catalog.store.get_database(CATALOG, "d").parameters.get("repl.target.last.id")
+    last = catalog.notifications()[-1].event_id
+    before.parameters = {**new, **({"repl.target.last.id": stored} if stored else {})}
+    catalog.store.alter_database(CATALOG, "d", before)
+    found = catalog.store.get_database(CATALOG, "d").parameters
+    assert found == {
+        **new,
+        **({"repl.target.last.id": str(last) if is_noted else stored} if is_noted or stored else {}),
+    }
+    assert catalog.last_event().after().parameters == found
+
+
+@pytest.mark.parametrize("cascade", [False, True])
+def test_a_source_of_replication_is_not_dropped(catalog: StoreUnderTest, cascade: bool) -> None:
+    before = catalog.store.get_database(CATALOG, "d")
+    before.parameters = {"repl.source.for": "1,2"}
+    catalog.store.alter_database(CATALOG, "d", before)
+    with pytest.raises(ttypes.InvalidOperationException) as raised:
+        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=cascade)
+    assert raised.value.message == "can not drop a database which is a source of replication"
+    assert catalog.files() == ["d.db"]
+    before.parameters = {"repl.source.for": ""}
+    catalog.store.alter_database(CATALOG, "d", before)
+    catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=cascade)
+
+
 def test_drop_without_cascade_wants_an_empty_database(catalog: StoreUnderTest) -> None:
     catalog.create_table()
     with pytest.raises(ttypes.InvalidOperationException) as raised:

@@ -116,6 +116,28 @@ class TestProperties:
         catalog.alter("t", found, environment_context=environment(STATS_GENERATED="TASK"))
         assert catalog.get().parameters["COLUMN_STATS_ACCURATE"] == ACCURATE
 
+    @pytest.mark.parametrize(
+        ("keys", "context", "stays"),
+        [
+            ([], {"DO_NOT_UPDATE_STATS": "true"}, True),
+            ([], {"DO_NOT_UPDATE_STATS": "false"}, False),
+            ([], {}, False),
+            ([("dt", "string")], {}, True),
+        ],
+        ids=["forbidden twice", "forbidden by the table", "no context", "partitioned"],
+    )
+    def test_the_word_not_to_measure_stays_where_hive_would_not_look(
+        self, catalog: StoreUnderTest, keys: list[tuple[str, str]], context: dict[str, str], stays: bool
+    ) -> None:
+        """Iceberg's commits send it in the table and in the context, and read it back."""
+        found = catalog.create_table(keys=keys)
+        (catalog.path(found.sd.location) / "f").write_bytes(b"123")
+        sent = changed(found, parameters={**found.parameters, "DO_NOT_UPDATE_STATS": "true"})
+        catalog.alter("t", sent, environment_context=environment(**context))
+        parameters = catalog.get().parameters
+        assert parameters.get("DO_NOT_UPDATE_STATS") == ("true" if stays else None)
+        assert "numFiles" not in parameters
+
     def test_spark_statistics_survive(self, catalog: StoreUnderTest) -> None:
         found = catalog.create_table(keys=[("dt", "string")])
         new = changed(found, parameters={**found.parameters, "spark.sql.statistics.totalSize": "5"})

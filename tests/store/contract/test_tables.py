@@ -143,7 +143,9 @@ def test_column_names_are_stored_in_lower_case(catalog: StoreUnderTest) -> None:
 
 
 def test_server_made_parameters_are_not_stored(catalog: StoreUnderTest) -> None:
-    catalog.create_table(parameters={"created_with_ctas": "true", "DO_NOT_UPDATE_STATS": "true"})
+    catalog.create_table(
+        parameters={"created_with_ctas": "true", "created_with_ctlt": "true", "DO_NOT_UPDATE_STATS": "true"}
+    )
     assert set(catalog.get().parameters) == {"transient_lastDdlTime"}
 
 

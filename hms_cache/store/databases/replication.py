@@ -1,0 +1,40 @@
+"""What replication asks of databases: a mark on what it loads, a source that stays.
+
+Source: `HMSHandler.alter_database` and `drop_database_core`, `ReplChangeManager.isSourceOfReplication` (4.0.1).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, select
+
+from hms_cache.store.replication_marks import LAST_REPLICATED_ID_KEY
+from hms_cache.store.schema import NOTIFICATION_SEQUENCE
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database
+
+TARGET_LAST_ID_KEY = "repl.target.last.id"
+"""The last event here when an event of the source was last applied: where a replication back begins."""
+
+RESUME_STARTED_KEY = "repl.resume.started"
+"""Set while a replication is resumed: the target's id is to stay."""
+
+SOURCE_KEY = "repl.source.for"
+"""The policies that replicate the database."""
+
+
+def is_source_of_replication(database: Database) -> bool:
+    """Whether any policy replicates it: it cannot be dropped until the parameter is emptied."""
+    return bool((database.parameters or {}).get(SOURCE_KEY))
+
+
+def with_target_id(
+    connection: Connection, before: dict[str, str] | None, after: dict[str, str] | None
+) -> dict[str, str] | None:
+    """The new parameters, with the id of the last event so far if they bring another `repl.last.id`."""
+    if not after or after.get(RESUME_STARTED_KEY, "").lower() == "true":
+        return after
+    replicated = after.get(LAST_REPLICATED_ID_KEY)
+    known = (before or {}).get(LAST_REPLICATED_ID_KEY)
+    if replicated is None or (known is not None and replicated.lower() == known.lower()):
+        return after
+    next_id = connection.execute(select(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID)).scalar()
+    return {**after, TARGET_LAST_ID_KEY: str(next_id - 1 if next_id else 0)}

@@ -1,0 +1,109 @@
+"""What Hive 4.0.1's engine is asked to do: two sessions in turn, other statements, replication, compaction."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.clients.hive import engine
+from tests.clients.hive.test_hive_engine import STATEMENTS
+from tests.clients.hive.two_sessions import FIRST, statements
+
+_REPLICATION = (
+    "set hive.repl.rootdir=file:{directory}/repl",
+    "set hive.repl.cm.enabled=true",
+    "set hive.repl.cmrootdir=file:{directory}/cm",
+    "set hive.repl.replica.functions.root.dir=file:{directory}/functions",
+    "create database src with dbproperties('repl.source.for'='1')",
+    "create table src.t (k int, v string) stored as orc tblproperties('transactional'='true')",
+    "insert into src.t values (1,'a'),(2,'b')",
+    "create table src.p (k int) partitioned by (d string) stored as orc tblproperties('transactional'='true')",
+    "insert into src.p values (1,'x'),(2,'y')",
+    "repl dump src",
+    "repl load src into dst",
+    "repl status dst",
+    "select * from dst.t order by k",
+    "insert into src.t values (3,'c')",
+    "update src.t set v='u' where k=1",
+    "alter table src.p drop partition (d='y')",
+    "repl dump src",
+    "repl load src into dst",
+    "repl status dst",
+    "select * from dst.t order by k",
+    "drop database dst cascade",
+    "alter database src set dbproperties('repl.source.for'='')",
+    "drop database src cascade",
+)
+_COMPACTED = (
+    "create database compacted",
+    "create table compacted.t (k int) stored as orc tblproperties('transactional'='true')",
+    *(f"insert into compacted.t values ({number})" for number in range(3)),
+    "delete from compacted.t where k=1",
+    "create table compacted.p (k int) partitioned by (d string) stored as orc tblproperties('transactional'='true')",
+    *(f"insert into compacted.p values ({number}, 'x')" for number in range(2)),
+)
+_AFTER_COMPACTION = (
+    "show compactions",
+    "select * from compacted.t order by k",
+    "select count(*) from compacted.p",
+    "update compacted.t set k=5 where k=2",
+    "drop database compacted cascade",
+)
+_WORKS = Path(__file__).parent / "java" / "CompactOnce.java"
+
+
+def run(uri: str, root: Path, directory: Path) -> None:
+    """All of it, on one metastore."""
+    with_two_sessions(uri, root, directory, [*statements(), *_of_first(_lines(STATEMENTS))])
+
+
+def run_replication(uri: str, root: Path, directory: Path) -> None:
+    """A database dumped and loaded, as a whole and then what was changed."""
+    with_two_sessions(uri, root, directory, _of_first(_REPLICATION))
+
+
+def run_compaction(uri: str, root: Path, directory: Path) -> None:
+    """Compactions done by Hive's own worker."""
+    with_two_sessions(uri, root, directory, _of_first(_COMPACTED))
+    configuration = directory / "session1" / "conf"
+    done = subprocess.run(
+        [
+            "java",
+            "-Xmx1g",
+            *[option for package in engine._OPENS for option in ("--add-opens", f"{package}=ALL-UNNAMED")],
+            "-cp",
+            engine.class_path(configuration, engine.fetch()),
+            str(_WORKS),
+            *("t::MAJOR", "p:d=x:MINOR"),
+        ],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=engine.LIMIT_S,
+        check=False,
+    )
+    print(f"worker: {done.returncode} {done.stderr[-1500:]}")
+    with_two_sessions(uri, root, directory / "after", _of_first(_AFTER_COMPACTION))
+
+
+def with_two_sessions(uri: str, root: Path, directory: Path, told: Iterable[tuple[int, str]]) -> None:
+    """Runs the statements of (session, statement); the second session begins when it is first told something."""
+    sessions: dict[int, engine.Session] = {}
+    try:
+        for session, statement in told:
+            if session not in sessions:
+                sessions[session] = engine.Session(uri, directory / f"session{session + 1}", root)
+            for line in [statement, *sessions[session].execute(statement)]:
+                print(line[:160], flush=True)
+    finally:
+        for each in sessions.values():
+            each.close()
+
+
+def _of_first(lines: Iterable[str]) -> list[tuple[int, str]]:
+    return [(FIRST, line) for line in lines]
+
+
+def _lines(script: str) -> list[str]:
+    return [line.rstrip(";") for line in script.splitlines() if line.strip()]

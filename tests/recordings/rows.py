@@ -1,0 +1,143 @@
+"""What two databases hold, made comparable: keys that a database gives are replaced by names of what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Engine, inspect, text
+
+from hms_cache.store.schema import METADATA
+from tests.recordings.reconciled import FEWER_EVENTS, MADE_UP_NAME
+
+Rows = dict[str, list[str]]
+
+#: Tables that are not compared, and why.
+NOT_COMPARED = {
+    **dict.fromkeys(
+        ("SEQUENCE_TABLE", "NUCLEUS_TABLES", "NOTIFICATION_SEQUENCE", "NEXT_LOCK_ID", "NEXT_COMPACTION_QUEUE_ID"),
+        "Where the next ids come from: the ids themselves are compared.",
+    ),
+    **dict.fromkeys(("VERSION", "AUX_TABLE", "TXN_LOCK_TBL"), "Of the installation: no call changes them."),
+    "CDS": "Which descriptors share their columns: the columns of each are compared.",
+    "NOTIFICATION_LOG": "Java's listener in the tests logs fewer kinds; `tests/differential` compares the log.",
+    "RUNTIME_STATS": "Java's own task deletes them by their age.",
+}
+#: Columns that are not compared, and why: (table or *, column).
+_TIMES = "The moment of the call."
+_KEYS = "A key that the database gives; nothing refers to it, or what refers to it is compared by names."
+COLUMNS_NOT_COMPARED: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            *("CREATE_TIME", "ADD_TIME", "LAST_ANALYZED", "EVENT_TIME", "MATERIALIZATION_TIME", "CREATED_AT"),
+            *("TXN_STARTED", "TXN_LAST_HEARTBEAT", "HL_LAST_HEARTBEAT", "HL_ACQUIRED_AT", "MRL_LAST_HEARTBEAT"),
+            *("CTC_TIMESTAMP", "CQ_ENQUEUE_TIME", "CQ_START", "CQ_COMMIT_TIME", "CQ_CLEANER_START", "WNL_EVENT_TIME"),
+            *("CC_ENQUEUE_TIME", "CC_START", "CC_END", "CC_COMMIT_TIME", "LAST_ACCESS_TIME"),
+        ),
+        _TIMES,
+    ),
+    **dict.fromkeys(
+        (
+            *("CS_ID", "DB_GRANT_ID", "TBL_GRANT_ID", "TBL_COLUMN_GRANT_ID", "PART_GRANT_ID", "USER_GRANT_ID"),
+            *("PART_COLUMN_GRANT_ID", "ROLE_GRANT_ID", "STRING_LIST_ID", "STRING_LIST_ID_EID", "STRING_LIST_ID_KID"),
+            *("CTLG_ID", "PART_NAME_ID", "DC_GRANT_ID"),
+        ),
+        _KEYS,
+    ),
+    **dict.fromkeys(("TXN_HEARTBEAT_COUNT", "HL_HEARTBEAT_COUNT"), "Not shown to clients other than by `show_locks`."),
+    **dict.fromkeys(("CD_ID", "CHILD_CD_ID", "PARENT_CD_ID"), "The columns of each descriptor are compared."),
+    **dict.fromkeys(
+        ("NUM_DISTINCTS", "BIT_VECTOR"), "Java merges without bit vectors; the answers' numbers are compared."
+    ),
+    "MHL_MIN_OPEN_TXNID": "It depends on which transactions are older than a second.",
+    "CQ_INITIATOR_VERSION": "The release of the metastore.",
+    "CC_INITIATOR_VERSION": "The release of the metastore.",
+}
+#: Values of parameters that are not compared, and why.
+VALUES_NOT_COMPARED = {"transient_lastDdlTime": _TIMES, "repl.target.last.id": FEWER_EVENTS}
+
+
+def rows(engine: Engine, root: str) -> Rows:
+    """Table to its rows as texts, sorted."""
+    content: dict[str, list[dict[str, Any]]] = {}
+    with engine.connect() as connection:
+        there = {name.upper(): name for name in inspect(connection).get_table_names()}
+        quote = connection.dialect.identifier_preparer.quote
+        for name in METADATA.tables:
+            if name not in NOT_COMPARED and name in there:
+                found = connection.execute(text(f"SELECT * FROM {quote(there[name])}")).mappings()
+                content[name] = [{key.upper(): value for key, value in row.items()} for row in found]
+    names = _names(content)
+    content["COLUMNS_V2"] = _columns_of_each(content["SDS"], content["COLUMNS_V2"])
+    return {
+        table: sorted(repr(_comparable(table, row, names, root)) for row in found) for table, found in content.items()
+    }
+
+
+def differences(java: Rows, ours: Rows) -> list[str]:
+    """A line for each table that differs."""
+    lines = []
+    for table in java:
+        if java[table] != ours[table]:
+            only = [
+                [row for row in one if one.count(row) > other.count(row)]
+                for one, other in ((java[table], ours[table]), (ours[table], java[table]))
+            ]
+            lines.append(f"{table}: only java ({len(only[0])}) {only[0][:3]}, only ours ({len(only[1])}) {only[1][:3]}")
+    return lines
+
+
+def _names(content: dict[str, list[dict[str, Any]]]) -> dict[str, dict[Any, str]]:
+    """Column to key to a name."""
+    databases = {row["DB_ID"]: f"{row['CTLG_NAME']}.{row['NAME']}" for row in content["DBS"]}
+    tables = {row["TBL_ID"]: f"{databases[row['DB_ID']]}.{row['TBL_NAME']}" for row in content["TBLS"]}
+    partitions = {row["PART_ID"]: f"{tables[row['TBL_ID']]}/{row['PART_NAME']}" for row in content["PARTITIONS"]}
+    owners = {row["SD_ID"]: tables[row["TBL_ID"]] for row in content["TBLS"]}
+    owners |= {row["SD_ID"]: partitions[row["PART_ID"]] for row in content["PARTITIONS"]}
+    serdes: dict[Any, str] = {}
+    for row in content["SDS"]:
+        serdes[row["SERDE_ID"]] = owners.get(row["SD_ID"], "nobody")
+    functions = {row["FUNC_ID"]: f"{databases[row['DB_ID']]}.{row['FUNC_NAME']}" for row in content["FUNCS"]}
+    views = {
+        row["MV_CREATION_METADATA_ID"]: f"{row['CAT_NAME']}.{row['DB_NAME']}.{row['TBL_NAME']}"
+        for row in content["MV_CREATION_METADATA"]
+    }
+    return {
+        "DB_ID": databases,
+        **dict.fromkeys(("TBL_ID", "CHILD_TBL_ID", "PARENT_TBL_ID"), tables),
+        "PART_ID": partitions,
+        **dict.fromkeys(("SD_ID", "SD_ID_OID"), owners),
+        "SERDE_ID": serdes,
+        "FUNC_ID": functions,
+        "ROLE_ID": {row["ROLE_ID"]: row["ROLE_NAME"] for row in content["ROLES"]},
+        "MV_CREATION_METADATA_ID": views,
+    }
+
+
+def _columns_of_each(descriptors: list[dict[str, Any]], columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The columns with the descriptor in place of what it may share with others; those of none are nobody's."""
+    by_id: dict[Any, list[dict[str, Any]]] = {}
+    for row in columns:
+        by_id.setdefault(row["CD_ID"], []).append({key: value for key, value in row.items() if key != "CD_ID"})
+    used = {row["CD_ID"] for row in descriptors}
+    found = [{**column, "SD_ID": row["SD_ID"]} for row in descriptors for column in by_id.get(row["CD_ID"], ())]
+    return found + [{**column, "SD_ID": -1} for key, rows in by_id.items() if key not in used for column in rows]
+
+
+def _comparable(table: str, row: dict[str, Any], names: dict[str, dict[Any, str]], root: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for column, value in sorted(row.items()):
+        if column in COLUMNS_NOT_COMPARED:
+            continue
+        if column in names:
+            value = names[column].get(value, "nobody" if value else value)
+        elif column == "PARAM_VALUE" and row.get("PARAM_KEY") in VALUES_NOT_COMPARED:
+            value = "there"
+        elif column == "CONSTRAINT_NAME":
+            value = MADE_UP_NAME.sub(r"\1…", str(value))
+        elif isinstance(value, str):
+            value = value.replace(root, "ROOT")
+        elif isinstance(value, bytes | bytearray):
+            value = bytes(value).replace(root.encode(), b"ROOT")
+        found[column] = value
+    return found
