@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,10 @@ def test_files_are_counted_with_those_below_and_without_hidden_ones(tmp_path: Pa
     for name, size in {"a": 5, "b": 100, "below/c": 250, "_SUCCESS": 9, ".a.crc": 9, "_tmp/d": 9}.items():
         write(tmp_path / "p" / name, size)
     lister = DirectoryLister(small_file_bytes=100, block_bytes=100)
-    assert lister.files(f"file:{tmp_path}/p") == DirectoryFiles(True, files=3, bytes=355, small_files=1, blocks=5)
+    newest_us = max(round((tmp_path / "p" / name).stat().st_mtime * 1_000_000) for name in ("a", "b", "below/c"))
+    os.utime(tmp_path / "p" / ".a.crc", (2**33, 2**33))
+    wanted = DirectoryFiles(True, files=3, bytes=355, small_files=1, blocks=5, newest_us=newest_us)
+    assert lister.files(f"file:{tmp_path}/p") == wanted
     write(tmp_path / "p" / "later", 1)
     assert lister.files(f"file://{tmp_path}/p/").files == 4
     (tmp_path / "empty").mkdir()
