@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -179,17 +178,16 @@ def test_files_that_change_while_they_are_read(tmp_path: Path) -> None:
 @pytest.mark.timeout(1200)
 def test_hives_engine_answers_from_them(spark: SparkProcess, start_server: ServerStarter, tmp_path: Path) -> None:
     """Without a task, and rightly; after an append and the next run, too."""
-    with ExitStack():
-        server = start_server("mariadb", **{"catalog.statistics_sketches": "true"})
-        spark.session(remote(tmp_path, server.uri))
-        spark.sql("create database d")
-        place = f"location 'file:{tmp_path}/warehouse/parted'"
-        spark.sql(f"create external table d.parted (a int, t string) partitioned by (p int) stored as parquet {place}")
-        queries = "select count(*), min(a), max(a) from d.parted;"
-        for rows, wanted in (("(1, 'x', 1), (20, 'y', 2)", "2\t1\t20"), ("(100, 'z', 1)", "3\t1\t100")):
-            spark.sql(f"insert into d.parted values {rows}")
-            assert run(spark, server.uri)["exit_status"] == 0
-            script = f"set hive.compute.query.using.stats=true;\n{queries}\nexplain {queries}"
-            printed = "\n".join(hive_engine.run(script, server.uri, tmp_path / "hive"))
-            assert wanted in printed
-            assert re.search(r"Fetch Operator", printed) and not re.search(r"\bTez\b\s*$", printed, re.MULTILINE)
+    server = start_server("mariadb", **{"catalog.statistics_sketches": "true"})
+    spark.session(remote(tmp_path, server.uri))
+    spark.sql("create database d")
+    place = f"location 'file:{tmp_path}/warehouse/parted'"
+    spark.sql(f"create external table d.parted (a int, t string) partitioned by (p int) stored as parquet {place}")
+    queries = "select count(*), min(a), max(a) from d.parted;"
+    for rows, wanted in (("(1, 'x', 1), (20, 'y', 2)", "2\t1\t20"), ("(100, 'z', 1)", "3\t1\t100")):
+        spark.sql(f"insert into d.parted values {rows}")
+        assert run(spark, server.uri)["exit_status"] == 0
+        script = f"set hive.compute.query.using.stats=true;\n{queries}\nexplain {queries}"
+        printed = "\n".join(hive_engine.run(script, server.uri, tmp_path / f"hive of {rows[1:4].strip(',')}"))
+        assert wanted in printed
+        assert re.search(r"Fetch Operator", printed) and not re.search(r"\bTez\b\s*$", printed, re.MULTILINE)
