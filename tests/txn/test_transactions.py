@@ -234,7 +234,7 @@ LEFT_BY_COMMIT = {
     TxnType.READ_ONLY: (False, None),
     TxnType.COMPACTION: (False, None),
     TxnType.MATER_VIEW_REBUILD: (True, "Y"),
-    TxnType.SOFT_DELETE: (False, "Y"),
+    TxnType.SOFT_DELETE: (False, "N"),
     TxnType.REBALANCE_COMPACTION: (True, None),
 }
 
@@ -322,6 +322,14 @@ def test_the_transactions_of_a_source_need_a_policy(client: TxnClient) -> None:
     with pytest.raises(MetaException, match="send replPolicy"):
         client.store.open_txns(request)
     assert client.store.get_open_txns().open_txns == []
+
+
+def test_what_was_committed_past_its_replication_stays_in_the_map(client: TxnClient) -> None:
+    """As in Hive 4.0.1: only the replay that commits a transaction forgets where it came from."""
+    [target] = replicated(client, [101])
+    client.store.commit_txn(CommitTxnRequest(txnid=target))
+    client.store.commit_txn(CommitTxnRequest(txnid=101, replPolicy="p", txn_type=TxnType.REPL_CREATED))
+    assert client.store.get_replayed_txns_for_policy("p").replTxnMapEntry == {"101": str(target)}
 
 
 def test_replayed_transactions(client: TxnClient) -> None:

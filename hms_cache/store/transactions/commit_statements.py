@@ -257,7 +257,8 @@ def clean_up(connection: Connection, txn: CommittingTxn, *, completes_components
 
     `completes_components`: what it wrote is first noted as complete.
     """
-    completion = _COMPLETIONS[txn.has_row_changes] if completes_components else None
+    # A soft delete takes away whole tables and partitions: Hive does not look which rows it changed.
+    completion = _COMPLETIONS[txn.joins_write_set and txn.has_row_changes] if completes_components else None
     targets = (
         txn.has_components or txn.is_compaction,
         txn.has_locks,

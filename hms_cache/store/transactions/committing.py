@@ -86,13 +86,15 @@ def commit_txn(transaction: WriteTransaction, context: TxnContext, request: Comm
         if target is None:
             # Closed already, or its opening was never replicated.
             return
-        forget_source_txn(connection, request.replPolicy or "", txn_id)
         txn_id = target
     txn = mark_committed(connection, context, txn_id)
     if txn is None:
+        # As in Hive, one that was committed past its replication stays in the map.
         _check_is_committed(connection, txn_id)
-    else:
-        _finish(transaction, context, request, txn, replayed=replayed)
+        return
+    if replayed:
+        forget_source_txn(connection, request.replPolicy or "", request.txnid)
+    _finish(transaction, context, request, txn, replayed=replayed)
 
 
 def _finish(
