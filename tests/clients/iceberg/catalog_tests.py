@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -59,6 +61,14 @@ def fetch(version: str) -> Path:
         subprocess.run(command, cwd=base, check=True, stdin=subprocess.DEVNULL, timeout=900)
         (base / ".complete").touch()
     return base / "lib"
+
+
+def classes_of_tests(version: str) -> set[str]:
+    """Names of the classes that JUnit's convention takes for tests, without their package."""
+    folder = PACKAGE.replace(".", "/")
+    with zipfile.ZipFile(fetch(version) / f"iceberg-hive-metastore-{version}-tests.jar") as archive:
+        found = [re.fullmatch(rf"{folder}/(Test\w+|\w+Test)\.class", name) for name in archive.namelist()]
+    return {match.group(1) for match in found if match}
 
 
 class CatalogTests:

@@ -198,4 +198,20 @@ WITH_TABLE = Scenario.of(
     call("drop_table", "d", "t", True),
 )
 
-SCENARIOS = [ADD, WITH_TABLE]
+WITHOUT_KEY = Scenario.of(
+    "without_key",
+    TABLES,
+    call("add_primary_key", AddPrimaryKeyRequest([primary()])),
+    call("add_foreign_key", AddForeignKeyRequest([foreign()])),
+    reads("child"),
+    call("drop_constraint", DropConstraintRequest("d", "t", "t_pk")),
+    reads("child"),
+    call("get_foreign_keys", ForeignKeysRequest("d", "t", None, None, "hive")),
+    call("add_primary_key", AddPrimaryKeyRequest([primary("b", "of_b")])),
+    reads("child"),
+    call("drop_constraint", DropConstraintRequest("d", "t", "of_b")),
+    call("add_primary_key", AddPrimaryKeyRequest([primary("a", "again")])),
+    reads("child"),
+)
+
+SCENARIOS = [ADD, WITH_TABLE, WITHOUT_KEY]
