@@ -59,6 +59,8 @@ def test_from_request_to_history(client: TxnClient) -> None:
     asked = ask(client, runas="u", properties={"a": "b"}, initiatorId="i", initiatorVersion="4")
     assert (asked.accepted, asked.state) == (True, "initiated")
     assert shown(client) == [(asked.id, "initiated")]
+    (waiting,) = store.show_compact(ShowCompactRequest()).compacts
+    assert (waiting.txnId, waiting.nextTxnId, waiting.commitTime, waiting.hightestTxnId) == (0, 0, 0, 0), "not absent"
     again = ask(client)
     assert (again.accepted, again.state, again.id) == (False, "refused", -1)
     assert again.errormessage == f"Compaction is already scheduled with state='initiated' and id={asked.id}"

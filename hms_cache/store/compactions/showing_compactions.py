@@ -107,10 +107,11 @@ def _element(row: Any) -> ShowCompactResponseElement:
         initiatorVersion=row.INITIATOR_VERSION,
         cleanerStart=row.CLEANER_START if row.CLEANER_START is not None and row.CLEANER_START > 0 else None,
         poolName=row.POOL_NAME or DEFAULT_POOL,
-        nextTxnId=row.NEXT_TXN_ID,
-        txnId=row.TXN_ID,
-        commitTime=row.COMMIT_TIME,
+        # 0 for what is not known yet, which Hive's SHOW COMPACTIONS prints (`ShowCompactHandler`, 4.0.1).
+        nextTxnId=row.NEXT_TXN_ID or 0,
+        txnId=row.TXN_ID or 0,
+        commitTime=row.COMMIT_TIME or 0,
         # Where 4.0 writes it, and where later releases do.
-        hightestTxnId=row.HIGHEST_WRITE_ID,
+        hightestTxnId=row.HIGHEST_WRITE_ID or 0,
         hightestWriteId=row.HIGHEST_WRITE_ID,
     )

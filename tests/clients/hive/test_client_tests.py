@@ -224,6 +224,8 @@ def run_on_a_new_metastore(
         "warehouse.directory": f"file:{warehouse}",
         # Hive 3 knows one directory only.
         "warehouse.external_directory": f"file:{warehouse}-external" if release is HIVE_4 else "",
+        # Where some tests put managed tables that they truncate, `test.tmp.dir`.
+        "warehouse.allowed_locations": f"file:{directory / 'tests'}",
         "warehouse.trash_interval_min": TRASH_INTERVAL_MIN,
         # What the tests set for the metastores that they start themselves.
         "catalog.partition_request_limit": 100,
