@@ -29,7 +29,7 @@ SOAK = Size(reads=40_000, writes=2_400)
 @pytest.mark.parametrize(
     ("database_kind", "setting"),
     [
-        pytest.param(kind, setting, marks=marks if (kind, setting) == ("mariadb", "0") else [*marks, pytest.mark.soak])
+        pytest.param(kind, setting, marks=marks if (kind, setting) == ("sqlite", "0") else [*marks, pytest.mark.soak])
         for kind, marks in KINDS.items()
         for setting in STALENESS_S
     ],

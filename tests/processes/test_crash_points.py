@@ -322,9 +322,20 @@ MAY_LACK_DIRECTORY = ("rename_table", "rename_partition", "exchange_partition")
 """Where a row names the old place of a directory that has been moved, until the call is repeated."""
 
 
+QUICK = ("create_table", "rename_table", "drop_partition", "drop_database")
+"""One of each way that a directory goes; each point is a server that is started again."""
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("kind", "point"), [(kind, point) for kind, case in CASES.items() for point in case.points])
+@pytest.mark.parametrize(
+    ("kind", "point"),
+    [
+        pytest.param(kind, point, marks=[] if kind in QUICK else pytest.mark.long)
+        for kind, case in CASES.items()
+        for point in case.points
+    ],
+)
 def test_nothing_is_lost_and_a_repeat_works(server: MortalServer, kind: str, point: CrashPoint) -> None:
     case = CASES[kind]
     world = World(server, f"{kind}_{point.replace('-', '_')}")

@@ -102,6 +102,8 @@ def test_what_is_written_and_what_the_next_run_does(job: tuple[SparkProcess, Any
     assert run(spark, server.uri)["tables"]["Plan"] == []
 
 
+@pytest.mark.soak
+@pytest.mark.short
 def test_sparks_planner_uses_them(job: tuple[SparkProcess, Any]) -> None:
     """As after ANALYZE TABLE … COMPUTE STATISTICS FOR ALL COLUMNS of its own."""
     spark, server = job
