@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from hms_cache.authentication.delegation.token_format import MalformedTokenError
+from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.config import database_url
 from hms_cache.config.quantities import parse_duration_s, parse_size_bytes
 from hms_cache.expressions import FilterError, parse_expression, parse_filter
@@ -25,6 +27,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 from hms_cache.txn import IdListFormatError, ValidTxnList, ValidTxnWriteIdList, ValidWriteIdList
 from hms_cache.wire import MessageReader, WireError
 from hms_cache.wire.encodings import ENCODINGS
+from tests.fuzz import authentication_targets as before
 from tests.recordings.recording import DIRECTORY, read_recording
 from tests.wire.strategies import framed
 
@@ -232,6 +235,39 @@ TARGETS: dict[str, Target] = {
             ),
             *('{"type":"array","items":', '{"type":"map","values":', "[", "1e999", "NaN", '"\\ud800"', '"r"', "null"),
         ),
+    ),
+    "sasl": Target(
+        before.read_sasl,
+        (AuthenticationError,),
+        (
+            *(b"\x01\0\0\0\x05PLAIN", b"\x01\0\0\0\x0aDIGEST-MD5", b"\x02\0\0\0\x00", b"\x05\0\0\0\x06", b"\0a\0b"),
+            *(b"\x02\0\0\0\x20", b"\x03", b"\x04\xff\xff\xff\xff", b"\x01\0\0\0\x06GSSAPI", b"nonce=", b"\x02\0\x02"),
+        ),
+    ),
+    "digest_response": Target(
+        before.read_digest_response,
+        (AuthenticationError,),
+        _pieces(
+            *('username="', '"', ",", "realm=default", "nonce=", "nc=00000001", "cnonce=x", "qop=auth", "=", "\\"),
+            *("digest-uri=null/default", "response=", "charset=utf-8", 'a="\\"', "authzid=", "cipher=3des", "é", " "),
+        ),
+    ),
+    "sealed": Target(before.read_sealed, (AuthenticationError,), (b"\0\1\0\0\0\0", b"\0", b"x" * 10)),
+    "token": Target(
+        before.read_token,
+        (MalformedTokenError,),
+        (*_pieces("A", "AA", "_-", "=", "+/", "FUhJVkVfREVMRUdBVElPTl9UT0tFTg"), b"\x8f", b"\x87", b"\x00", b"\xff"),
+    ),
+    "bearer": Target(_text(before.read_bearer), (AuthenticationError,), before.bearer_pieces()),
+    "proxy_users": Target(
+        _text(before.read_proxy_users),
+        (ValueError,),
+        _pieces("a", " ", "users=", "groups=", "hosts=", "*", ",", ";", "10.0.0.0/8", "/", "::1/129", "=", "é", "b"),
+    ),
+    "principal": Target(
+        _text(before.read_principal),
+        (),
+        _pieces("a", "/", "@", "R", "RULE:[", "1:$1", "]", "(.*)", "s/", "/g", "L", "DEFAULT", "$", "(", "\\", " "),
     ),
     "quartz": Target(
         _text(lambda text: parse_schedule(text).next_epoch_s(1_700_000_000)),
