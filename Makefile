@@ -13,9 +13,10 @@ SOAKS_short := soak and not long and not java and (short or not spark)
 SOAK_ARGS_short := -n 2 --dist loadfile --no-loadscope-reorder
 SOAK_ARGS   ?=
 BENCH       ?= compare
+COVERED     ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint soak bench docs generate clean test-packages
+.PHONY: help demo test coverage lint soak bench docs generate clean test-packages
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -50,6 +51,9 @@ lint: $(VENV)/.installed-test  ## format, lint, types, generated code
 
 test: test-packages lint  ## everything but the soaks; installs what the tests need (databases: from Debian, when root)
 	$(BIN)/pytest -m "not soak" $(PYTEST_ARGS)
+
+coverage: test-packages $(VENV)/.installed-test  ## make test, and which lines and branches it reaches; COVERED=PATHS for some
+	$(BIN)/pytest -m "not soak" $(PYTEST_ARGS) --cov --cov-report=term $(COVERED)
 
 soak: test-packages $(VENV)/.installed-test  ## the long tests: SOAK=long (default) or SOAK=short
 	$(if $(filter long,$(SOAK)),tools/install_packages.sh browser)

@@ -64,7 +64,7 @@ class CachePolicy:
 
 
 def _patterns(patterns: Sequence[str]) -> list[Callable[[str], object]]:
-    """Names are in lower case; a regular expression may hold classes such as \\S, so it is not changed itself.
+    r"""Names are in lower case; a regular expression may hold classes such as \S, so it is not changed itself.
 
     Tables get their names from clients: neither kind of pattern backtracks (`fnmatch` never tries a star again).
     """

@@ -23,13 +23,13 @@ def test_the_page_and_the_example_are_up_to_date() -> None:
 
 
 def test_the_example_says_the_defaults(tmp_path: Path) -> None:
-    uncommented = re.sub(r"^#(\w+ = )", r"\1", toml(), flags=re.M)
+    uncommented = re.sub(r"^#(\w+ = )", r"\1", toml(), flags=re.MULTILINE)
     assert len([line for line in uncommented.splitlines() if " = " in line and line[0] != "#"]) == len(
         [*all_settings()]
     )
     tomllib.loads(uncommented)
     path = tmp_path / "all.toml"
-    path.write_text(re.sub(r"^password = .*\n|^token = .*\n", "", uncommented, flags=re.M))
+    path.write_text(re.sub(r"^password = .*\n|^token = .*\n", "", uncommented, flags=re.MULTILINE))
     assert load(config_file=path, environment={}).settings == Settings()
 
 

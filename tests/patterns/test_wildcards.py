@@ -18,7 +18,7 @@ texts = st.text("abABäİi", max_size=10)
 
 @given(pattern=tokens, text=texts)
 def test_as_a_regular_expression(pattern: list[str | Wildcard], text: str) -> None:
-    expression = "".join({Wildcard.ONE: ".", Wildcard.MANY: ".*"}.get(token, token) for token in pattern)  # type: ignore
+    expression = "".join({Wildcard.ONE: ".", Wildcard.MANY: ".*"}.get(token, token) for token in pattern)  # type: ignore[call-overload]
     compiled = WildcardPattern(pattern)
     assert compiled.matches(text) is (re.fullmatch(expression, text, re.DOTALL) is not None)
     assert not compiled.matches(text) or text.startswith(compiled.prefix)

@@ -9,7 +9,7 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -324,14 +324,14 @@ def stored_as_pkcs12(authority: Authority) -> Path:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Callable[[dict[str, str]], Path]]:
+def site(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
     def write(properties: dict[str, str]) -> Path:
         file = tmp_path / "hive-site.xml"
         lines = "".join(f"<property><name>{n}</name><value>{v}</value></property>" for n, v in properties.items())
         file.write_text(f"<configuration>{lines}</configuration>")
         return file
 
-    yield write
+    return write
 
 
 @pytest.mark.parametrize("prefix", ["metastore.", "hive.metastore."])

@@ -67,8 +67,7 @@ def exchange_partitions(
     taken = partitions_by_name(connection, partitioned(destination), by_name)
     if taken:
         raise MetaException(
-            f"The partition {sorted(name for _, name in taken)[0]} already exists in the table "
-            f"{destination.table.tableName}"
+            f"The partition {min(name for _, name in taken)} already exists in the table {destination.table.tableName}"
         )
     root = context.warehouse.location(destination.table.sd.location)
     for name, partition in by_name.items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(290)]
 
 
 @pytest.fixture
-def job(spark: SparkProcess, start_server: ServerStarter, tmp_path: Path) -> Iterator[tuple[SparkProcess, Any]]:
+def job(spark: SparkProcess, start_server: ServerStarter, tmp_path: Path) -> tuple[SparkProcess, Any]:
     """A session on a server, with `d.parted` of three partitions and `d.plain`."""
     server = start_server("sqlite", **{"catalog.statistics_sketches": "true"})
     spark.session(remote(tmp_path, server.uri))
@@ -35,7 +34,7 @@ def job(spark: SparkProcess, start_server: ServerStarter, tmp_path: Path) -> Ite
     spark.sql("insert into d.parted values (7, 'z', date'2024-02-01', 2), (9, null, null, 3)")
     spark.sql("create table d.plain (a int, t string, m decimal(5,2), at timestamp) stored as orc")
     spark.sql("insert into d.plain values (3, 'abc', 1.25, timestamp'2024-01-01 00:00:00'), (5, 'd', null, null)")
-    yield spark, server
+    return spark, server
 
 
 def parameters_of(client: MetastoreClient) -> dict[str, dict[str, str]]:
