@@ -59,7 +59,9 @@ def replayed(client: str, directory: Path, *, is_cached: bool) -> Report:
             client,
             is_cached,
             id=f"{client}, {'cache' if is_cached else 'no cache'}",
-            marks=[] if client in QUICK and is_cached else pytest.mark.soak,
+            marks=[]
+            if is_cached and client in QUICK
+            else [pytest.mark.soak, *([] if is_cached else [pytest.mark.long])],
         )
         for client in CLIENTS
         for is_cached in (True, False)
