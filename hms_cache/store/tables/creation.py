@@ -169,9 +169,11 @@ class TableCreation:
 
         None for views, and where files are left alone. Raises MetaException for a scheme that is not allowed.
         """
-        transient = take_do_not_update(table.parameters)
         if is_view(table):
             return None
+        # The parameter stays where the context has forbidden to look already, and on views, as in an alter.
+        is_forbidden = is_context_true(environment_context, DO_NOT_UPDATE_STATS)
+        is_forbidden = is_forbidden or take_do_not_update(table.parameters)
         warehouse = self._context.warehouse
         if table.sd.location:
             location = warehouse.location(table.sd.location)
@@ -183,11 +185,7 @@ class TableCreation:
         table.sd.location = str(location)
         allowed = files.allow(location)
         self._claim_statistics_of_new_table(table, allowed)
-        wanted = (
-            self._context.settings.statistics_auto_gather
-            and not transient
-            and not is_context_true(environment_context, DO_NOT_UPDATE_STATS)
-        )
+        wanted = self._context.settings.statistics_auto_gather and not is_forbidden
         if wanted and not table.partitionKeys and allowed is not None and warehouse.is_directory(allowed):
             self._add_statistics(table, allowed, environment_context)
         return allowed or files.allow_making(location)

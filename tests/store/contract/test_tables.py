@@ -149,6 +149,12 @@ def test_server_made_parameters_are_not_stored(catalog: StoreUnderTest) -> None:
     assert set(catalog.get().parameters) == {"transient_lastDdlTime"}
 
 
+def test_the_word_not_to_measure_stays_where_the_context_says_it_too(catalog: StoreUnderTest) -> None:
+    sent = table("t", parameters={"DO_NOT_UPDATE_STATS": "true"})
+    catalog.store.create_table(sent, environment_context=environment(DO_NOT_UPDATE_STATS="true"))
+    assert set(catalog.get().parameters) == {"DO_NOT_UPDATE_STATS", "transient_lastDdlTime"}
+
+
 def test_a_given_ddl_time_stays(catalog: StoreUnderTest) -> None:
     assert catalog.create_table(parameters={"transient_lastDdlTime": "7"}).parameters == {"transient_lastDdlTime": "7"}
 
