@@ -53,6 +53,7 @@ NOTHING_CACHED = frozenset(
         *("heartbeat_lock_materialization_rebuild", "heartbeat_lock_materialization_rebuild_req", "lock"),
         *("map_schema_version_to_serde", "markPartitionForEvent", "mark_cleaned", "mark_compacted", "mark_failed"),
         *("mark_refused", "refresh_privileges", "remove_compaction_metrics_data", "remove_master_key"),
+        *("get_delegation_token", "renew_delegation_token", "cancel_delegation_token"),
         *("remove_token", "revoke_privileges", "revoke_role", "scheduled_query_maintenance"),
         *("scheduled_query_poll", "scheduled_query_progress", "seed_txn_id", "set_hadoop_jobid", "set_properties"),
         *("set_schema_version_state", "submit_for_cleanup", "unlock", "update_compaction_metrics_data"),
