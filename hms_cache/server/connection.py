@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 from thrift.Thrift import TApplicationException
@@ -28,6 +29,9 @@ PIPELINE_BYTES = 4 * 1024 * 1024
 """Bytes a client may send ahead while its call runs; beyond it the socket is not read (P11). A message larger than
 this still arrives: reading pauses only while a call is running."""
 
+LARGE_READ_BYTES = 64 * 1024
+"""A client that sends so much at once is not read again before its turn: reading takes time, too, and the loop would
+read of each socket up to 8 MB in one turn."""
 
 LEAST_PROGRESS_BYTES = 64 * 1024
 """Of a reply, within `write_timeout_s`: a client that takes less is not slow, it keeps what it holds on purpose."""
@@ -35,17 +39,14 @@ LEAST_PROGRESS_BYTES = 64 * 1024
 REFUSAL_TIMEOUT_S = 2.0
 """How long a connection that is refused may take to send the request that the reason is told to."""
 
-CALLS_IN_A_TURN = 16
-"""Calls of one connection that are answered in one turn of the loop: the next ones of a client that sends thousands
-ahead come after those of others."""
+DIRECT_BYTES = 1024
+"""What has come is decoded at once up to here, as nearly all requests are. More waits for its turn (`Turns`)."""
 
-DECODING_SLICE_S = 0.001
-"""After so long of a long message others have their turn. Structs of one byte take more than a microsecond each: a
-message of them would hold the loop for a second."""
+SLICE_S = 0.0003
+"""After so long of a long message, or of requests sent ahead, others have their turn. Structs of one byte take more
+than a microsecond each: a message of them would hold the loop for a second."""
 
 _HOT = object()
-
-_NEXT_TURN = object()
 
 
 class Connection(asyncio.Protocol):
@@ -53,14 +54,16 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._reader = MessageReader(listener.limits.max_message_bytes, slice_s=DECODING_SLICE_S)
-        self._decoding = False
+        self._reader = MessageReader(
+            listener.limits.max_message_bytes, slice_s=SLICE_S, limits=listener.message_limits_bytes
+        )
+        self._queued = False
+        """Whether it waits for a turn, to go on with what has come."""
         self._transport: asyncio.Transport | None = None
         self._address = ""
         self._session: Session | None = None
         self._running: object | None = None
-        """The message whose call is running, `_HOT` while a request waits for a position check, `_NEXT_TURN` while the
-        next requests wait for their turn."""
+        """The message whose call is running, `_HOT` while a request waits for a position check."""
         self._held = b""
         """The bytes of the request that waits for a position check; the reader has them when it is to be decoded."""
         self._behind = False
@@ -124,8 +127,15 @@ class Connection(asyncio.Protocol):
             self._behind = True
         try:
             self._reader.feed(data)
-            if self._running is None and self._writable and not self._decoding:
-                self._start_next()
+            if self._running is None and self._writable and not self._queued:
+                if self._reader.buffered_bytes <= DIRECT_BYTES:
+                    self._start_next()
+                    return
+                self._queue()
+            if self._queued:
+                if not self._paused and len(data) >= LARGE_READ_BYTES:
+                    self._pause_reading()
+                self._charge()
             else:
                 if not self._paused and self._reader.buffered_bytes > PIPELINE_BYTES:
                     self._pause_reading()
@@ -141,7 +151,7 @@ class Connection(asyncio.Protocol):
         """
         self._ended = True
         self._behind = True
-        return self._running is not None or self._decoding or not self._writable
+        return self._running is not None or self._queued or not self._writable
 
     def connection_lost(self, error: Exception | None) -> None:
         """Counts the connection out. A call that is running goes on; its answer has nobody to go to."""
@@ -235,17 +245,17 @@ class Connection(asyncio.Protocol):
             transport.write(reply)
         else:
             transport.writelines(reply)
-        if self._behind or self._listener.draining:
-            self._after_hot()
-
-    def _take_turn(self) -> None:
-        self._running = None
-        self._after_hot()
-
-    def _after_hot(self) -> None:
         if self._listener.draining:
             self.close()
-        else:
+        elif self._behind:
+            self._continue()
+
+    def take_turn(self) -> None:
+        """A slice of the long message, or of the requests sent ahead."""
+        self._queued = False
+        if self._listener.draining:
+            self.close()
+        elif self._running is None and self._writable:
             self._continue()
 
     def take_ordinary_way(self) -> None:
@@ -256,13 +266,12 @@ class Connection(asyncio.Protocol):
         self._continue()
 
     def _start_next(self) -> None:
-        calls = 0
+        end_s = perf_counter() + SLICE_S
         while self._running is None and self._writable and not self._closing:
             message = self._reader.next_message()
             if message is None:
                 if self._reader.is_ready:
-                    self._decoding = True
-                    self._listener.decode_later(self)
+                    self._queue()
                 self._watch_partial_message()
                 return
             self._cancel_arrival_timer()
@@ -271,18 +280,16 @@ class Connection(asyncio.Protocol):
                 self.close()
                 return
             self._begin(message)
-            calls += 1
-            if calls == CALLS_IN_A_TURN and self._running is None:
-                self._running = _NEXT_TURN
-                self._listener.loop.call_soon(self._take_turn)
+            if self._reader.buffered_bytes and self._running is None and perf_counter() >= end_s:
+                self._queue()
+                break
         if self.charged_bytes:
             self._charge()
 
-    def decode_on(self) -> None:
-        """Its turn: another slice of the message that is being decoded."""
-        self._decoding = False
-        if self._running is None and self._writable:
-            self._continue()
+    def _queue(self) -> None:
+        if not self._queued:
+            self._queued = True
+            self._listener.turns.later(self._address, self)
 
     def session(self) -> Session:
         """What is remembered of the client, from its first call on."""
@@ -356,15 +363,17 @@ class Connection(asyncio.Protocol):
 
     def _continue(self) -> None:
         self._behind = False
-        if self._closing:
+        if self._closing or self._queued:
             return
-        if self._paused and self._transport is not None:
-            self._paused = False
-            self._transport.resume_reading()
         try:
             self._start_next()
         except WireError as error:
             self._refuse_bytes(error)
+        if self._paused and not self._queued and self._transport is not None and not self._closing:
+            starts_next = self._running is None and self._writable
+            if starts_next or self._reader.buffered_bytes <= PIPELINE_BYTES:
+                self._paused = False
+                self._transport.resume_reading()
 
     def _overdue(self, message: Message) -> None:
         """The call took longer than `request_timeout_s`: its lane gets its thread or another, the conversation ends."""

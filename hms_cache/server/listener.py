@@ -6,7 +6,6 @@ import asyncio
 import logging
 import socket
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
@@ -23,6 +22,7 @@ from hms_cache.server.sasl import SaslPort
 from hms_cache.server.session import Session, SessionBudget
 from hms_cache.server.shares import Shares
 from hms_cache.server.tls import TlsPort
+from hms_cache.server.turns import Turns
 from hms_cache.server.workers import WorkerPool
 
 _log = logging.getLogger(__name__)
@@ -33,6 +33,13 @@ BACKLOG = 1024
 STALLS_IN_DRAIN = 10
 """While the server stops, a client has this part of the drain time to take some of its reply: one that takes none
 shall not keep the server for the whole of it."""
+
+ABOUT_THE_SESSION = ("set_ugi", "setOption", "setMetaConf")
+"""What these tell is kept up to `max_session_bytes`: a text that is much longer is refused before it is decoded, which
+takes half a millisecond for each MB of it, in one go."""
+
+_REFUSED_IN_WORDS_BYTES = 256 * 1024
+"""What is too long by no more than this is decoded and refused with Hive's exception; more ends the conversation."""
 
 _LOG_INTERVAL_S = 1.0
 """Between two lines about clients that are closed: each line is written while others wait."""
@@ -91,6 +98,8 @@ class Listener:
         self.loop: asyncio.AbstractEventLoop
         self.buffers = BufferBudget(limits.buffer_budget_bytes, time.monotonic)
         self.session_budget = SessionBudget(limits.max_session_bytes, limits.sessions_budget_bytes)
+        self.message_limits_bytes = dict.fromkeys(ABOUT_THE_SESSION, limits.max_session_bytes + _REFUSED_IN_WORDS_BYTES)
+        """Of single methods, by name."""
         self.admission = Admission(limits.max_connections, limits.max_connections_per_address)
         self._empty: asyncio.Event
         self._server: asyncio.Server | None = None
@@ -98,31 +107,12 @@ class Listener:
         self._idle_look: asyncio.TimerHandle | None = None
         self._next_log_s = 0.0
         self._unlogged = 0
-        self._decoding: deque[Connection] = deque()
-        self._decodes_next = False
-
-    def decode_later(self, connection: Connection) -> None:
-        """Have the connection decode on when those that wait have had a slice: one slice of one in a turn of the loop.
-
-        However many long messages there are, who asks something short waits for one slice only.
-        """
-        self._decoding.append(connection)
-        if not self._decodes_next:
-            self._decodes_next = True
-            self.loop.call_soon(self._decode_next)
-
-    def _decode_next(self) -> None:
-        connection = self._decoding.popleft()
-        try:
-            connection.decode_on()
-        finally:
-            self._decodes_next = bool(self._decoding)
-            if self._decodes_next:
-                self.loop.call_soon(self._decode_next)
+        self.turns: Turns
 
     async def start(self, host: str, port: int, *, reuse_port: bool = False) -> tuple[str, int]:
         """Listens; returns the address, with the port the system picked when `port` is 0. Raises OSError."""
         self.loop = asyncio.get_running_loop()
+        self.turns = Turns(self.loop)
         self._empty = asyncio.Event()
         self._empty.set()
         self._server = await self.loop.create_server(

@@ -71,8 +71,8 @@ class FixedBuffer:
         return self.cstringio_buf
 
 
-WINDOW_BYTES = 4096
-"""A struct of one byte takes more than a microsecond: the time is looked at after some milliseconds at most."""
+WINDOW_BYTES = 512
+"""A struct of one byte takes more than a microsecond: the time is looked at after about one millisecond at most."""
 
 
 class DecoderState:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Mapping
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any, Final
 
 from hms_cache.wire.codec import DecoderState, FixedBuffer, is_too_deep
@@ -37,9 +39,11 @@ WHOLE_BYTES: Final = 64 * 1024
 #: An object that the decoder makes, with its place in a list: one of few fields has 136, a short text 56.
 OBJECT_BYTES: Final = 128
 #: Shorter messages are not looked at for what they make: even of empty structs it is half a megabyte.
-_SMALL_BYTES: Final = 4096
+_SMALL_BYTES: Final = 1024
 #: A text of one letter takes 5 bytes of a message and 50 of memory.
 _MEMORY_PER_BYTE: Final = 10
+
+NO_LIMITS: Final[Mapping[str, int]] = MappingProxyType({})
 
 _FRAME_LENGTH_BYTES: Final = 4
 #: How a call begins that is unframed, in strict binary: a connection's first request can be one that was seen before.
@@ -128,6 +132,9 @@ class MessageReader:
     what it may make of them (see `streaming`), 64 levels of nesting (the decoder's own). The reader itself holds no
     more than one message and what was fed with it.
 
+    `limits`: bytes of messages of some methods, by their names, when less than `max_message_bytes`. What is longer than
+    `WHOLE_BYTES` is judged by them, before it has come.
+
     With `slice_s` a call of `next_message` decodes no longer than about that (seconds) and may return None although
     there is more to do (`is_ready`): call it again when others have had their turn.
 
@@ -141,6 +148,7 @@ class MessageReader:
         "_encoding",
         "_error",
         "_header",
+        "_limits",
         "_max_bytes",
         "_max_objects",
         "_message",
@@ -158,7 +166,9 @@ class MessageReader:
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         max_message_objects: int = DEFAULT_MAX_MESSAGE_OBJECTS,
         slice_s: float | None = None,
+        limits: Mapping[str, int] = NO_LIMITS,
     ) -> None:
+        self._limits = limits
         self._slice_s = slice_s
         self._max_bytes = max_message_bytes
         self._max_objects = max_message_objects
@@ -408,10 +418,13 @@ class MessageReader:
         assert message is not None
         method = message.method
         used = header.arguments_start - start
+        max_bytes = min(self._limits.get(message.name, self._max_bytes), self._max_bytes)
+        if frame_end is not None and frame_end - start > max_bytes + _FRAME_LENGTH_BYTES:
+            raise MessageTooLarge(f"a frame of {frame_end - start} bytes is too large for {message.name}: {max_bytes}")
         if frame_end is None:
-            limit = self._max_bytes - used
+            limit = max_bytes - used
             if limit <= 0:
-                raise MessageTooLarge(f"the message is larger than {self._max_bytes} bytes")
+                raise MessageTooLarge(f"the message is larger than {max_bytes} bytes")
         else:
             limit = frame_end - header.arguments_start
         table = method.args_table if method is not None else _SKIPPED_TABLE

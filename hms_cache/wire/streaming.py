@@ -21,9 +21,13 @@ from hms_cache.wire.codec import DecoderState, is_too_deep
 from hms_cache.wire.encodings import Encoding
 from hms_cache.wire.errors import MalformedMessage, MessageTooDeep, MessageTooLarge, WireError
 
-#: How much the decoder gets at a time. Small enough for checking often what it makes of them and how long it takes: a
-#: struct of one byte takes more than a microsecond.
-PIECE_BYTES: Final = 2048
+#: How much the decoder gets at a time. What it makes of that, and how long it takes, is looked at in between: after a
+#: piece that takes long (a struct of one byte takes more than a microsecond) comes a smaller one.
+_FIRST_PIECE_BYTES: Final = 1024
+_LEAST_PIECE_BYTES: Final = 128
+_MOST_PIECE_BYTES: Final = 64 * 1024
+_LONG_PIECE_S: Final = 0.0001
+_SHORT_PIECE_S: Final = 0.00003
 #: Pieces that are shorter are put together.
 _SHORT_BYTES: Final = 2048
 #: Objects that any message may make, before the ratio below counts. Other threads allocate meanwhile, and are counted
@@ -32,6 +36,9 @@ _FREE_OBJECTS: Final = 1_000_000
 #: Beyond those, one object for this many bytes. Ordinary requests make one of 12 bytes (lists of short names) to one
 #: of 20 (partitions); a message of empty structs makes one of each byte, 136 bytes large.
 _BYTES_PER_OBJECT: Final = 2
+#: Objects in a row, of no more than 1.5 bytes each: structs without a field, which no client sends. To let go of half a
+#: million of them would hold the loop for 40 ms. A piece during which other threads made objects breaks no honest row.
+_MOST_EMPTY_OBJECTS: Final = 10_000
 
 
 class MessageStream:
@@ -64,6 +71,10 @@ class MessageStream:
         self._buffer = BytesIO()
         self._blocks_at_entry = 0
         self._blocks = 0
+        self._counted_bytes = 0
+        self._empty_objects = 0
+        self._piece_bytes = _FIRST_PIECE_BYTES
+        self._piece_began_s = 0.0
         self._slice_s = slice_s
         self._slice_end_s = 0.0
         self.is_ready = False
@@ -143,7 +154,13 @@ class MessageStream:
     def refill(self, partial: bytes, needed: int) -> BytesIO:
         """A buffer that starts with `partial` and holds at least `needed` bytes; waits in the parent for them."""
         self._count_objects()
-        if self._slice_s is not None and perf_counter() > self._slice_end_s:
+        now_s = perf_counter()
+        took_s = now_s - self._piece_began_s
+        if took_s > _LONG_PIECE_S:
+            self._piece_bytes = max(self._piece_bytes // 2, _LEAST_PIECE_BYTES)
+        elif took_s < _SHORT_PIECE_S:
+            self._piece_bytes = min(self._piece_bytes * 2, _MOST_PIECE_BYTES)
+        if self._slice_s is not None and now_s > self._slice_end_s:
             self.is_ready = True
             getcurrent().parent.switch()
             self._blocks_at_entry = sys.getallocatedblocks()
@@ -157,7 +174,7 @@ class MessageStream:
         while self._waiting_bytes < missing:
             getcurrent().parent.switch()
             self._blocks_at_entry = sys.getallocatedblocks()
-        wanted = min(max(missing, PIECE_BYTES), self._waiting_bytes, self.bytes_limit - self._taken_bytes)
+        wanted = min(max(missing, self._piece_bytes), self._waiting_bytes, self.bytes_limit - self._taken_bytes)
         taken: list[bytes | memoryview] = [partial] if partial else []
         while wanted > 0:
             piece = self._pieces.popleft()
@@ -168,7 +185,9 @@ class MessageStream:
             wanted -= len(piece)
             self._taken_bytes += len(piece)
             self._waiting_bytes -= len(piece)
-        return BytesIO(b"".join(taken))
+        data = b"".join(taken)
+        self._piece_began_s = perf_counter()
+        return BytesIO(data)
 
     def _overrun(self) -> WireError:
         if self._encoding.framed:
@@ -178,8 +197,15 @@ class MessageStream:
     def _count_objects(self) -> None:
         """Bound what the message makes of its bytes: 100 MiB of empty structs would take 14 GB."""
         now = sys.getallocatedblocks()
-        self._blocks += max(0, now - self._blocks_at_entry)
+        made = max(0, now - self._blocks_at_entry)
+        self._blocks += made
         self._blocks_at_entry = now
+        size_bytes = self._taken_bytes - self._counted_bytes
+        self._counted_bytes = self._taken_bytes
+        self._empty_objects = self._empty_objects + made if 3 * made > 2 * size_bytes else 0
+        if self._empty_objects > _MOST_EMPTY_OBJECTS:
+            text = f"the message makes {self._empty_objects} objects without content in a row"
+            raise self._fail(MessageTooLarge(text))
         if self._blocks > min(self._max_objects, _FREE_OBJECTS + self._taken_bytes // _BYTES_PER_OBJECT):
             text = f"the message makes {self._blocks} objects of its first {self._taken_bytes} bytes"
             raise self._fail(MessageTooLarge(text))

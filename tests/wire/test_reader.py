@@ -453,3 +453,24 @@ def test_invalid_utf8_is_replaced() -> None:
 
 def test_the_arguments_struct_alone() -> None:
     assert encode_struct(ARGUMENTS).endswith(b"orders\x00")
+
+
+def test_half_a_million_structs_without_a_field_are_refused_early() -> None:
+    """In a row that no client sends: to let go of them would take long, in one go."""
+    reader = MessageReader(slice_s=0.0003)
+    name = b"add_partitions"
+    head = b"\x80\x01\x00\x01" + len(name).to_bytes(4, "big") + name + b"\0\0\0\1\x0f\x00\x01\x0c"
+    reader.feed(head + (1 << 20).to_bytes(4, "big") + bytes(1 << 19))
+    with pytest.raises(MessageTooLarge, match="objects without content in a row"):
+        while reader.next_message() is None:
+            assert reader.is_ready
+
+
+@pytest.mark.parametrize("framed", [False, True])
+def test_a_method_with_a_limit_of_its_own_is_refused_before_its_text_has_come(framed: bool) -> None:
+    reader = MessageReader(limits={"setOption": 100_000})
+    data = b"\x80\x01\x00\x01\x00\x00\x00\x09setOption\0\0\0\1\x0b\x00\x01" + (4 << 20).to_bytes(4, "big")
+    data += b"k" * 70_000
+    reader.feed(((4 << 20) + 40).to_bytes(4, "big") + data if framed else data)
+    with pytest.raises(WireError, match=r"100000|99979"):
+        reader.next_message()

@@ -1,0 +1,51 @@
+"""Who waits for a turn of the loop: order, and how much one turn takes."""
+
+from __future__ import annotations
+
+import asyncio
+from time import perf_counter
+
+from hms_cache.server.turns import TURN_S, Turns
+
+
+class Long:
+    """Has so many slices of work, each as long as all that a turn may take."""
+
+    def __init__(self, turns: Turns, address: str, slices: int, done: list[tuple[int, str]], turn: list[int]) -> None:
+        self.turns, self.address, self.slices, self.done, self.turn = turns, address, slices, done, turn
+        turns.later(address, self)
+
+    def take_turn(self) -> None:
+        self.done.append((self.turn[0], self.address))
+        end_s = perf_counter() + TURN_S
+        while perf_counter() < end_s:
+            pass
+        self.slices -= 1
+        if self.slices:
+            self.turns.later(self.address, self)
+
+
+def test_a_turn_of_the_loop_has_one_slice_and_addresses_alternate() -> None:
+    """A hundred connections of one address get as much as the one of another."""
+
+    async def run() -> list[tuple[int, str]]:
+        loop = asyncio.get_running_loop()
+        turns = Turns(loop)
+        done: list[tuple[int, str]] = []
+        turn = [0]
+
+        def count() -> None:
+            turn[0] += 1
+            loop.call_soon(count)
+
+        loop.call_soon(count)
+        for _ in range(100):
+            Long(turns, "crowd", 1, done, turn)
+        Long(turns, "one", 5, done, turn)
+        while len(done) < 105:
+            await asyncio.sleep(0)
+        return done
+
+    done = asyncio.run(run())
+    assert [address for _, address in done[:10]] == ["crowd", "one"] * 5
+    assert len({turn for turn, _ in done}) == 105
