@@ -190,8 +190,8 @@ class Connection(asyncio.Protocol):
         return self._running is None
 
     def is_decoding(self) -> bool:
-        """Whether a message that has come is still to be decoded."""
-        return self._decoding
+        """Whether what has come is still to be decoded: it waits for its turn."""
+        return self._queued
 
     def is_within_message(self) -> bool:
         """Whether part of a message has come: its time limit is another one."""
