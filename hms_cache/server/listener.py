@@ -20,9 +20,8 @@ from hms_cache.server.http import HttpPort
 from hms_cache.server.lanes import Lane, Lanes
 from hms_cache.server.sasl import SaslPort
 from hms_cache.server.session import Session, SessionBudget
-from hms_cache.server.shares import Shares
+from hms_cache.server.shares import Shares, Turns
 from hms_cache.server.tls import TlsPort
-from hms_cache.server.turns import Turns
 from hms_cache.server.workers import WorkerPool
 
 _log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from time import perf_counter
 
-from hms_cache.server.turns import TURN_S, Turns
+from hms_cache.server.shares import TURN_S, Turns
 
 
 class Long:
