@@ -57,7 +57,7 @@ FIELDS = (
     ),
     Field(
         "parameters",
-        "Java forgets the parameters of a SerDe of a new transactional table; Hive's engine reads no such one.",
+        "Java answers without this parameter for transactional tables, though it stores it.",
         lambda java, ours: not java and ours == _SERDE_FORMAT,
         ("SerDeInfo",),
     ),
