@@ -34,7 +34,7 @@ def without_wrong_answers(lines: list[str]) -> list[str]:
     return kept
 
 
-def printed(uri: str, database_url: str, directory: Path, statements: list[tuple[int, str]]) -> list[str]:
+def printed(uri: str, database_url: str | None, directory: Path, statements: list[tuple[int, str]]) -> list[str]:
     """What the sessions print, each statement with its session in front."""
     sessions: list[engine.Session] = []
     lines: list[str] = []
@@ -55,14 +55,19 @@ def printed(uri: str, database_url: str, directory: Path, statements: list[tuple
 @pytest.mark.mariadb
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize(
-    "statements",
+    ("statements", "with_database"),
     [
-        pytest.param(two_sessions.statements(), id="changes"),
-        pytest.param(two_sessions_of_types.statements(), id="types"),
+        # Without the metastore's database, in which Hive 4.0.1 asks for compactions: it is refused them by itself.
+        pytest.param(two_sessions.statements(), False, id="changes"),
+        pytest.param(two_sessions_of_types.statements(), True, id="types"),
     ],
 )
 def test_two_sessions_print_what_they_print_through_hives_metastore(
-    start_server: ServerStarter, database_servers: ServerLookup, tmp_path: Path, statements: list[tuple[int, str]]
+    start_server: ServerStarter,
+    database_servers: ServerLookup,
+    tmp_path: Path,
+    statements: list[tuple[int, str]],
+    with_database: bool,
 ) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     server = start_server(
@@ -73,7 +78,8 @@ def test_two_sessions_print_what_they_print_through_hives_metastore(
             "catalog.users_in_admin_role": "root",
         },
     )
-    found = printed(server.uri, with_password(server.database_url), ours, statements)
+    of_ours = with_password(server.database_url) if with_database else None
+    found = printed(server.uri, of_ours, ours, statements)
     (tmp_path / "ours.txt").write_text("\n".join(found))
     assert "ERROR" not in server.log
     with ExitStack() as stack:
@@ -81,7 +87,7 @@ def test_two_sessions_print_what_they_print_through_hives_metastore(
         metastore: JavaMetastore = java_metastore(theirs, database_url)
         address = metastore.start()
         stack.callback(metastore.stop)
-        expected = printed(f"thrift://{address}", database_url, theirs, statements)
+        expected = printed(f"thrift://{address}", database_url if with_database else None, theirs, statements)
     (tmp_path / "theirs.txt").write_text("\n".join(expected))
     assert not [line for line in expected if "TezTask" in line], "no statement with a task ran"
     assert sum("FAILED" in line for line in expected) < 20, "Hive itself did not work"
