@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from hms_cache.metadata.names import normalize_identifier
 from hms_cache.notifications import tjson
 from hms_cache.notifications.event_types import EventType
 from hms_cache.notifications.scope import (
@@ -21,7 +22,6 @@ from hms_cache.notifications.scope import (
     TableName,
     database_name,
     function_name,
-    normalize_name,
     scope_of_partitions,
     scope_of_tables,
     table_name,
@@ -180,7 +180,7 @@ class CatalogEvent(Event):
 
     @property
     def scope(self) -> Scope:
-        return Scope(catalogs=frozenset([normalize_name(self.catalog_name)])) if self.catalog_name else EVERYTHING
+        return Scope(catalogs=frozenset([normalize_identifier(self.catalog_name)])) if self.catalog_name else EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class CatalogDropped(CatalogEvent):
     def scope(self) -> Scope:
         if not self.catalog_name:
             return EVERYTHING
-        return Scope(whole_catalogs=frozenset([normalize_name(self.catalog_name)]), foreign_keys=True)
+        return Scope(whole_catalogs=frozenset([normalize_identifier(self.catalog_name)]), foreign_keys=True)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------

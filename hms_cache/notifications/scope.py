@@ -11,13 +11,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.metadata.partition_name_codec import PartitionValues as PartitionValues
-
-
-def normalize_name(name: str) -> str:
-    """The form under which Hive stores names: blanks at both ends cut, lower case."""
-    return name.strip().lower()
 
 
 class DatabaseName(NamedTuple):
@@ -28,7 +23,10 @@ class DatabaseName(NamedTuple):
 
 
 class TableName(NamedTuple):
-    """A table or view, fully named, normalized."""
+    """A table or view, fully named, normalized: the form in which it is stored.
+
+    What a request names, as it was spelled, is a `RequestedTable` of the handlers.
+    """
 
     catalog: str
     database: str
@@ -37,6 +35,9 @@ class TableName(NamedTuple):
     @property
     def in_database(self) -> DatabaseName:
         return DatabaseName(self.catalog, self.database)
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.database}.{self.table}"
 
 
 class FunctionName(NamedTuple):
@@ -49,20 +50,24 @@ class FunctionName(NamedTuple):
 
 def database_name(catalog: str | None, database: str) -> DatabaseName:
     """The normalized name; no catalog means the default one."""
-    return DatabaseName(normalize_name(catalog) if catalog else DEFAULT_CATALOG, normalize_name(database))
+    return DatabaseName(normalize_identifier(catalog) if catalog else DEFAULT_CATALOG, normalize_identifier(database))
 
 
 def table_name(catalog: str | None, database: str, table: str) -> TableName:
     """The normalized name; no catalog means the default one."""
     return TableName(
-        normalize_name(catalog) if catalog else DEFAULT_CATALOG, normalize_name(database), normalize_name(table)
+        normalize_identifier(catalog) if catalog else DEFAULT_CATALOG,
+        normalize_identifier(database),
+        normalize_identifier(table),
     )
 
 
 def function_name(catalog: str | None, database: str, function: str) -> FunctionName:
     """The normalized name; no catalog means the default one."""
     return FunctionName(
-        normalize_name(catalog) if catalog else DEFAULT_CATALOG, normalize_name(database), normalize_name(function)
+        normalize_identifier(catalog) if catalog else DEFAULT_CATALOG,
+        normalize_identifier(database),
+        normalize_identifier(function),
     )
 
 

@@ -6,19 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from hms_cache.notifications.scope import TableName as TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, Database, Partition, Table
-
-
-@dataclass(frozen=True, slots=True)
-class TableName:
-    """A table, by its names as stored."""
-
-    catalog: str
-    database: str
-    table: str
-
-    def __str__(self) -> str:
-        return f"{self.catalog}.{self.database}.{self.table}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire.versions import DEFAULT_CATALOG, parse_database_name
 
 
-class DatabaseName(NamedTuple):
-    """A catalog and a database."""
+class RequestedDatabase(NamedTuple):
+    """A catalog and a database, as the client spelled them."""
 
     catalog: str
     database: str
 
 
-class TableName(NamedTuple):
+class RequestedTable(NamedTuple):
     """A catalog, a database and a table, as the client spelled them."""
 
     catalog: str
@@ -35,7 +35,7 @@ class Version(TypedDict):
     table_id: int | None
 
 
-def database_name(text: str | None, catalog: str | None = None) -> DatabaseName:
+def database_name(text: str | None, catalog: str | None = None) -> RequestedDatabase:
     """The database that `text` names, `@catalog#` taken off. Raises MetaException when no database is named.
 
     The empty name is a name, which nothing has: what comes of it is for the call to say, as in Hive.
@@ -43,7 +43,7 @@ def database_name(text: str | None, catalog: str | None = None) -> DatabaseName:
     named_catalog, database = parse_database_name(text, catalog or DEFAULT_CATALOG)
     if database is None:
         raise MetaException("Database name cannot be null or empty")
-    return DatabaseName(named_catalog, database)
+    return RequestedDatabase(named_catalog, database)
 
 
 def optional_database_name(text: str | None, catalog: str | None = None) -> tuple[str, str | None]:
@@ -52,15 +52,15 @@ def optional_database_name(text: str | None, catalog: str | None = None) -> tupl
     return named_catalog, database
 
 
-def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
+def table_name(database: str | None, table: str | None, catalog: str | None = None) -> RequestedTable:
     """The table that the two arguments name. Raises MetaException when one is missing; empty is not missing."""
     name = database_name(database, catalog)
     if table is None:
         raise MetaException("Table name cannot be null or empty")
-    return TableName(name.catalog, name.database, table)
+    return RequestedTable(name.catalog, name.database, table)
 
 
-def requested_table(request: TBase) -> TableName:
+def requested_table(request: TBase) -> RequestedTable:
     """The table of a request struct, whatever its fields are called."""
     database = _any(request, "dbName", "dbname", "db_name", "databaseName")
     table = _any(request, "tblName", "tableName", "tbl_name", "tablename")

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from hms_cache.server.calls import Call, HandlerTable
-from hms_cache.server.handlers.names import TableName, requested_table, table_name, write_id
+from hms_cache.server.handlers.names import RequestedTable, requested_table, table_name, write_id
 from hms_cache.server.handlers.partition_specs import expand_specs
 from hms_cache.server.handlers.partitions import Positional, expression, partition_values, positional
 from hms_cache.store.contract.partitions import ByExpression, ByNames, ByValues, PartitionSelection
@@ -31,7 +31,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 handlers = HandlerTable()
 
 
-def _table_of(partitions: list[Partition]) -> TableName:
+def _table_of(partitions: list[Partition]) -> RequestedTable:
     first = partitions[0]
     return table_name(first.dbName, first.tableName, first.catName)
 
@@ -48,7 +48,7 @@ def _required_list(partitions: Any, what: str = "Partition list") -> list[Any]:
     return list(partitions)
 
 
-def _prepare(name: TableName, partitions: list[Partition]) -> list[Partition]:
+def _prepare(name: RequestedTable, partitions: list[Partition]) -> list[Partition]:
     """Fills in what clients leave out: names without prefix, the time of creation."""
     now = int(time.time())
     for partition in partitions:
@@ -69,7 +69,7 @@ def _names_of(partition: Partition) -> tuple[str | None, str | None]:
 
 def _require_names(
     call: Call,
-    name: TableName,
+    name: RequestedTable,
     partitions: list[Partition],
     *,
     one_spelling: bool = False,
@@ -91,7 +91,11 @@ def _require_names(
 
 
 def _add(
-    call: Call, name: TableName, partitions: list[Partition], context: EnvironmentContext | None = None, **options: Any
+    call: Call,
+    name: RequestedTable,
+    partitions: list[Partition],
+    context: EnvironmentContext | None = None,
+    **options: Any,
 ) -> list[Partition]:
     return call.stores.raw.add_partitions(*name, _prepare(name, partitions), environment_context=context, **options)
 
@@ -158,7 +162,7 @@ def add_partitions_req(call: Call, arguments: methods.add_partitions_req_args) -
     return AddPartitionsResult(partitions=added, partitionColSchema=columns if added else None)
 
 
-def _columns_of_all(call: Call, name: TableName, request: AddPartitionsRequest) -> list[FieldSchema]:
+def _columns_of_all(call: Call, name: RequestedTable, request: AddPartitionsRequest) -> list[FieldSchema]:
     """The columns of partitions that are sent without: once for all in the request, or else the table's (Hive 4.0)."""
     if request.partitionColSchema:
         return list(request.partitionColSchema)
@@ -175,7 +179,9 @@ def _set_columns(partitions: list[Partition], columns: list[FieldSchema]) -> Non
             partition.sd.cols = list(columns)
 
 
-def _append(call: Call, name: TableName, values: list[str], context: EnvironmentContext | None = None) -> Partition:
+def _append(
+    call: Call, name: RequestedTable, values: list[str], context: EnvironmentContext | None = None
+) -> Partition:
     """A partition with nothing but its values: its storage descriptor is the table's (Hive's append_partition)."""
     if not values:
         raise MetaException("The partition values must not be null or empty.")
@@ -229,7 +235,7 @@ def append_partition_req(call: Call, arguments: methods.append_partition_req_arg
     return _append(call, name, values, request.environmentContext)
 
 
-def _values_to_append(call: Call, name: TableName, partition_name: str | None) -> list[str]:
+def _values_to_append(call: Call, name: RequestedTable, partition_name: str | None) -> list[str]:
     try:
         return partition_values(call, name, partition_name)
     except NoSuchObjectException as error:
@@ -240,7 +246,7 @@ def _values_to_append(call: Call, name: TableName, partition_name: str | None) -
 
 
 def _alter(
-    call: Call, name: TableName, partitions: list[Partition], context: EnvironmentContext | None, **options: Any
+    call: Call, name: RequestedTable, partitions: list[Partition], context: EnvironmentContext | None, **options: Any
 ) -> None:
     if not partitions:
         raise InvalidOperationException("Alter partition operation failed: there are no partitions to alter")
@@ -321,7 +327,7 @@ def rename_partition_req(call: Call, arguments: methods.rename_partition_req_arg
 # Drops
 
 
-def _drop_one(call: Call, name: TableName, values: list[str], delete_data: Any, context: Any = None) -> bool:
+def _drop_one(call: Call, name: RequestedTable, values: list[str], delete_data: Any, context: Any = None) -> bool:
     call.stores.raw.drop_partitions(
         *name, ByValues(tuple(values)), delete_data=bool(delete_data), environment_context=context
     )
@@ -400,7 +406,11 @@ def drop_partitions_req(call: Call, arguments: methods.drop_partitions_req_args)
 
 
 def _drop_each(
-    call: Call, name: TableName, selections: list[PartitionSelection], request: DropPartitionsRequest, if_exists: bool
+    call: Call,
+    name: RequestedTable,
+    selections: list[PartitionSelection],
+    request: DropPartitionsRequest,
+    if_exists: bool,
 ) -> list[Partition]:
     """Several expressions drop in one transaction: their names are decided first, then dropped together."""
     raw = call.stores.raw

@@ -9,7 +9,7 @@ from thrift.Thrift import TApplicationException
 
 from hms_cache.metadata.partition_names import parse_partition_name, values_for_keys
 from hms_cache.server.calls import Call, HandlerTable, one_moment
-from hms_cache.server.handlers.names import TableName, requested_table, table_name, version
+from hms_cache.server.handlers.names import RequestedTable, requested_table, table_name, version
 from hms_cache.server.handlers.partition_specs import group_partitions, listed_or_grouped
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -74,7 +74,7 @@ class Shaping(Protocol):
     def excludeParamKeyPattern(self) -> str | None: ...
 
 
-def positional(arguments: Positional) -> TableName:
+def positional(arguments: Positional) -> RequestedTable:
     """The table of a positional call."""
     return table_name(arguments.db_name, arguments.tbl_name)
 
@@ -104,7 +104,7 @@ def _selected_by(call: Call, request: PartitionsByExprRequest) -> PartitionSelec
     return expression(call, request.expr, request.defaultPartitionName) if request.expr else AllPartitions()
 
 
-def partition_values(call: Call, table: TableName, name: str | None) -> list[str]:
+def partition_values(call: Call, table: RequestedTable, name: str | None) -> list[str]:
     """Values of a partition name in the order of the table's keys.
 
     Raises NoSuchObjectException (there is no such table, or a key is missing in the name), MetaException (no name).
@@ -154,7 +154,7 @@ def get_partition_by_name(call: Call, arguments: methods.get_partition_by_name_a
 # Lists
 
 
-def _partitions(call: Call, name: TableName, selection: PartitionSelection, **options: Any) -> list[Partition]:
+def _partitions(call: Call, name: RequestedTable, selection: PartitionSelection, **options: Any) -> list[Partition]:
     return call.stores.raw.get_partitions(*name, selection, **options).partitions
 
 
@@ -176,7 +176,7 @@ def get_partitions_req(call: Call, arguments: methods.get_partitions_req_args) -
     return PartitionsResponse(partitions=_without_columns(request, found))
 
 
-def _all_partitions(call: Call, name: TableName, **options: Any) -> list[Partition]:
+def _all_partitions(call: Call, name: RequestedTable, **options: Any) -> list[Partition]:
     """All partitions; a table that is not there has none (Hive 4.0.1, in the calls that ask for no privileges).
 
     Where `metastore.limit.partition.request` is set Hive counts them first, and so says what is not there.
@@ -201,7 +201,7 @@ def _partial_values(call: Call, values: list[str] | None) -> ByPartialValues:
     return ByPartialValues(tuple(values or ()))
 
 
-def _all_names(call: Call, name: TableName, **options: Any) -> list[str]:
+def _all_names(call: Call, name: RequestedTable, **options: Any) -> list[str]:
     """Names of all partitions, as `_all_partitions`."""
     _check_not_empty(name)
     try:
@@ -210,7 +210,7 @@ def _all_names(call: Call, name: TableName, **options: Any) -> list[str]:
         return []
 
 
-def _check_not_empty(name: TableName) -> None:
+def _check_not_empty(name: RequestedTable) -> None:
     for part, text in (("dbName", name.database), ("tblName", name.table)):
         if not text:
             raise NoSuchObjectException(f"{part} is not valid")
@@ -337,7 +337,7 @@ def _without_columns(request: Shaping, partitions: list[Partition]) -> list[Part
 
 
 def _with_statistics(
-    call: Call, name: TableName, partitions: list[Partition], names: tuple[str, ...], engine: str, snapshot: Any
+    call: Call, name: RequestedTable, partitions: list[Partition], names: tuple[str, ...], engine: str, snapshot: Any
 ) -> list[Partition]:
     """Copies of the partitions with the column statistics of those that have any."""
     table = call.stores.raw.get_table(*name, **snapshot)
@@ -456,7 +456,7 @@ def _spec_selection(specification: Any) -> PartitionSelection:
 # Names, counts, values
 
 
-def _names(call: Call, name: TableName, selection: PartitionSelection, **options: Any) -> list[str]:
+def _names(call: Call, name: RequestedTable, selection: PartitionSelection, **options: Any) -> list[str]:
     return call.stores.raw.get_partition_names(*name, selection, **options)
 
 

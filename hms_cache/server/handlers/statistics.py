@@ -7,7 +7,7 @@ from typing import Any
 
 from hms_cache.metadata.partition_names import parse_partition_name
 from hms_cache.server.calls import Call, HandlerTable
-from hms_cache.server.handlers.names import TableName, requested_table, table_name, version, write_id
+from hms_cache.server.handlers.names import RequestedTable, requested_table, table_name, version, write_id
 from hms_cache.server.handlers.partitions import positional
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -28,7 +28,7 @@ DEFAULT_ENGINE = "hive"
 """Who wrote statistics when a client does not say: clients before 4.0 have no such field, and it is never null."""
 
 
-def _described(statistics: ColumnStatistics) -> TableName:
+def _described(statistics: ColumnStatistics) -> RequestedTable:
     description = statistics.statsDesc
     if description is None:
         raise InvalidObjectException("Invalid column stats object: it describes no table")
@@ -45,7 +45,7 @@ def _required(value: str | None, what: str) -> str:
     return value
 
 
-def _existing(work: Callable[[], None], name: TableName) -> bool:
+def _existing(work: Callable[[], None], name: RequestedTable) -> bool:
     """Runs a change of partitions' statistics. For a table that is not there Hive has a type of its own."""
     try:
         work()

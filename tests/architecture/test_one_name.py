@@ -1,0 +1,28 @@
+"""A table's name has one class after the edge, and one at it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "hms_cache"
+#: The normalized name of a table, and the name as a request spelled it.
+FORMS = {"notifications/scope.py": "TableName", "server/handlers/names.py": "RequestedTable"}
+
+
+def classes_of_table_names() -> dict[str, str]:
+    """Module -> class, of the classes whose fields are a catalog, a database and a table, all given."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        if "thrift_gen" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                fields = [ast.unparse(item) for item in node.body if isinstance(item, ast.AnnAssign)]
+                if fields == ["catalog: str", "database: str", "table: str"]:
+                    found[str(path.relative_to(PACKAGE))] = node.name
+    return found
+
+
+def test_a_name_of_a_table_has_two_forms() -> None:
+    assert classes_of_table_names() == FORMS
