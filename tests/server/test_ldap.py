@@ -16,7 +16,7 @@ import pytest
 from hms_cache.authentication.directory import Directory, DirectoryOptions
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.errors import StartupError
-from tests.server.conftest import Running, Serve, request_bytes
+from tests.server.conftest import PATIENCE_S, Running, Serve, request_bytes
 from tests.server.kerberos_realm import SaslSocket
 from tests.server.test_kerberos import authentications
 from tests.server.test_tls import Authority, wait_for
@@ -175,3 +175,36 @@ def test_a_stalled_client_is_disconnected(serve: Serve, directory_port: int, tmp
     sock.sock.sendall(struct.pack("!BI", 1, 5))
     assert sock.sock.recv(1) == b""
     wait_for(lambda: authentications(server) == {"timeout": 1})
+
+
+def test_tls_and_authentication_have_one_time_together(serve: Serve, directory_port: int, tmp_path: Path) -> None:
+    """Who takes long for TLS has less for the rest: it comes first, so its time is up first."""
+    authority = Authority(tmp_path)
+    server = serve(**settings_of(directory_port, authority, **{"authentication.handshake_timeout_s": 2}))
+    slow = server.connect()
+    quick = client(server, authority)
+    quick.sock.settimeout(0.5)
+    with pytest.raises(TimeoutError):
+        quick.sock.recv(1)
+    stalled = authority.client().wrap_socket(slow, server_hostname="localhost")
+    stalled.sendall(struct.pack("!BI", 1, 5))
+    quick.sock.settimeout(PATIENCE_S)
+    assert quick.sock.recv(1) == b""
+    assert authentications(server) == {"timeout": 2}
+    assert stalled.recv(1) == b""
+
+
+def test_clients_that_do_not_authenticate_count_for_their_address(
+    serve: Serve, directory_port: int, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path)
+    more = {"authentication.handshake_timeout_s": 2, "server.max_connections_per_address": 2}
+    server = serve(**settings_of(directory_port, authority, **more))
+    halves = [client(server, authority) for _ in range(2)]
+    for half in halves:
+        half.sock.sendall(struct.pack("!BI", 1, 5))
+    third = client(server, authority)
+    assert third.plain("ann", "ann's password") == (5, b"")
+    third.sendall(request_bytes("getStatus", 1))
+    assert b"max_connections_per_address" in third.recv(1000)
+    assert [half.sock.recv(1) for half in halves] == [b"", b""]

@@ -274,6 +274,17 @@ def test_connections_in_their_handshake_count(serve: Serve, authority: Authority
     assert staying.call("getStatus") == 2
 
 
+def test_connections_in_their_handshake_count_for_their_address(serve: Serve, authority: Authority) -> None:
+    server = serve(
+        **authority.settings(**{"server.max_connections_per_address": 2, "server.tls_handshake_timeout_s": 2})
+    )
+    halves = [server.connect() for _ in range(2)]
+    with pytest.raises(TApplicationException, match="max_connections_per_address"):
+        protected(server, authority.client()).call("getStatus")
+    assert [half.recv(1) for half in halves] == [b"", b""]  # their time is up, and their places are free
+    assert protected(server, authority.client()).call("getStatus") == 2
+
+
 def reloaded(server: Running, service: Service, settings: dict[str, Any]) -> None:
     configuration: Configuration = load(
         command_line={
