@@ -67,17 +67,27 @@ MAX_ALTERNATIVES = 100
 seconds of CPU. Programs send one or a few; alternatives without wildcards are not counted."""
 
 
+MAX_ALTERNATIVE_CHARACTERS = 4096
+"""Of an alternative with wildcards: names end at 256 characters, and each `*` or `.` stands for one. A megabyte took
+a second of CPU before the first name was looked at."""
+
+
 class NamePattern:
     """A compiled pattern of names: `*` any text, `.` any one character (so `.*` a text that is not empty), `|` between
     alternatives, case ignored. Immutable."""
 
     def __init__(self, pattern: str) -> None:
-        """Raises MetaException beyond `MAX_ALTERNATIVES`."""
+        """Raises MetaException beyond `MAX_ALTERNATIVES` or `MAX_ALTERNATIVE_CHARACTERS`."""
         exact: set[str] = set()
         wild: dict[str, None] = {}
         for alternative in _alternatives(pattern):
             text = alternative.lower()
             if "*" in text or "." in text:
+                if len(text) > MAX_ALTERNATIVE_CHARACTERS:
+                    raise MetaException(
+                        f"A pattern of names has an alternative of {len(text)} characters; "
+                        f"{MAX_ALTERNATIVE_CHARACTERS} are allowed, and no name is as long"
+                    )
                 wild[text] = None
             else:
                 exact.add(text)

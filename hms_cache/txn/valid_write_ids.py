@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import TableValidWriteIds
 from hms_cache.txn.id_lists import (
@@ -351,3 +352,22 @@ def _compare_as_java(first: str, second: str) -> int:
         if difference:
             return difference
     return (len(left) - len(right)) // 2
+
+
+SHORT_CHARACTERS = 4 * 1024
+"""Of a list that is kept when it was read: hundreds of open or aborted ids. A client may send any text."""
+
+LONG_CHARACTERS = 256 * 1024
+"""Few longer ones are kept for a request that asks with one for each of many partitions."""
+
+
+def parsed_write_ids(text: str) -> ValidWriteIdList:
+    """The list of a text; recent ones are kept, in some 30 MB at most. Raises IdListFormatError."""
+    size = len(text)
+    if size <= SHORT_CHARACTERS:
+        return _short_list(text)
+    return _long_list(text) if size <= LONG_CHARACTERS else ValidWriteIdList.parse(text)
+
+
+_short_list = lru_cache(maxsize=1024)(ValidWriteIdList.parse)
+_long_list = lru_cache(maxsize=8)(ValidWriteIdList.parse)

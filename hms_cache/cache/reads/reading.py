@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from hms_cache.metadata.names import qualified
 from hms_cache.notifications.scope import DatabaseName, TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 from hms_cache.txn.id_lists import IdListFormatError
-from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from hms_cache.txn.valid_write_ids import ValidWriteIdList, parsed_write_ids
 
 _log = logging.getLogger(__name__)
 
@@ -377,11 +376,10 @@ def _has_seen_table(version: RequestVersion) -> bool:
     return request is not None and not request.is_no_list and request.high_watermark > 0
 
 
-@functools.lru_cache(maxsize=4096)
 def _parsed(text: str) -> ValidWriteIdList | None:
     """The list, None for one that cannot be read: the store judges it."""
     try:
-        return ValidWriteIdList.parse(text)
+        return parsed_write_ids(text)
     except (IdListFormatError, ValueError):
         return None
 

@@ -9,7 +9,6 @@ valid for nobody.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 
 from sqlalchemy import Connection
 
@@ -20,15 +19,14 @@ from hms_cache.store.schema import TXN_TO_WRITE_ID
 from hms_cache.store.write_ids.valid_write_ids import WriteIdState, write_id_states
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.txn.id_lists import IdListFormatError
-from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from hms_cache.txn.valid_write_ids import ValidWriteIdList, parsed_write_ids
 
 
-@lru_cache(maxsize=64)
 def parse_write_ids(text: str) -> ValidWriteIdList:
     """The list a client sent; asked again for each of a request's partitions. Raises MetaException for a text that is
     none."""
     try:
-        return ValidWriteIdList.parse(text)
+        return parsed_write_ids(text)
     except IdListFormatError as error:
         raise MetaException(str(error)) from error
 
