@@ -18,8 +18,8 @@ from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.warming.prewarm import Lane, Prewarm, most_used, read_most_used, write_most_used
 from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotReads
 from hms_cache.config import Settings
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.poller import Poller
-from hms_cache.notifications.scope import TableName
 from hms_cache.server.workers import CALL_THREADS
 from hms_cache.store.snapshots import SnapshotStore
 

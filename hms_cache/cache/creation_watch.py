@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hms_cache.metadata.names import DEFAULT_CATALOG
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 
 REMEMBERED_NAMES = 100_000
 """Names remembered (some 20 MB); with more of them the highest id is read again and the names start anew."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hms_cache.cache.entries import Facet
 from hms_cache.config.sections.cache import expression_of
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.patterns.java_regex import JavaRegex
 
 SYNC_PROPERTY = "hms_cache.sync"

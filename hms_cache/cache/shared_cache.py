@@ -46,8 +46,9 @@ from hms_cache.cache.partitions.partition_set import PartitionSet, Values
 from hms_cache.cache.statistics_by_column import StatisticsHeld
 from hms_cache.cache.weights import weight_of
 from hms_cache.cache.write_id_tags import Raise, TransactionTracker
+from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
 from hms_cache.notifications import events as ev
-from hms_cache.notifications.scope import DatabaseName, Scope, TableName, table_name
+from hms_cache.notifications.scope import Scope
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 from hms_cache.txn.valid_write_ids import WriteIdGapTooLargeError

@@ -13,8 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications import events as ev
-from hms_cache.notifications.scope import TableName
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
 Raise = Callable[[ValidWriteIdList], ValidWriteIdList]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.object_names import TableName, database_name, function_name, table_name
 from hms_cache.notifications import tjson
 from hms_cache.notifications.event_types import EventType
 from hms_cache.notifications.scope import (
@@ -19,12 +20,8 @@ from hms_cache.notifications.scope import (
     NOTHING,
     PartitionValues,
     Scope,
-    TableName,
-    database_name,
-    function_name,
     scope_of_partitions,
     scope_of_tables,
-    table_name,
 )
 from hms_cache.thrift_gen.hive_metastore import ttypes
 

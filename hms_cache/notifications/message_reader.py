@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.metadata.partition_name_codec import values_of_partition_name
 from hms_cache.notifications import events as ev
 from hms_cache.notifications import tjson
 from hms_cache.notifications.event_types import EventType
 from hms_cache.notifications.messages import DEFAULT_MAX_JSON_BYTES, MessageError, decode_message
-from hms_cache.notifications.scope import PartitionValues, TableName, table_name
+from hms_cache.notifications.scope import PartitionValues
 
 # A range of one OPEN_TXN event; Hive opens at most 1,000 at a time (metastore.txn.max.open.batch).
 _MAX_OPENED_TRANSACTIONS = 1_000_000

@@ -9,67 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.metadata.partition_name_codec import PartitionValues as PartitionValues
-
-
-class DatabaseName(NamedTuple):
-    """A database, fully named, normalized."""
-
-    catalog: str
-    database: str
-
-
-class TableName(NamedTuple):
-    """A table or view, fully named, normalized: the form in which it is stored.
-
-    What a request names, as it was spelled, is a `RequestedTable` of the handlers.
-    """
-
-    catalog: str
-    database: str
-    table: str
-
-    @property
-    def in_database(self) -> DatabaseName:
-        return DatabaseName(self.catalog, self.database)
-
-    def __str__(self) -> str:
-        return f"{self.catalog}.{self.database}.{self.table}"
-
-
-class FunctionName(NamedTuple):
-    """A function, fully named, normalized."""
-
-    catalog: str
-    database: str
-    function: str
-
-
-def database_name(catalog: str | None, database: str) -> DatabaseName:
-    """The normalized name; no catalog means the default one."""
-    return DatabaseName(normalize_identifier(catalog) if catalog else DEFAULT_CATALOG, normalize_identifier(database))
-
-
-def table_name(catalog: str | None, database: str, table: str) -> TableName:
-    """The normalized name; no catalog means the default one."""
-    return TableName(
-        normalize_identifier(catalog) if catalog else DEFAULT_CATALOG,
-        normalize_identifier(database),
-        normalize_identifier(table),
-    )
-
-
-def function_name(catalog: str | None, database: str, function: str) -> FunctionName:
-    """The normalized name; no catalog means the default one."""
-    return FunctionName(
-        normalize_identifier(catalog) if catalog else DEFAULT_CATALOG,
-        normalize_identifier(database),
-        normalize_identifier(function),
-    )
-
 
 _NO_PARTITIONS: Mapping[TableName, frozenset[PartitionValues]] = {}
 

@@ -12,7 +12,7 @@ from hmsclient.genthrift.hive_metastore import ttypes
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import TableMeta
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from hms_cache.wire.codec import encode_struct

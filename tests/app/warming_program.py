@@ -15,7 +15,7 @@ from hms_cache.app.warming_process import WarmingProcess, WarmingProcessLost, wa
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.warming.snapshot_reads import SnapshotRead, SnapshotReads, Wanted
 from hms_cache.config import load
-from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.wire import encode_struct
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "hms_cache"
 #: The normalized name of a table, and the name as a request spelled it.
-FORMS = {"notifications/scope.py": "TableName", "server/handlers/names.py": "RequestedTable"}
+FORMS = {"metadata/object_names.py": "TableName", "server/handlers/names.py": "RequestedTable"}
 
 
 def classes_of_table_names() -> dict[str, str]:

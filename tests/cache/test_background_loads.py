@@ -13,7 +13,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.background_loads import ASKED_AGAIN_S
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.engine.errors import DatabaseUnavailable

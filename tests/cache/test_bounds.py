@@ -13,7 +13,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
 from hms_cache.cache.warming.refill import RECENT_S
-from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException

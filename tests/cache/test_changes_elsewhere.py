@@ -23,9 +23,9 @@ import pytest
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.poller import StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
-from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.engine.work_units import run_write

@@ -19,14 +19,10 @@ from hms_cache.cache.event_rules import Action
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import MOST_NAMED, Load, SharedCache
 from hms_cache.cache.verification import invariants
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import EventHeader, TransactionWriteId
-from hms_cache.notifications.scope import (
-    EVERYTHING,
-    DatabaseName,
-    TableName,
-    scope_of_tables,
-)
+from hms_cache.notifications.scope import EVERYTHING, scope_of_tables
 from hms_cache.notifications.tjson import write_struct
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.txn.valid_write_ids import ValidWriteIdList

@@ -9,7 +9,7 @@ import pytest
 
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.reasons import Reason
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer

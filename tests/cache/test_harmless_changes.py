@@ -13,9 +13,9 @@ from hms_cache.cache.event_rules import NOTHING_STAYS, Stays, changed_columns, k
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.loaded_parts import AGGREGATE
 from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.messages import MessageFormat
-from hms_cache.notifications.scope import TableName
 from hms_cache.notifications.tjson import write_struct
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues, PartitionSelection
 from hms_cache.store.contract.raw_store import RawStore

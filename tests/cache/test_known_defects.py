@@ -35,9 +35,9 @@ from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.poller import StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
-from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByExpression,

@@ -16,7 +16,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.names import matching_names
-from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.engine.database import Database

@@ -11,7 +11,7 @@ from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer

@@ -13,7 +13,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.prewarm import Prewarm, Progress, most_used, read_most_used, write_most_used
 from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable

@@ -8,7 +8,7 @@ from sqlalchemy import create_engine, update
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SKIPPED_EXCLUDED, SKIPPED_NOT_HELD
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.schema import NOTIFICATION_LOG
 from tests.cache.conftest import MakeServer
 from tests.cache.test_event_cells import ACID, CASES, EVENT, FENCE, PLAIN, Fact, begin, finish, header, held, new_cache

@@ -11,9 +11,9 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import HEAL_AFTER_READS, HEAL_INTERVAL_S, ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.write_id_tags import REMEMBERED_TRANSACTIONS, TransactionTracker
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import EventHeader, TransactionWriteId
-from hms_cache.notifications.scope import TableName
 from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 from hms_cache.txn.valid_write_ids import ValidWriteIdList

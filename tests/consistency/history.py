@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import select
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.message_reader import read_event
-from hms_cache.notifications.scope import TableName
 from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import NOTIFICATION_LOG
 from hms_cache.thrift_gen.hive_metastore import ttypes

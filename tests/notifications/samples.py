@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.message_builder import MessageBuilder
-from hms_cache.notifications.scope import (
-    DatabaseName,
-    FunctionName,
-    Scope,
-    TableName,
-    scope_of_partitions,
-    scope_of_tables,
-)
+from hms_cache.notifications.scope import Scope, scope_of_partitions, scope_of_tables
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
 # Everything JSON may trip over: quotes, a backslash, control characters, two- to four-byte characters, a solidus.

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications import message_reader
 from hms_cache.notifications.event_types import EventType
@@ -17,7 +18,7 @@ from hms_cache.notifications.events import EventRow, NotificationRow, scope_boun
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.messages import MessageError, MessageFormat, decode_message, encode_message
-from hms_cache.notifications.scope import EVERYTHING, DatabaseName, Scope, TableName, scope_of_tables
+from hms_cache.notifications.scope import EVERYTHING, Scope, scope_of_tables
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.manual_clock import ManualClock
 from tests.notifications import samples

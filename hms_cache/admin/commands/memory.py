@@ -11,8 +11,8 @@ from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.warming.prewarm import TABLES_A_BATCH, Prewarm
 from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.metadata.object_names import TableName
 from hms_cache.metrics.operations import Operation
-from hms_cache.notifications.scope import TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 
 #: How long the first position may take to become known: nothing can be loaded before.

@@ -10,9 +10,9 @@ from hms_cache.cache.verification.verify import KeptReplies
 from hms_cache.clock import Clock
 from hms_cache.errors import HmsCacheError
 from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.metadata.object_names import DatabaseName, TableName, database_name, table_name
 from hms_cache.metadata.partition_name_codec import values_of_partition_name
 from hms_cache.notifications.poller import Poller
-from hms_cache.notifications.scope import DatabaseName, TableName, database_name, table_name
 from hms_cache.store.snapshots import SnapshotStore
 
 

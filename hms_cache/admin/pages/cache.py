@@ -12,7 +12,7 @@ from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.metadata.names import DEFAULT_CATALOG
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 
 MOST_TABLES = 25
 

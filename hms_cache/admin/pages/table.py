@@ -15,7 +15,7 @@ from hms_cache.cache.entries import Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.errors import DatabaseUnavailableError
-from hms_cache.notifications.scope import TableName, table_name
+from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 #: Bytes of one of each in Impala's catalog, compressed: its own rule of thumb for a table of files.

@@ -16,7 +16,7 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.expressions import PartitionKey
 from hms_cache.expressions.partition_orders import parse_order, sort_by_values, sort_key
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     Grantee,

@@ -24,7 +24,7 @@ from hms_cache.cache.statistics_by_column import (
 )
 from hms_cache.cache.warming.loaded_parts import AGGREGATE
 from hms_cache.cache.warming.snapshot_reads import Wanted
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.statistics import StatisticsStore
 from hms_cache.store.snapshots import SnapshotStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics

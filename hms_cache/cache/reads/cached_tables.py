@@ -14,7 +14,7 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.names import matching_names
-from hms_cache.notifications.scope import DatabaseName
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.store.contract.tables import ExpectedParameter, TableStore
 from hms_cache.store.rows.statistics_validity import parse_write_ids
 from hms_cache.store.snapshots import SnapshotStore

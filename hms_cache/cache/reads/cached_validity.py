@@ -14,7 +14,7 @@ from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.selection import missing_of
 from hms_cache.cache.reads.reading import Need, frozen_table
 from hms_cache.cache.warming.snapshot_reads import Wanted
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.rows.statistics_validity import are_statistics_valid, parse_write_ids
 from hms_cache.store.statistics.writes import normalized_partition_name

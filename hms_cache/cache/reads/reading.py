@@ -22,7 +22,7 @@ from hms_cache.clock import Clock
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.expressions import FilterLimits
 from hms_cache.metadata.names import qualified
-from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 from hms_cache.txn.id_lists import IdListFormatError
 from hms_cache.txn.valid_write_ids import ValidWriteIdList, parsed_write_ids

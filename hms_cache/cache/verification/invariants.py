@@ -11,7 +11,7 @@ from typing import Any
 from hms_cache.cache.entries import CATALOG_FACETS, DATABASE_FACETS, TABLE_FACETS, Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.wire.codec import encode_struct
 
 MOST_DECODED = 1_000

@@ -26,7 +26,7 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.verification import invariants
 from hms_cache.cache.verification.verify_tables import Held, read_table, table_differences
 from hms_cache.cache.warming.loader import Loader
-from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.snapshots import SnapshotStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 

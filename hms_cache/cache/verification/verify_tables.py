@@ -12,7 +12,7 @@ from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
 from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.statistics_by_column import add_columns
 from hms_cache.cache.warming.snapshot_reads import MATERIALIZED_VIEW
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.snapshots import SnapshotStore, StatisticsOfColumn

@@ -20,7 +20,7 @@ from hms_cache.cache.warming.loaded_parts import add_part
 from hms_cache.cache.warming.process_memory import SharedParts
 from hms_cache.cache.warming.snapshot_reads import Loaded, Reader, SnapshotRead, SnapshotReads, Wanted
 from hms_cache.cache.weights import weight_of
-from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.snapshots import SnapshotStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database

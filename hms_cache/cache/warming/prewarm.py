@@ -24,7 +24,7 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.process_memory import give_back_freed_memory
 from hms_cache.cache.warming.snapshot_reads import Reader, Wanted
-from hms_cache.notifications.scope import DatabaseName, TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.snapshots import SnapshotStore
 

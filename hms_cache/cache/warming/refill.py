@@ -13,7 +13,7 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.clock import Clock
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
 
 _log = logging.getLogger(__name__)

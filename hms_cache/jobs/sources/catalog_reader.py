@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from hms_cache.notifications.scope import TableName as TableName
+from hms_cache.metadata.object_names import TableName as TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, Database, Partition, Table
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 import fsspec
 
 from hms_cache.errors import ConfigurationError
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.event_log import EventLog, digest_of
 from hms_cache.notifications.event_types import EventType
 from hms_cache.notifications.events import NotificationRow, TableAltered
 from hms_cache.notifications.message_reader import read_event
-from hms_cache.notifications.scope import PartitionValues, TableName
+from hms_cache.notifications.scope import PartitionValues
 
 EVENTS_OF_A_READ = 1_000
 """Events asked for at once: some MB where messages are long."""

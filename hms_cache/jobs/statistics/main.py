@@ -28,7 +28,7 @@ from hms_cache.jobs.statistics.recording import record_table
 from hms_cache.jobs.statistics.session import many_small_files
 from hms_cache.jobs.statistics.transform import transform
 from hms_cache.jobs.statistics.writing import Target, written
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats
 
 PARTITIONS_OF_A_TASK = 10_000

@@ -14,8 +14,8 @@ from hms_cache.jobs.statistics.columns import StatisticsColumn, statistics_colum
 from hms_cache.jobs.statistics.data_files import UnitFiles
 from hms_cache.jobs.statistics.reading import unreadable_partitions
 from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.metadata.partition_names import values_of_name
-from hms_cache.notifications.scope import TableName, table_name
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, Table
 

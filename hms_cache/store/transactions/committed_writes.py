@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import select
 
 from hms_cache.metadata.names import DEFAULT_CATALOG
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import TXN_TO_WRITE_ID
 

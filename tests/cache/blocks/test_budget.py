@@ -9,7 +9,7 @@ import pytest
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeError
 from hms_cache.cache.reads.assembly import CacheOptions
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.blocks.partitions import KEYS, page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hms_cache.cache.answers import ASKED_KEYS, LARGEST_SHARE, Answer, Answers
 from hms_cache.cache.entries import Entry
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.wire.replies import ReplyTemplate
 
 BUDGET = 80_000

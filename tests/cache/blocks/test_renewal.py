@@ -7,7 +7,7 @@ from typing import Any
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.partitions.partition_set import SMALLEST_TAIL, PartitionSet, Rebuild
 from hms_cache.cache.weights import weight_of
-from hms_cache.notifications.scope import TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer

@@ -9,9 +9,9 @@ import pytest
 
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.statistics.changes import Changes, Place, PlaceFile, changes_since, current_place
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.event_log import UNKNOWN_HISTORY, LogHead, LogPage
 from hms_cache.notifications.events import NotificationRow
-from hms_cache.notifications.scope import TableName
 
 A, B = TableName("hive", "default", "a"), TableName("hive", "default", "b")
 
