@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,14 +38,19 @@ def jobs() -> None:
 
 def _command(job: Job) -> click.Command:
     parameters: list[click.Parameter] = [_option(option) for option in job.options]
+    if job.needs_spark:
+        parameters += [
+            click.Option(["--master"], metavar="URL", help="Spark master. [default: spark-submit's, else local[*]]"),
+            click.Option(["--conf"], metavar="KEY=VALUE", multiple=True, help="Any setting of Spark; may be repeated."),
+        ]
     parameters += [
-        click.Option(["--master"], metavar="URL", help="Spark master. [default: spark-submit's, else local[*]]"),
-        click.Option(["--conf"], metavar="KEY=VALUE", multiple=True, help="Any setting of Spark; may be repeated."),
         click.Option(["--dry-run"], is_flag=True, help="Read and count as always; change nothing, tell what would be."),
         click.Option(["--json", "as_json"], is_flag=True, help="The report as JSON, without progress."),
     ]
 
-    def callback(*, master: str | None, conf: tuple[str, ...], dry_run: bool, as_json: bool, **options: Any) -> None:
+    def callback(
+        *, dry_run: bool, as_json: bool, master: str | None = None, conf: tuple[str, ...] = (), **options: Any
+    ) -> None:
         _run(job, options, master=master, conf=_settings(conf), dry_run=dry_run, as_json=as_json)
 
     text = f"{job.summary}\n\n{job.description}" if job.description else job.summary
@@ -88,10 +94,8 @@ def _run(
     from rich.console import Console
 
     from hms_cache.jobs.frame.progress import terminal_progress
-    from hms_cache.jobs.frame.session import job_session
 
-    needed = job.spark_settings(options) if job.spark_settings is not None else {}
-    with job_session(job.name, master, {**needed, **conf}) as spark:
+    with _session(job, options, master, conf) as spark:
         if as_json:
             result = job.run(spark, options, dry_run=dry_run)
         else:
@@ -102,6 +106,17 @@ def _run(
     else:
         _show(job, result, dry_run)
     sys.exit(result.exit_status)
+
+
+def _session(
+    job: Job, options: dict[str, Any], master: str | None, conf: dict[str, str]
+) -> AbstractContextManager[Any | None]:
+    from hms_cache.jobs.frame.session import job_session
+
+    if not job.needs_spark:
+        return nullcontext()
+    needed = job.spark_settings(options) if job.spark_settings is not None else {}
+    return job_session(job.name, master, {**needed, **conf})
 
 
 def _as_json(result: JobResult, dry_run: bool) -> dict[str, Any]:

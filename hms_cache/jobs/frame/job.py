@@ -59,10 +59,16 @@ class JobResult:
 class JobRun:
     """What a job's main is given. In a dry run it reads and counts as always, and changes nothing."""
 
-    spark: SparkSession
+    session: SparkSession | None
     options: Mapping[str, Any]
     dry_run: bool = False
     progress: Progress = field(default_factory=Progress)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session of a job that needs Spark."""
+        assert self.session is not None, "a job that uses Spark says so in its definition"
+        return self.session
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,9 @@ class Job:
     spark_settings: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
     """Settings of Spark that it needs, by its options; those that the caller gives win."""
 
+    needs_spark: bool = True
+    """A job that does not runs without PySpark and Java."""
+
     def load_main(self) -> Callable[[JobRun], JobResult]:
         """The function that does it."""
         module, _, function = self.main.partition(":")
@@ -87,13 +96,13 @@ class Job:
 
     def run(
         self,
-        spark: SparkSession,
+        spark: SparkSession | None,
         options: Mapping[str, Any] | None = None,
         *,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> JobResult:
-        """Run it in this session; options that are not given have their defaults.
+        """Run it in this session, None for a job that needs no Spark; options that are not given have their defaults.
 
         Raises ConfigurationError (or a KeyError for an option that it does not have), and whatever the job raises.
         """

@@ -68,11 +68,11 @@ class TerminalProgress(Progress):
 
 
 @contextmanager
-def terminal_progress(console: Any, spark: Any) -> Iterator[Progress]:
-    """Progress on this console while the block runs."""
+def terminal_progress(console: Any, spark: Any | None) -> Iterator[Progress]:
+    """Progress on this console while the block runs; `spark`: None for a job without it."""
     from rich.live import Live
 
-    progress = TerminalProgress(console, lambda: _running_tasks(spark))
+    progress = TerminalProgress(console, lambda: _running_tasks(spark) if spark is not None else (0, 0))
     with Live(progress, console=console, refresh_per_second=4, transient=True):
         yield progress
 

@@ -46,10 +46,12 @@ class DatabaseReader:
 
     def __init__(self, url: str) -> None:
         """`url`: SQLAlchemy's form or JDBC's. Raises ConfigurationError."""
-        self._database = open_metastore_database(url)
-        self.store = build_database_stores(_WITH_SKETCHES, self._database).objects
+        self.database = open_metastore_database(url)
+        """The database itself, for reads of parts of it that no store answers."""
+
+        self.store = build_database_stores(_WITH_SKETCHES, self.database).objects
         """The store itself, for reads that a `CatalogReader` has not."""
-        self._log = NotificationLog(self._database)
+        self._log = NotificationLog(self.database)
 
     def catalog_names(self) -> list[str]:
         return self.store.get_catalog_names()
@@ -83,7 +85,7 @@ class DatabaseReader:
 
     def partition_ranges(self, catalog: str, database: str, tables: Sequence[str], size: int) -> list[PartitionRange]:
         """One statement for all tables, two more for each large one."""
-        counts = partition_counts(self._database, catalog, database)
+        counts = partition_counts(self.database, catalog, database)
         ranges: list[PartitionRange] = []
         for table in tables:
             count = counts.get(table, 0)
@@ -96,7 +98,7 @@ class DatabaseReader:
 
     def _spans(self, name: TableName, size: int) -> list[tuple[int, int]]:
         try:
-            return partition_id_spans(self._database, name.catalog, name.database, name.table, size)
+            return partition_id_spans(self.database, name.catalog, name.database, name.table, size)
         except NoSuchObjectException:
             return []
 
@@ -106,7 +108,7 @@ class DatabaseReader:
         for lowest_id, highest_id in spans:
             try:
                 rows = read_partition_span(
-                    self._database, name.catalog, name.database, name.table, lowest_id, highest_id
+                    self.database, name.catalog, name.database, name.table, lowest_id, highest_id
                 )
             except NoSuchObjectException:
                 return  # the table was dropped
@@ -144,7 +146,7 @@ class DatabaseReader:
         return self._log.head().last_event_id
 
     def close(self) -> None:
-        self._database.close()
+        self.database.close()
 
 
 def _column_names(table: Table) -> list[str]:

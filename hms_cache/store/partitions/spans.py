@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, select
+from sqlalchemy import Connection, Select, bindparam, func, or_, select
 
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.partitions.reads import PartitionRows, read_partition_page
 from hms_cache.store.partitions.selection import empty_values, find_partitioned_table
-from hms_cache.store.schema import DBS, PARTITIONS, TBLS
+from hms_cache.store.schema import DBS, PARTITIONS, SDS, TBLS
 
 
 @lru_cache(maxsize=1)
@@ -58,5 +58,42 @@ def read_partition_span(
     def read(connection: Connection) -> PartitionRows:
         header = find_partitioned_table(connection, catalog, database_name, table)
         return read_partition_page(connection, header, lowest_id, highest_id, lambda: empty_values(connection, header))
+
+    return run_read(database, read)
+
+
+@lru_cache(maxsize=1)
+def _elsewhere() -> Select[Any]:
+    # A location is compared as it is written: another spelling of the usual one is one row more.
+    usual = bindparam("prefix", type_=SDS.c.LOCATION.type).concat(PARTITIONS.c.PART_NAME)
+    return (
+        select(PARTITIONS.c.PART_NAME, SDS.c.LOCATION, PARTITIONS.c.CREATE_TIME)
+        .select_from(PARTITIONS.outerjoin(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID))
+        .where(
+            PARTITIONS.c.TBL_ID == bindparam("table_id"),
+            or_(
+                SDS.c.LOCATION.is_(None),
+                SDS.c.LOCATION != usual,
+                PARTITIONS.c.CREATE_TIME < bindparam("created_before_s"),
+            ),
+        )
+    )
+
+
+def partitions_elsewhere(
+    database: Database, catalog: str, database_name: str, table: str, location: str, created_before_s: int = 0
+) -> list[tuple[str, str | None, int]]:
+    """Name, location and time of creation of partitions that do not lie below the table's `location` by their names,
+    and of those created before a time (seconds since 1970). The database looks through the table's partitions; only
+    these are sent.
+
+    Raises NoSuchObjectException, DatabaseUnavailable.
+    """
+
+    def read(connection: Connection) -> list[tuple[str, str | None, int]]:
+        header = find_partitioned_table(connection, catalog, database_name, table)
+        values = {"prefix": f"{location.rstrip('/')}/", "table_id": header.table_id}
+        rows = connection.execute(_elsewhere(), values | {"created_before_s": created_before_s})
+        return [(row[0], row[1], row[2] or 0) for row in rows]
 
     return run_read(database, read)

@@ -1,0 +1,174 @@
+"""The directories of a table's partitions: one listing for each directory above the last level, none of a partition's.
+
+What counts is what Hive's `HiveMetaStoreChecker` counts (4.0.1): a directory ``key=value`` for each key in its order,
+keys without regard to case; names that begin with a dot or an underscore are not looked at; what else is there is
+passed over, and told (`hive.msck.path.validation` = skip). A partition's directory may be empty.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hms_cache.jobs.frame.rate_limit import RateLimit
+from hms_cache.jobs.repair.values import value_reader
+from hms_cache.metadata.partition_names import escape_path_name
+from hms_cache.store.warehouse.file_systems import FileSystems
+from hms_cache.store.warehouse.locations import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaException
+
+NO_PARTITION, UNREADABLE, NO_ROOT = "no partition", "unreadable", "no directory"
+"""Kinds of `Problem`: a name that is no partition's, a listing that failed, a table's own directory that is gone."""
+
+_WAITING_LISTINGS = 64
+"""Listings of a level that are handed out at a time: their answers wait in memory."""
+
+
+class Entries(NamedTuple):
+    """What is in a directory, without hidden names."""
+
+    directories: list[str]
+    others: list[str]
+
+
+class Directories:
+    """Listings of any file system, within a rate. Thread-safe."""
+
+    def __init__(self, requests_per_s: float = 0) -> None:
+        self._file_systems = FileSystems()
+        self._limit = RateLimit(requests_per_s)
+
+    def entries(self, location: Location) -> Entries:
+        """Names in the directory, in any order. Raises FileNotFoundError, OSError, MetaException."""
+        self._limit.wait(f"{location.scheme}://{location.authority}")
+        found = Entries([], [])
+        if location.scheme == "file":
+            # fsspec asks for the size of each entry, which is most of the time.
+            with os.scandir(location.path) as entries:
+                for entry in entries:
+                    if not _is_hidden(entry.name):
+                        found[not entry.is_dir()].append(entry.name)
+            return found
+        file_system, path = self._file_systems.open(location)
+        file_system.invalidate_cache(path)
+        for info in file_system.ls(path, detail=True):
+            name = info["name"].rstrip("/").rpartition("/")[2]
+            if info["name"].strip("/") != path.strip("/") and not _is_hidden(name):
+                found[info["type"] != "directory"].append(name)
+        return found
+
+    def exists(self, location: Location) -> bool:
+        """Whether there is a directory, now. Raises OSError, MetaException: then nobody knows."""
+        self._limit.wait(f"{location.scheme}://{location.authority}")
+        if location.scheme == "file":
+            try:
+                return stat.S_ISDIR(os.stat(location.path).st_mode)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+        file_system, path = self._file_systems.open(location)
+        file_system.invalidate_cache(path)
+        try:
+            return bool(file_system.info(path)["type"] == "directory")
+        except FileNotFoundError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What was found that is no partition: `kind` is one of the names above."""
+
+    kind: str
+    location: str
+    reason: str
+
+
+@dataclass(slots=True)
+class LeafDirectory:
+    """A directory with partitions in it: names of partitions, and of their directories in it, side by side."""
+
+    location: Location
+    partitions: list[str] = field(default_factory=list)
+    directories: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+class PartitionTree:
+    """The directories below a table's."""
+
+    def __init__(self, directories: Directories, location: Location, keys: Sequence[FieldSchema]) -> None:
+        self._directories = directories
+        self._location = location
+        self._keys = [(key.name.lower(), f"{escape_path_name(key.name.lower())}=") for key in keys]
+        self._readers = [value_reader(key.type) for key in keys]
+        self.listings = 0
+        """Directories that were listed."""
+
+    def walk(self, pool: ThreadPoolExecutor) -> Iterator[LeafDirectory]:
+        """Level by level; of a level so many at a time as the pool has threads. What goes wrong is told, not raised."""
+        level: list[tuple[Location, str]] = [(self._location, "")]
+        for depth in range(len(self._keys)):
+            below: list[tuple[Location, str]] = []
+            for leaf in self._listed(pool, level, depth):
+                self.listings += 1
+                if depth == len(self._keys) - 1:
+                    yield leaf
+                    continue
+                if leaf.problems:
+                    yield LeafDirectory(leaf.location, problems=leaf.problems)
+                below += zip(map(leaf.location.child, leaf.directories), leaf.partitions, strict=True)
+            level = below
+
+    def _listed(
+        self, pool: ThreadPoolExecutor, level: Sequence[tuple[Location, str]], depth: int
+    ) -> Iterator[LeafDirectory]:
+        waiting: list[Future[LeafDirectory]] = []
+        for location, name in level:
+            waiting.append(pool.submit(self._read, location, name, depth))
+            if len(waiting) == _WAITING_LISTINGS:
+                yield waiting.pop(0).result()
+        for future in waiting:
+            yield future.result()
+
+    def _read(self, location: Location, above: str, depth: int) -> LeafDirectory:
+        leaf = LeafDirectory(location)
+        try:
+            entries = self._directories.entries(location)
+        except FileNotFoundError as error:
+            if depth == 0:
+                leaf.problems.append(Problem(NO_ROOT, str(location), str(error)))
+            return leaf  # dropped meanwhile
+        except (OSError, MetaException) as error:
+            leaf.problems.append(Problem(UNREADABLE, str(location), reason_of(error)))
+            return leaf
+        key, prefix = self._keys[depth]
+        prefix = f"{above}/{prefix}" if above else prefix
+        read = self._readers[depth]
+        for name in entries.directories:
+            found, _, text = name.partition("=")
+            if found.lower() != key or not text or "=" in text:
+                reason = f"not {key}=value"
+            else:
+                try:
+                    leaf.partitions.append(prefix + escape_path_name(read(text)))
+                    leaf.directories.append(name)
+                    continue
+                except ValueError as error:
+                    reason = str(error)
+            leaf.problems.append(Problem(NO_PARTITION, f"{location}/{name}", reason))
+        for name in entries.others:
+            leaf.problems.append(Problem(NO_PARTITION, f"{location}/{name}", "a file above the last level"))
+        return leaf
+
+
+def _is_hidden(name: str) -> bool:
+    # Hadoop's old S3 file systems left a file beside each directory.
+    return name.startswith((".", "_")) or name.endswith("_$folder$")
+
+
+def reason_of(error: Exception) -> str:
+    """What to tell of it."""
+    return str(getattr(error, "message", None) or error) or type(error).__name__

@@ -1,0 +1,84 @@
+"""The partitions that the catalog has of a table: names of all, and where those lie that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple, Protocol
+
+from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
+from hms_cache.jobs.sources.database_reader import DatabaseReader
+from hms_cache.jobs.sources.metastore_reader import MetastoreReader
+from hms_cache.notifications.scope import table_name
+from hms_cache.store.partitions.spans import partitions_elsewhere
+from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, Table
+
+
+class Place(NamedTuple):
+    """Where a partition lies, and since when it is in the catalog (seconds since 1970, 0 unknown)."""
+
+    name: str
+    location: str
+    created_s: int
+
+
+class KnownPartitions(Protocol):
+    """Reads of a table's partitions. What was dropped meanwhile is left out."""
+
+    def names(self, table: Table) -> list[str]:
+        """All names."""
+        ...
+
+    def places(self, table: Table, names: Collection[str]) -> Iterator[Place]:
+        """Of the partitions with these names."""
+        ...
+
+    def notable(self, table: Table, created_before_s: int = 0) -> Iterator[Place]:
+        """At least all that lie elsewhere than their names say, and all created before this time."""
+        ...
+
+
+class PartitionsOfMetastore:
+    """Through the metastore: `notable` reads every partition of the table."""
+
+    def __init__(self, reader: MetastoreReader) -> None:
+        self._reader = reader
+
+    def names(self, table: Table) -> list[str]:
+        return self._reader.partition_names(_name(table))
+
+    def places(self, table: Table, names: Collection[str]) -> Iterator[Place]:
+        return self._read(PartitionRange(_name(table), names=tuple(names)))
+
+    def notable(self, table: Table, created_before_s: int = 0) -> Iterator[Place]:
+        return self._read(PartitionRange(_name(table)))
+
+    def _read(self, part: PartitionRange) -> Iterator[Place]:
+        for name, partition in self._reader.partitions(part):
+            location = partition.sd.location if partition.sd is not None else None
+            yield Place(name, location or "", partition.createTime or 0)
+
+
+class PartitionsOfDatabase(PartitionsOfMetastore):
+    """Names, and what lies elsewhere, by one statement each from the metastore database."""
+
+    def __init__(self, reader: MetastoreReader, database: DatabaseReader) -> None:
+        super().__init__(reader)
+        self._database = database
+
+    def names(self, table: Table) -> list[str]:
+        return self._database.partition_names(_name(table))
+
+    def notable(self, table: Table, created_before_s: int = 0) -> Iterator[Place]:
+        name = _name(table)
+        try:
+            rows = partitions_elsewhere(
+                self._database.database, name.catalog, name.database, name.table, table.sd.location, created_before_s
+            )
+        except NoSuchObjectException:
+            return  # the table was dropped
+        for partition, location, created_s in rows:
+            yield Place(partition, location or "", created_s)
+
+
+def _name(table: Table) -> TableName:
+    return table_name(table.catName, table.dbName, table.tableName)

@@ -1,0 +1,205 @@
+"""What a repair would change of a table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hms_cache.config.quantities import parse_duration_s
+from hms_cache.jobs.files.directories import canonical
+from hms_cache.jobs.repair.directories import NO_ROOT, Directories, PartitionTree, reason_of
+from hms_cache.jobs.repair.known import KnownPartitions, Place
+from hms_cache.store.rows.table_kinds import is_transactional
+from hms_cache.store.warehouse.locations import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
+
+DISCOVER = "discover.partitions"
+RETENTION = "partition.retention.period"
+
+ADD, DROP, EXPIRE = "add", "drop", "expire"
+"""Actions. One that expires is dropped with its files, if the metastore deletes those of its table."""
+
+TWICE, CLAIMED, UNDECIDED = "found twice", "another partition's", "undecided"
+"""Kinds of notes besides those of `directories`: two directories of one partition; a directory where a partition of
+another name lies; a partition whose directory cannot be looked at."""
+
+_OTHER_ENGINES = {"iceberg": "Iceberg", "delta": "Delta Lake", "hudi": "Hudi"}
+
+
+class Change(NamedTuple):
+    """A partition to add or drop, and its directory."""
+
+    name: str
+    location: str
+
+
+@dataclass(slots=True)
+class TablePlan:
+    """Of one table. `notes`: kind, location, and what there is to say."""
+
+    table: Table
+    known: int = 0
+    listings: int = 0
+    found: int = 0
+    """Directories of partitions."""
+
+    changes: dict[str, list[Change]] = field(default_factory=lambda: {ADD: [], DROP: [], EXPIRE: []})
+    notes: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a repair is asked for."""
+
+    adds: bool = True
+    drops: bool = True
+    expires: bool = False
+
+
+def refusal(table: Table) -> str | None:
+    """Why the job leaves this table alone; None where it does not."""
+    parameters = table.parameters or {}
+    for name in (parameters.get("table_type"), parameters.get("spark.sql.sources.provider")):
+        engine = _OTHER_ENGINES.get((name or "").lower())
+        if engine is not None:
+            return f"{engine} keeps its own partitions"
+    if is_transactional(table):
+        return "it is transactional: MSCK of Hive takes the lock and the write ids that this needs"
+    return None
+
+
+def is_discovered(table: Table) -> bool:
+    """Whether Hive's metastore would discover partitions of the table by itself. Source: `PartitionManagementTask`."""
+    return (table.parameters or {}).get(DISCOVER, "").lower() == "true"
+
+
+def retention_s(table: Table) -> float | None:
+    """How long partitions of the table are kept, from their creation on; None: for ever.
+
+    Raises ValueError where the parameter is no time. A bare number is in seconds, as in
+    `PartitionManagementTask.getRetentionPeriodInSeconds`.
+    """
+    text = (table.parameters or {}).get(RETENTION, "").strip()
+    seconds = parse_duration_s(text, "s") if text else 0
+    return seconds if seconds > 0 else None
+
+
+def plan_table(
+    table: Table,
+    known: KnownPartitions,
+    directories: Directories,
+    pool: ThreadPoolExecutor,
+    scope: Scope,
+) -> TablePlan:
+    """Compares names with one listing of the tree; what lies elsewhere is read only where it can make a difference.
+
+    Raises MetaException for a location that cannot be understood, and what `known` raises.
+    """
+    plan = TablePlan(table)
+    root = Location.parse(table.sd.location, Location("file", "", "/"))
+    names = known.names(table)
+    plan.known = len(names)
+    absent = set(names)
+    candidates: dict[str, str] = {}
+    twice: dict[str, str] = {}
+    tree = PartitionTree(directories, root, table.partitionKeys)
+    for leaf in tree.walk(pool):
+        plan.notes += [(problem.kind, problem.location, problem.reason) for problem in leaf.problems]
+        plan.found += len(leaf.partitions)
+        for name, directory in zip(leaf.partitions, leaf.directories, strict=True):
+            if name in absent:
+                absent.remove(name)
+                continue
+            location = f"{leaf.location}/{directory}"
+            if name in candidates:
+                twice[location] = name
+            candidates.setdefault(name, location)
+    plan.listings = tree.listings
+    if any(kind == NO_ROOT for kind, _, _ in plan.notes):
+        return plan  # a file system that is not mounted has no partitions either
+    if scope.drops:
+        _plan_drops(plan, known.places(table, absent) if absent else (), directories, pool)
+    kept_s = _retention(plan) if scope.expires else None
+    elsewhere: Mapping[str, Place] = {}
+    if kept_s is not None or (scope.adds and candidates):
+        created_before_s = int(time.time() - kept_s) if kept_s is not None else 0
+        elsewhere = {place.name: place for place in known.notable(table, created_before_s)}
+        if kept_s is not None:
+            _plan_expiry(plan, elsewhere.values(), created_before_s)
+    if scope.adds and candidates:
+        owners = {f"{root}/{name}": name for name in absent}
+        owners |= {canonical(place.location): name for name, place in elsewhere.items() if place.location}
+        _plan_adds(plan, root, candidates, twice, set(names), owners)
+    return plan
+
+
+def _retention(plan: TablePlan) -> float | None:
+    try:
+        return retention_s(plan.table)
+    except ValueError as error:
+        plan.notes.append((UNDECIDED, plan.table.sd.location, f"{RETENTION}: {error}"))
+        return None
+
+
+def _plan_adds(
+    plan: TablePlan,
+    root: Location,
+    candidates: Mapping[str, str],
+    twice: Mapping[str, str],
+    names: Collection[str],
+    owners: Mapping[str, str],
+) -> None:
+    """`owners`: partitions by the directories where they lie, if their names do not say so.
+
+    Two directories of one partition are a choice that nobody else can make: then neither is added."""
+    contested = set(twice.values())
+    for location, name in sorted([*((location, name) for name, location in candidates.items()), *twice.items()]):
+        owner = owners.get(location)
+        if owner is not None:
+            if owner != name and location != f"{root}/{owner}":
+                plan.notes.append((CLAIMED, location, f"partition {owner} lies there"))
+        elif name in names or name in contested:
+            plan.notes.append((TWICE, location, f"partition {name} has another directory"))
+        else:
+            plan.changes[ADD].append(Change(name, location))
+
+
+def _plan_drops(plan: TablePlan, absent: Iterable[Place], directories: Directories, pool: ThreadPoolExecutor) -> None:
+    """A partition without a directory of its name may lie elsewhere: its own location decides."""
+    changes = [Change(place.name, canonical(place.location)) for place in absent]
+    gone, undecided = missing(changes, directories, pool)
+    plan.changes[DROP] = sorted(gone)
+    plan.notes += [(UNDECIDED, change.location, reason) for change, reason in undecided]
+
+
+def missing(
+    changes: Iterable[Change], directories: Directories, pool: ThreadPoolExecutor
+) -> tuple[list[Change], list[tuple[Change, str]]]:
+    """Those whose directories do not exist now, and those of which nobody knows, and why."""
+
+    def look(change: Change) -> tuple[Change, bool, str]:
+        try:
+            return change, directories.exists(Location.parse(change.location)), ""
+        except (OSError, MetaException) as error:
+            return change, False, reason_of(error)
+
+    gone: list[Change] = []
+    undecided: list[tuple[Change, str]] = []
+    for change, exists, reason in pool.map(look, changes):
+        if reason:
+            undecided.append((change, reason))
+        elif not exists:
+            gone.append(change)
+    return gone, undecided
+
+
+def _plan_expiry(plan: TablePlan, places: Iterable[Place], created_before_s: int) -> None:
+    """Hive takes a partition of no known time for one of 1970; here it does not expire."""
+    dropped = {change.name for change in plan.changes[DROP]}
+    for place in places:
+        if 0 < place.created_s < created_before_s and place.name not in dropped:
+            plan.changes[EXPIRE].append(Change(place.name, canonical(place.location)))
+    plan.changes[EXPIRE].sort()

@@ -1,0 +1,103 @@
+"""A plan on disk: a run that was killed goes on with its next batch, without a listing.
+
+A line of JSON each: the options it was made for, the batches, and the numbers of those that are done. What a batch
+names is looked at again before it is written, so an old plan does no harm.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hms_cache.errors import ConfigurationError
+from hms_cache.jobs.repair.plan import Change
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Changes of one kind to one table, written in one call."""
+
+    catalog: str
+    database: str
+    table: str
+    action: str
+    changes: tuple[Change, ...]
+
+
+class PlanFile:
+    """The batches of a run and which are done; without a path in memory only."""
+
+    def __init__(self, path: Path | None, options: Mapping[str, Any]) -> None:
+        """`options`: what the plan depends on, as JSON has it."""
+        self._path = path
+        self._options = dict(options)
+        self._batches: list[Batch] = []
+        self._done: set[int] = set()
+
+    def load(self) -> bool:
+        """Whether the file holds a plan that is not finished.
+
+        Raises ConfigurationError for a file that is none, or that was made for other options.
+        """
+        if self._path is None or not self._path.exists():
+            return False
+        try:
+            lines = self._path.read_text(encoding="utf-8").split("\n")
+            header = json.loads(lines[0])
+            if header["format"] != _FORMAT:
+                raise ValueError(f"format {header['format']}")
+            entries = [json.loads(line) for line in lines[1:-1]]  # the last was cut off, or is empty
+            batches = [_batch(entry["batch"]) for entry in entries if "batch" in entry]
+            done = {int(entry["done"]) for entry in entries if "done" in entry}
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigurationError(f"{self._path} is no plan of a repair: {error}") from error
+        if header["options"] != self._options:
+            raise ConfigurationError(
+                f"{self._path} was planned with other options; finish it with those, or remove the file"
+            )
+        if lines[-1]:
+            os.truncate(self._path, self._path.stat().st_size - len(lines[-1].encode()))
+        self._batches, self._done = batches, done
+        return True
+
+    def plan(self, batches: Sequence[Batch]) -> None:
+        """A new plan; in the file as a whole or not at all."""
+        self._batches, self._done = list(batches), set()
+        if self._path is None or not self._batches:
+            return
+        new = self._path.with_name(f"{self._path.name}.new")
+        with new.open("w", encoding="utf-8") as file:
+            file.write(json.dumps({"format": _FORMAT, "options": self._options}) + "\n")
+            for one in self._batches:
+                fields = [one.catalog, one.database, one.table, one.action, one.changes]
+                file.write(json.dumps({"batch": fields}) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self._path)
+
+    def remaining(self) -> Iterator[Batch]:
+        """The batches that are not done, in order; each is done when the next one is asked for."""
+        for number, batch in enumerate(self._batches):
+            if number in self._done:
+                continue
+            yield batch
+            self._done.add(number)
+            if self._path is not None:
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"done": number}) + "\n")
+
+    def finish(self) -> None:
+        """Everything is done: the next run plans anew."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+
+def _batch(fields: Sequence[Any]) -> Batch:
+    catalog, database, table, action, changes = fields
+    return Batch(catalog, database, table, action, tuple(Change(*map(str, one)) for one in changes))

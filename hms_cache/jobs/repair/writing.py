@@ -1,0 +1,168 @@
+"""Batches of a repair, written through the metastore, so that every cache follows."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from thrift.Thrift import TException
+
+from hms_cache.client import MetastoreClient, OutcomeUnknownError
+from hms_cache.jobs.files.directories import canonical
+from hms_cache.jobs.repair.directories import Directories, reason_of
+from hms_cache.jobs.repair.known import KnownPartitions
+from hms_cache.jobs.repair.plan import ADD, DROP, EXPIRE, Change, missing, refusal, retention_s
+from hms_cache.jobs.repair.plan_file import Batch
+from hms_cache.metadata.partition_names import values_of_name
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AddPartitionsRequest,
+    DropPartitionsRequest,
+    GetTableRequest,
+    NoSuchObjectException,
+    Partition,
+    RequestPartsSpec,
+    Table,
+)
+
+_ATTEMPTS = 3
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of batches. `failures`: table, partition, reason."""
+
+    done: dict[str, int] = field(default_factory=lambda: {ADD: 0, DROP: 0, EXPIRE: 0})
+    unchanged: int = 0
+    """No longer as they were planned: left as they are."""
+
+    failures: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+class RepairWriter:
+    """Writes batches, each in one call that is done as a whole or not at all."""
+
+    def __init__(
+        self, client: MetastoreClient, known: KnownPartitions, directories: Directories, pool: ThreadPoolExecutor
+    ) -> None:
+        self._client = client
+        self._known = known
+        self._directories = directories
+        self._pool = pool
+        self._tables: dict[tuple[str, str, str], Table | None] = {}
+        self.outcome = Outcome()
+
+    def write(self, batch: Batch) -> None:
+        """Looks at each directory again, then writes what is still to be done; what is refused is told.
+
+        Raises MetastoreUnavailableError; OutcomeUnknownError when the connection breaks three times.
+        """
+        table = self._table(batch)
+        if table is None:
+            self.outcome.unchanged += len(batch.changes)
+            return
+        name = f"{batch.database}.{batch.table}"
+        unknown: list[tuple[Change, str]] = []
+        if batch.action == EXPIRE:
+            still = self._still_expired(table, batch.changes)
+        elif batch.action == DROP:
+            still, unknown = missing(self._where_now(table, batch.changes), self._directories, self._pool)
+        else:
+            gone, unknown = missing(batch.changes, self._directories, self._pool)
+            left = {*gone, *(change for change, _ in unknown)}
+            still = [change for change in batch.changes if change not in left]
+        self.outcome.failures += [(name, change.name, reason) for change, reason in unknown]
+        self.outcome.unchanged += len(batch.changes) - len(still) - len(unknown)
+        if still:
+            self._call(table, name, batch.action, still)
+
+    def _where_now(self, table: Table, changes: Sequence[Change]) -> list[Change]:
+        """Those that are still there; a partition may have been given another directory since the plan was made."""
+        places = self._known.places(table, [change.name for change in changes])
+        return [Change(place.name, canonical(place.location)) for place in places]
+
+    def _still_expired(self, table: Table, changes: Sequence[Change]) -> list[Change]:
+        """A partition may have been added anew since the plan was made, and the period changed."""
+        try:
+            kept_s = retention_s(table)
+        except ValueError:
+            return []
+        if kept_s is None:
+            return []
+        created_before_s = time.time() - kept_s
+        places = self._known.places(table, [change.name for change in changes])
+        expired = {place.name for place in places if 0 < place.created_s < created_before_s}
+        return [change for change in changes if change.name in expired]
+
+    def _table(self, batch: Batch) -> Table | None:
+        """None: it was dropped, or is one by now that the job leaves alone."""
+        key = (batch.catalog, batch.database, batch.table)
+        if key not in self._tables:
+            request = GetTableRequest(dbName=batch.database, tblName=batch.table, catName=batch.catalog)
+            try:
+                table = self._client.call("get_table_req", request).table
+                self._tables[key] = table if table.partitionKeys and refusal(table) is None else None
+            except NoSuchObjectException:
+                self._tables[key] = None
+        return self._tables[key]
+
+    def _call(self, table: Table, name: str, action: str, changes: Sequence[Change]) -> None:
+        """A batch that is refused is halved until what is refused stands alone.
+
+        Sent again when a connection broke: what exists is not added twice, nor dropped twice.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._send(table, action, changes)
+                self.outcome.done[action] += len(changes)
+                return
+            except OutcomeUnknownError:
+                if attempt == _ATTEMPTS:
+                    raise
+            except TException as error:
+                if len(changes) == 1:
+                    self.outcome.failures.append((name, changes[0].name, reason_of(error)))
+                    return
+                break
+        half = len(changes) // 2
+        self._call(table, name, action, changes[:half])
+        self._call(table, name, action, changes[half:])
+
+    def _send(self, table: Table, action: str, changes: Sequence[Change]) -> None:
+        if action == ADD:
+            request = AddPartitionsRequest(
+                dbName=table.dbName,
+                tblName=table.tableName,
+                parts=[_partition(table, change) for change in changes],
+                ifNotExists=True,
+                needResult=False,
+                catName=table.catName,
+            )
+            self._client.call("add_partitions_req", request)
+            return
+        drop = DropPartitionsRequest(
+            dbName=table.dbName,
+            tblName=table.tableName,
+            parts=RequestPartsSpec(names=[change.name for change in changes]),
+            deleteData=action == EXPIRE,
+            ifExists=True,
+            needResult=False,
+            catName=table.catName,
+        )
+        self._client.call("drop_partitions_req", drop)
+
+
+def _partition(table: Table, change: Change) -> Partition:
+    """A partition of the table's own format at the directory."""
+    descriptor = copy.deepcopy(table.sd)
+    descriptor.location = change.location
+    return Partition(
+        catName=table.catName,
+        dbName=table.dbName,
+        tableName=table.tableName,
+        values=values_of_name(change.name),
+        sd=descriptor,
+        parameters={},
+    )

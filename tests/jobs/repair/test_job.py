@@ -1,0 +1,337 @@
+"""The job on a real server: what is added, dropped and left alone, read from the database and through the metastore."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_cache.client import MetastoreClient
+from hms_cache.errors import ConfigurationError
+from hms_cache.jobs.frame import Progress
+from hms_cache.jobs.repair.definition import JOB
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Catalog,
+    CreateCatalogRequest,
+    Database,
+    FieldSchema,
+    Partition,
+    Table,
+)
+from tests.conftest import ServerStarter
+from tests.jobs.catalogs import descriptor
+from tests.servers import ServerProcess
+
+KEYS = (("day", "int"), ("region", "string"))
+
+
+class Lake:
+    """Tables with directories of their own behind a server."""
+
+    def __init__(self, server: ServerProcess, root: Path) -> None:
+        self.server = server
+        self.root = root
+        self.client = MetastoreClient(server.uri)
+
+    def table(self, name: str = "t", database: str = "default", catalog: str = "hive", **parameters: str) -> None:
+        directory = self.directory(name)
+        directory.mkdir(parents=True)
+        table = Table(
+            catName=catalog,
+            dbName=database,
+            tableName=name,
+            owner="ann",
+            sd=descriptor(f"file:{directory}"),
+            partitionKeys=[FieldSchema(key, kind, None) for key, kind in KEYS],
+            parameters={"EXTERNAL": "TRUE", **parameters},
+            tableType="EXTERNAL_TABLE",
+        )
+        self.client.call("create_table", table)
+
+    def directory(self, table: str, name: str = "") -> Path:
+        return self.root / "warehouse" / "lake" / table / name
+
+    def make(self, *names: str, table: str = "t") -> None:
+        for name in names:
+            self.directory(table, name).mkdir(parents=True)
+
+    def partition(self, day: str, region: str, location: str, table: str = "t", created_s: int = 0) -> None:
+        added = Partition(
+            values=[day, region],
+            dbName="default",
+            tableName=table,
+            sd=descriptor(f"file:{self.directory(table, location)}"),
+            parameters={},
+            createTime=created_s,
+        )
+        self.client.call("add_partition", added)
+
+    def known(self, table: str = "t", database: str = "default") -> dict[str, str]:
+        """Names with their directories, relative to the table's."""
+        prefix = f"file:{self.directory(table)}/"
+        return {
+            "/".join(one.values): one.sd.location.removeprefix(prefix)
+            for one in self.client.call("get_partitions", database, table, -1)
+        }
+
+    def options(self, **options: Any) -> dict[str, Any]:
+        return {"metastore": self.server.uri} | options
+
+    def run(self, dry_run: bool = False, progress: Progress | None = None, **options: Any) -> dict[str, Any]:
+        result = JOB.run(None, self.options(**options), dry_run=dry_run, progress=progress)
+        tables = {table.title: [tuple(row) for row in table.rows] for table in result.tables}
+        return {"summary": dict(result.summary), "tables": tables, "exit_status": result.exit_status}
+
+
+@pytest.fixture
+def lake(start_server: ServerStarter, tmp_path: Path) -> Iterator[Lake]:
+    made = Lake(start_server("sqlite"), tmp_path)
+    yield made
+    made.client.close()
+
+
+def damage(lake: Lake, table: str) -> None:
+    """Of each kind of difference one."""
+    lake.table(table)
+    # As they should be: by name, in another directory, in one written otherwise.
+    lake.partition("1", "a", "day=1/region=a", table)
+    lake.partition("2", "b", "elsewhere/b", table)
+    lake.partition("03", "c", "day=03/region=c", table)
+    # Gone: by name, and from elsewhere. Of the last the usual directory is there, so it is not missed.
+    lake.partition("4", "d", "day=4/region=d", table)
+    lake.partition("5", "e", "elsewhere/e", table)
+    lake.partition("6", "f", "elsewhere/f", table)
+    # In a directory that is named as another partition's.
+    lake.partition("7", "g", "day=8/region=h", table)
+    for name in ("day=4", "elsewhere/e", "elsewhere/f"):
+        shutil.rmtree(lake.directory(table, name))
+    lake.make("day=6/region=f", table=table)
+    # New: plain, escaped, typed, in another spelling, one of two directories.
+    new = ("day=9/region=i", "day=9/region=x%2Fy z", "day=010/region=j", "DAY=11/Region=K", "day=12/region=l")
+    lake.make(*new, "day=012/region=l", "day=13/region=__HIVE_DEFAULT_PARTITION__", table=table)
+    lake.make("day=x/region=m", "lost+found", "_temporary/day=1/region=z", table=table)
+
+
+ADDED = {
+    "9/i": "day=9/region=i",
+    "9/x/y z": "day=9/region=x%2Fy z",
+    "10/j": "day=010/region=j",
+    "11/K": "DAY=11/Region=K",
+    "13/__HIVE_DEFAULT_PARTITION__": "day=13/region=__HIVE_DEFAULT_PARTITION__",
+}
+DROPPED = {"4/d", "5/e"}
+NOTES = {
+    ("day=12/region=l", "found twice"),
+    ("day=012/region=l", "found twice"),
+    ("day=8/region=h", "another partition's"),
+    ("day=x", "no partition"),
+    ("lost+found", "no partition"),
+    ("elsewhere", "no partition"),
+}
+
+
+def directories(lake: Lake) -> set[Path]:
+    return {path for path in lake.directory("t").rglob("*") if path.is_dir()}
+
+
+@pytest.mark.parametrize(
+    ("database", "from_database"),
+    [
+        ("sqlite", True),
+        pytest.param("sqlite", False, marks=pytest.mark.soak),
+        pytest.param("mariadb", True, marks=[pytest.mark.soak, pytest.mark.mariadb]),
+        pytest.param("postgresql", True, marks=[pytest.mark.soak, pytest.mark.postgresql]),
+    ],
+)
+def test_every_difference(start_server: ServerStarter, tmp_path: Path, database: str, from_database: bool) -> None:
+    lake = Lake(start_server(database), tmp_path)
+    damage(lake, "t")
+    options: dict[str, Any] = {"database": lake.server.database_url} if from_database else {}
+    before, there = lake.known(), directories(lake)
+    planned = lake.run(dry_run=True, **options)
+    assert planned["tables"]["Plan"] == [("default.t", 7, 11, len(ADDED), len(DROPPED), 0)]
+    prefix = f"file:{lake.directory('t')}/"
+    assert {(row[2].removeprefix(prefix), row[1]) for row in planned["tables"]["Notes"]} == NOTES
+    assert planned["exit_status"] == 3
+    assert lake.known() == before
+
+    added = lake.run(mode="add", **options)
+    assert (added["summary"]["added"], added["summary"]["dropped"]) == (len(ADDED), 0)
+    assert lake.known() == before | ADDED
+    dropped = lake.run(mode="drop", **options)
+    assert (dropped["summary"]["added"], dropped["summary"]["dropped"]) == (0, len(DROPPED))
+    after = {name: place for name, place in (before | ADDED).items() if name not in DROPPED}
+    assert lake.known() == after
+
+    again = lake.run(**options)
+    assert again["tables"]["Plan"] == []
+    assert lake.known() == after
+    assert directories(lake) == there, "no directory is made or deleted"
+
+
+@pytest.mark.soak
+def test_which_tables_and_which_of_them_not_at_all(lake: Lake) -> None:
+    """By pattern, by discover.partitions, in every catalog; tables of other engines; one whose directory is gone."""
+    lake.client.call("create_catalog", CreateCatalogRequest(Catalog(name="c2", locationUri=f"file:{lake.root}/c2")))
+    lake.client.call(
+        "create_database", Database(name="d2", catalogName="c2", locationUri=f"file:{lake.root}/d2", parameters={})
+    )
+    lake.table("discovered", **{"discover.partitions": "True"})
+    lake.table("plain")
+    lake.table("ice", table_type="ICEBERG")
+    lake.table("other", "d2", "c2")
+    lake.table("unmounted")
+    lake.partition("1", "a", "day=1/region=a", "unmounted")
+    shutil.move(lake.directory("unmounted"), lake.root / "away")
+    for table in ("discovered", "plain", "ice", "other"):
+        lake.make("day=1/region=a", table=table)
+    assert lake.run(discover=True)["tables"]["Partitions"] == [
+        ("default.discovered", "add", "day=1/region=a", f"file:{lake.directory('discovered', 'day=1/region=a')}")
+    ]
+    rest = lake.run()
+    assert [row[0] for row in rest["tables"]["Plan"]] == ["d2.other", "default.plain"]
+    assert {(row[0], row[1]) for row in rest["tables"]["Notes"]} == {
+        ("default.ice", "left alone"),
+        ("default.unmounted", "no directory"),
+    }
+    assert (rest["summary"]["added"], rest["exit_status"]) == (2, 3)
+    assert set(lake.known("other", "@c2#d2")) == {"1/a"}
+    assert set(lake.known("unmounted")) == {"1/a"}
+    assert lake.known("ice") == {}
+    assert lake.run(tables=["default.pl*"])["summary"]["tables"] == 1
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("from_database", [False, True])
+def test_what_is_past_its_period(lake: Lake, from_database: bool) -> None:
+    options: dict[str, Any] = {"database": lake.server.database_url} if from_database else {}
+    lake.table("kept", **{"partition.retention.period": "7d", "external.table.purge": "true"})
+    lake.table("said_wrong", **{"partition.retention.period": "a week"})
+    for table in ("kept", "said_wrong"):
+        lake.partition("1", "old", "day=1/region=old", table)
+        lake.partition("2", "new", "day=2/region=new", table)
+        old = copy.deepcopy(lake.client.call("get_partition", "default", table, ["1", "old"]))
+        old.createTime -= 8 * 86_400
+        lake.client.call("alter_partition", "default", table, old)
+    assert lake.run(**options)["tables"]["Plan"] == []
+    found = lake.run(retention=True, **options)
+    assert (found["summary"]["expired"], found["exit_status"]) == (1, 3)
+    assert [row[:2] for row in found["tables"]["Notes"]] == [("default.said_wrong", "undecided")]
+    assert set(lake.known("kept")) == {"2/new"}
+    assert not lake.directory("kept", "day=1/region=old").exists()
+    assert set(lake.known("said_wrong")) == {"1/old", "2/new"}
+
+
+@pytest.mark.soak
+def test_too_many_to_drop(lake: Lake) -> None:
+    lake.table()
+    for day in range(4):
+        lake.partition(str(day), "a", f"day={day}/region=a")
+    for day in range(3):
+        shutil.rmtree(lake.directory("t", f"day={day}"))
+    lake.make("day=9/region=a")
+    limited = lake.run(drop_limit=2)
+    assert [row[1] for row in limited["tables"]["Notes"]] == ["too many"]
+    assert (limited["summary"]["added"], limited["summary"]["dropped"], limited["exit_status"]) == (1, 0, 3)
+    assert lake.run(drop_limit=3)["summary"]["dropped"] == 3
+
+
+@pytest.mark.soak
+def test_what_the_metastore_refuses_stands_alone(start_server: ServerStarter, tmp_path: Path) -> None:
+    whitelist = {"catalog.partition_name_whitelist_pattern": "[^!]*"}
+    lake = Lake(start_server("sqlite", **whitelist), tmp_path)
+    lake.table()
+    lake.make(*(f"day={day}/region={'!' if day in (3, 11) else 'a'}" for day in range(16)))
+    found = lake.run()
+    assert found["summary"]["added"] == 14
+    assert [row[1] for row in found["tables"]["Failures"]] == ["day=11/region=!", "day=3/region=!"]
+    assert found["exit_status"] == 3
+
+
+@pytest.mark.soak
+def test_a_plan_that_was_left_is_looked_at_again(lake: Lake) -> None:
+    """A run that ends after its plan is written: what changed until the next one is not written any more."""
+    lake.table()
+    lake.partition("1", "a", "day=1/region=a")
+    lake.partition("2", "b", "day=2/region=b")
+    shutil.rmtree(lake.directory("t", "day=1"))
+    shutil.rmtree(lake.directory("t", "day=2"))
+    lake.make("day=3/region=c", "day=4/region=d")
+    state = str(lake.root / "plan.json")
+
+    class Killed(Progress):
+        def _begun(self) -> None:
+            if self.steps[-1] == "Writing":
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lake.run(state=state, progress=Killed())
+    lake.make("day=1/region=a")  # came back
+    shutil.rmtree(lake.directory("t", "day=3"))  # went away
+    lake.make("day=5/region=e")  # not in the plan
+    with pytest.raises(ConfigurationError, match="other options"):
+        lake.run(state=state, mode="add")
+    resumed = lake.run(state=state)["summary"]
+    counts = {name: resumed[name] for name in ("resumed", "added", "dropped", "left as they were", "failures")}
+    assert counts == {"resumed": True, "added": 1, "dropped": 1, "left as they were": 2, "failures": 0}
+    assert set(lake.known()) == {"1/a", "4/d"}
+    assert not Path(state).exists()
+    assert lake.run(state=state)["summary"]["added"] == 1
+
+
+@pytest.mark.soak
+def test_the_command_needs_no_spark(lake: Lake) -> None:
+    lake.table()
+    lake.make("day=1/region=a")
+    hidden = "import sys; sys.modules['pyspark'] = None; from hms_cache.cli.main import main; main()"
+    command = [sys.executable, "-c", hidden, "jobs", "repair", "--metastore", lake.server.uri, "--json"]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["summary"]["added"] == 1
+
+
+@pytest.mark.soak
+def test_a_run_killed_again_and_again_ends(lake: Lake) -> None:
+    """SIGKILL between batches: each goes on where the one before it was, and nothing is written twice."""
+    lake.table()
+    lake.make(*(f"day={day}/region=a" for day in range(400)))
+    state = lake.root / "plan.json"
+    command = [sys.executable, "-m", "hms_cache.cli", "jobs", "repair", "--metastore", lake.server.uri, "--json"]
+    command += ["--state", str(state), "--batch-partitions", "5"]
+    kills, written = 0, 0
+    while True:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3])
+        while process.poll() is None and kills < 3:
+            lines = state.read_text().count('"done"') if state.exists() else 0
+            if lines >= written + 10:
+                process.send_signal(signal.SIGKILL)
+                process.wait(60)
+                kills, written = kills + 1, lines
+        output, _ = process.communicate(timeout=100)
+        if process.returncode == 0:
+            break
+    assert kills == 3
+    report = json.loads(output)["summary"]
+    assert report["resumed"]
+    assert len(lake.known()) == 400
+    # A batch that was written and not noted is written again, which changes nothing.
+    assert 400 - report["added"] >= 5 * written - 5
+    events = lake.client.call("get_next_notification", _since(0)).events
+    added = [json.loads(event.message) for event in events if event.eventType == "ADD_PARTITION"]
+    assert sum(len(message["partitions"]) for message in added) == 400
+
+
+def _since(position: int) -> Any:
+    from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest
+
+    return NotificationEventRequest(lastEvent=position)
