@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.jobs.sources.database_reader import DatabaseReader
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
-from hms_cache.notifications.scope import table_name
+from hms_cache.metadata.object_names import table_name
 from hms_cache.store.partitions.spans import partitions_elsewhere
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, Table
 
