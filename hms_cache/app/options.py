@@ -107,6 +107,7 @@ def warehouse_settings(settings: Settings) -> WarehouseSettings:
         allowed_locations=tuple(warehouse.allowed_locations),
         allowed_schemes=tuple(warehouse.allowed_schemes),
         file_timeout_s=warehouse.file_timeout_s,
+        file_wait_with_locks_s=warehouse.file_wait_with_locks_s,
         file_move_timeout_s=warehouse.file_move_timeout_s,
         file_threads=warehouse.file_threads,
         listing_max_entries=warehouse.listing_max_entries,

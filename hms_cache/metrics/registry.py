@@ -178,14 +178,14 @@ class WarehouseMetrics(_Subsystem):
         self.operations = self._tally(
             "file_operations_total",
             "Operations on directories and files. outcome: ok, error (time limits included), too_long (a listing that"
-            " was given up).",
+            " was given up), waiting (a write gave its locks back meanwhile; warehouse.file_wait_with_locks_s).",
             "operation",
             "outcome",
         )
         self.threads_in_use = self._gauge(
             "file_threads_in_use",
-            "Threads at work on remote file systems, those included that a silent host keeps; warehouse.file_threads"
-            " at most.",
+            "Threads at work on file systems, those included that a silent one keeps. For each there are at most"
+            " warehouse.file_threads.",
         )
 
 

@@ -53,13 +53,31 @@ class FileAccess:
         self._warehouse = context.warehouse
         self._connection = connection
         self._declared: tuple[Location, ...] | None = None
+        self._judged: dict[Location, AllowedLocation | None] = {}
+
+    def judge(self, locations: Iterable[Location]) -> None:
+        """Judges many at once, for the calls of `allow` that follow: their file systems are asked together."""
+        wanted = [location for location in dict.fromkeys(locations) if location not in self._judged]
+        if not wanted:
+            return
+        found = self._warehouse.allow_all(wanted)
+        others = [
+            index for index, each in enumerate(found) if each is None and self._warehouse.may_be_declared(wanted[index])
+        ]
+        if others:
+            again = self._warehouse.allow_all([wanted[index] for index in others], self.declared())
+            for index, each in zip(others, again, strict=True):
+                found[index] = each
+        self._judged.update(zip(wanted, found, strict=True))
+
+    def judge_texts(self, texts: Iterable[str | None]) -> None:
+        """As `judge`, of locations as they are stored."""
+        self.judge(location for text in texts if (location := self._parsed(text)) is not None)
 
     def allow(self, location: Location) -> AllowedLocation | None:
         """The location for file operations; None where files are left alone."""
-        found = self._warehouse.allow(location)
-        if found is None and self._warehouse.may_be_declared(location):
-            found = self._warehouse.allow(location, self.declared())
-        return found
+        self.judge([location])
+        return self._judged[location]
 
     def allow_making(self, location: Location) -> AllowedLocation | None:
         """The directory to make for a table or partition that is put there; None where nothing is made.
@@ -72,10 +90,12 @@ class FileAccess:
 
     def allow_text(self, text: str | None) -> AllowedLocation | None:
         """As `allow`, of a location as it is stored; None for one that cannot be understood, too."""
-        if not text:
-            return None
+        location = self._parsed(text)
+        return None if location is None else self.allow(location)
+
+    def _parsed(self, text: str | None) -> Location | None:
         try:
-            return self.allow(self._warehouse.location(text))
+            return self._warehouse.location(text) if text else None
         except MetaException:
             return None
 

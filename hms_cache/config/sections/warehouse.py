@@ -101,21 +101,32 @@ class WarehouseSettings(Section):
     )
     file_timeout_s: Seconds = setting(
         30.0,
-        "Longest wait for an operation on a remote file system; a call that needs it fails after that.",
+        "Longest wait for an operation on a file system, a local one included; a call that needs it fails after that.",
         unit="seconds",
         reason="Object stores answer in well under a second; clients wait for minutes.",
         gt=0,
     )
+    file_wait_with_locks_s: Seconds = setting(
+        0.5,
+        "Longest wait for an operation on a file system while a write holds locks of the database. After that the write"
+        " is rolled back, waits without them, and is run again. A rename on a local file system may take four times"
+        " that, a move on a remote one file_move_timeout_s.",
+        unit="seconds",
+        reason="On SQLite other writers wait meanwhile. Local disks and near object stores answer sooner.",
+        gt=0,
+    )
     file_move_timeout_s: Seconds = setting(
         600.0,
-        "The same for moving or deleting a directory of a remote file system. A deletion goes on after that.",
+        "The same as file_timeout_s for moving a directory of a remote file system, and for deleting one. A deletion"
+        " goes on after that.",
         unit="seconds",
         reason="Object stores move and delete file by file, some thousand a minute.",
         gt=0,
     )
     file_threads: int = setting(
         32,
-        "Most operations on remote file systems at once. One whose host is silent keeps its thread.",
+        "Most operations at once on each file system: each host, bucket, and mount of this machine. One that is not"
+        " answered keeps its thread.",
         reason="Twice the calls that reach the database at once.",
         ge=1,
     )
@@ -130,7 +141,7 @@ class WarehouseSettings(Section):
         10.0,
         "Longest time for that.",
         unit="seconds",
-        reason="On SQLite other writers wait meanwhile.",
+        reason="Clients wait for it; only optimizers need it.",
         gt=0,
     )
     options: dict[str, dict[str, Any]] = setting(

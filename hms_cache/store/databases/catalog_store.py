@@ -55,7 +55,6 @@ class Catalogs(CatalogStore):
         if catalog.locationUri is None:
             raise InvalidObjectException("You must specify a path for the catalog")
         location = self._context.warehouse.location(catalog.locationUri)
-        self._context.warehouse.reach(catalog.locationUri)
         new = copy.deepcopy(catalog)
         new.name = normalize_identifier(catalog.name)
         new.createTime = self._context.now_s()

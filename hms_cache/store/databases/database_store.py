@@ -78,7 +78,6 @@ class Databases(DatabaseStore):
         return [found[each].database for each in matching_names(list(found), pattern)]
 
     def create_database(self, database: Database) -> None:
-        self._context.warehouse.reach(database.locationUri, database.managedLocationUri)
         run_write(
             self._context.database,
             lambda transaction: insert_database(self._context, transaction, copy.deepcopy(database)),
@@ -87,7 +86,6 @@ class Databases(DatabaseStore):
 
     def alter_database(self, catalog: str, name: str, database: Database) -> None:
         names = normalize_identifier(catalog), normalize_identifier(name)
-        self._context.warehouse.reach(database.locationUri, database.managedLocationUri)
         run_write(self._context.database, lambda transaction: self._alter(transaction, *names, copy.deepcopy(database)))
 
     def drop_database(

@@ -26,6 +26,7 @@ from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavaila
 from hms_cache.store.engine.events import EventRow
 from hms_cache.store.engine.features import read_features
 from hms_cache.store.engine.sequences import NOTIFICATION_LOG, IdBlocks, take_ids
+from hms_cache.store.warehouse.waits import FileWaits, StillWaiting, waits_of_a_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 T = TypeVar("T")
@@ -170,8 +171,9 @@ def run_write(database: Database, work: Callable[[WriteTransaction], T], *, ids:
 
     If it loses to another transaction (deadlock, serialization, lock wait) the whole is run again, with random waits,
     at most ``retry_attempts`` times in all and not after ``retry_total_s``; if its connection breaks before the commit,
-    once. ``work`` must have no effect but through its transaction and the actions that it registers there. Any other
-    error rolls back and goes on to the caller.
+    once; if a file system does not answer soon, when it has answered (`warehouse.waits`). ``work`` must have no effect
+    but through its transaction and the actions that it registers there. Any other error rolls back and goes on to the
+    caller.
 
     :param ids: how many new ids of which model classes the work will take, by its own knowledge. They are reserved
         before its connection is taken. Without it the first run finds out, unless there are enough at hand.
@@ -182,16 +184,19 @@ def run_write(database: Database, work: Callable[[WriteTransaction], T], *, ids:
     :raises RuntimeError: this thread holds a connection already.
     """
     wanted = dict(ids or {})
-    while True:
-        try:
-            result: T = _run_with_retries(database, partial(_write_once, database, work, wanted))
-        except NeedMoreIds as need:
-            wanted[need.model] = need.count
-        except DataError as error:
-            # A value that the column cannot hold: too long, out of range, of another character set.
-            raise MetaException(f"The database refuses a value: {error.orig}") from error
-        else:
-            return result
+    with waits_of_a_write() as waits:
+        while True:
+            try:
+                result: T = _run_with_retries(database, partial(_write_once, database, work, wanted, waits))
+            except NeedMoreIds as need:
+                wanted[need.model] = need.count
+            except StillWaiting as waiting:
+                waiting.wait()
+            except DataError as error:
+                # A value that the column cannot hold: too long, out of range, of another character set.
+                raise MetaException(f"The database refuses a value: {error.orig}") from error
+            else:
+                return result
 
 
 def run_read(database: Database, work: Callable[[Connection], T]) -> T:
@@ -213,13 +218,16 @@ def run_read(database: Database, work: Callable[[Connection], T]) -> T:
     return _run_with_retries(database, read_once)
 
 
-def _write_once(database: Database, work: Callable[[WriteTransaction], T], wanted: Mapping[str, int]) -> T:
+def _write_once(
+    database: Database, work: Callable[[WriteTransaction], T], wanted: Mapping[str, int], waits: FileWaits
+) -> T:
     ids = _Ids(database.id_blocks, wanted)
     transaction: WriteTransaction | None = None
     try:
         with database.writing() as connection:
             transaction = WriteTransaction(connection, ids)
-            result = work(transaction)
+            with waits.attempt():
+                result = work(transaction)
             transaction.write_events(int(database.clock.epoch_s()))
             if transaction.has_events:  # not the server's own upkeep
                 crash_point(CrashPoint.BEFORE_COMMIT)

@@ -41,6 +41,7 @@ from hms_cache.store.schema import (
     TBL_COL_PRIVS,
     TBL_PRIVS,
 )
+from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     EnvironmentContext,
@@ -224,6 +225,7 @@ def prepare_added(
     files = FileAccess(context, transaction.connection)
     gathers = warehouse.manages_files and gathers_statistics(context, table)
     now = context.now_s()
+    places: list[tuple[Partition, Location]] = []
     for name, partition in partitions.items():
         location = None
         given = None if partition.sd is None else partition.sd.location
@@ -238,14 +240,20 @@ def prepare_added(
             if partition.sd is None:
                 raise MetaException("Invalid partition: it has no storage descriptor")
             partition.sd.location = str(location)
-            allowed = files.allow(location)
-            if allowed is None and (vacant := files.allow_making(location)) is not None:
-                changes.make_directory(vacant)
-            elif allowed is not None and (
-                not changes.make_directory(allowed) and gathers and not has_fast_statistics(partition.parameters)
-            ):
-                found = warehouse.directory_statistics(allowed)
-                update_directory_statistics(partition.parameters, found, environment_context)
+            places.append((partition, location))
+    files.judge(location for _, location in places)
+    wanted: list[tuple[Partition, AllowedLocation, bool]] = []
+    for partition, location in places:
+        allowed = files.allow(location)
+        place = allowed or files.allow_making(location)
+        if place is not None:
+            wanted.append((partition, place, allowed is not None))
+    made = changes.make_directories([place for _, place, _ in wanted])
+    for (partition, place, is_allowed), is_made in zip(wanted, made, strict=True):
+        if is_allowed and not is_made and gathers and not has_fast_statistics(partition.parameters):
+            found = warehouse.directory_statistics(place)
+            update_directory_statistics(partition.parameters, found, environment_context)
+    for partition in partitions.values():
         partition.createTime = now
         set_ddl_time(partition.parameters, now)
         partition.parameters.update(inherited_parameters(table, context.settings.inherited_table_parameters))

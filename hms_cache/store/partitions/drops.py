@@ -5,6 +5,8 @@ Facts: `HMSHandler.drop_partitions_req`, `drop_partition_common` (Hive 4.0.1).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hms_cache.metadata.names import qualified
 from hms_cache.store.contract.partitions import AllPartitions, ByExpression, ByNames, ByValues, PartitionSelection
 from hms_cache.store.engine.context import StoreContext
@@ -87,6 +89,7 @@ def _drop_softly(
     if write_id > 0 and context.warehouse.manages_files:
         changes = context.warehouse.changes(transaction)
         files = FileAccess(context, transaction.connection)
+        files.judge_texts(rows.locations)
         for text in rows.locations:
             if (place := files.allow_text(text)) is not None:
                 hide_older_files(changes, place, write_id, "dropped")
@@ -105,6 +108,12 @@ def _check_selected(selection: PartitionSelection, selected: SelectedPartitions,
         raise NoSuchObjectException("Some partitions to drop are missing")
 
 
+def _place_of(location: str | None, parameters: Mapping[str, str]) -> str | None:
+    """The directory of a partition. An archived one lies in a file of its own; the directory was archived."""
+    is_archived = parameters.get("is_archived", "").lower() == "true"
+    return parameters.get("original_location") if is_archived else location
+
+
 def plan_data_deletion(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, rows: PartitionRows, *, skip_trash: bool
 ) -> None:
@@ -120,13 +129,12 @@ def plan_data_deletion(
     files = FileAccess(context, transaction.connection)
     root = None if table.sd is None or not table.sd.location else warehouse.location(table.sd.location)
     depth = len(table.partitionKeys or ())
+    places = [_place_of(text, parameters) for text, parameters in zip(rows.locations, rows.parameters, strict=True)]
+    files.judge_texts(places)
     above: set[AllowedLocation] = set()
     outside: list[str] = []
     wanted: list[AllowedLocation] = []
-    for text, parameters in zip(rows.locations, rows.parameters, strict=True):
-        # An archived partition lies in a file of its own; what is dropped is the directory that was archived.
-        is_archived = parameters.get("is_archived", "").lower() == "true"
-        place = parameters.get("original_location") if is_archived else text
+    for place in places:
         if not place:
             continue
         allowed = files.allow_text(place)

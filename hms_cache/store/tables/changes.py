@@ -127,7 +127,6 @@ class TableChanges:
         require_parts(new)
         self._normalize(new, change)
         check_new_table(new, self._context.settings)
-        self._context.warehouse.reach(new.sd.location if new.sd is not None else None)
         run_write(
             self._context.database,
             # Each attempt begins with what the client sent.

@@ -94,7 +94,6 @@ class TableCreation:
         ids = {"MTable": 1, "MStorageDescriptor": 1, "MSerDeInfo": 1, "MColumnDescriptor": 1}
         if statistics is not None:
             ids["MTableColumnStatistics"] = len(statistics.statsObj or ())
-        self._context.warehouse.reach(new.sd.location if new.sd is not None else None)
         run_write(self._context.database, create, ids=ids)
 
     def _write_statistics(self, transaction: WriteTransaction, table: Table, statistics: ColumnStatistics) -> None:

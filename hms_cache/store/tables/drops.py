@@ -163,6 +163,7 @@ def drop_tables_of_database(
                 else:
                     kept.append(row)
     stays = locations_of_tables(context, kept)
+    files.judge_texts(table.sd.location for table, _ in owned if table.sd is not None)
     for table, places in owned:
         _plan_deletion(context, transaction, files, table, places, skip_trash=False, stays=stays)
     return kept
@@ -297,6 +298,7 @@ def _plan_deletion(
         return
     wanted = []
     outside = []
+    files.judge((*partitions, own))
     for location in dict.fromkeys((*partitions, own)):
         if location != own and (location.is_root or own.is_inside(location) or own == location):
             continue

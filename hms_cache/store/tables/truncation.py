@@ -158,6 +158,7 @@ class TableTruncation:
         if not warehouse.manages_files:
             return
         files = FileAccess(self._context, transaction.connection)
+        files.judge_texts(locations)
         directories = [self._allowed(files, row, text) for text in locations if text]
         self._require_unshared(transaction, row, [directory.location for directory in directories])
         changes = warehouse.changes(transaction)

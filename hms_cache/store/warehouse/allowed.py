@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hms_cache.store.warehouse import local_files
 from hms_cache.store.warehouse.locations import Location
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedLocation:
-    """A location that is, or lies in, one of the `roots`. Only `allow` and the methods here make one."""
+    """A location that is, or lies in, one of the `roots`. Only `Warehouse.allow` and the methods here make one."""
 
     location: Location
 
@@ -39,8 +38,8 @@ class AllowedLocation:
 
     @property
     def parent(self) -> AllowedLocation | None:
-        """The directory it lies in; None where that is not allowed."""
-        return allow(self.location.parent, self.roots)
+        """The directory it lies in; None where that is not allowed by its name."""
+        return allow_by_name(self.location.parent, self.roots)
 
     def child(self, *names: str) -> AllowedLocation:
         """A location below. Raises MetaException for what is not a name of one directory or file."""
@@ -50,17 +49,13 @@ class AllowedLocation:
         return str(self.location)
 
 
-def allow(location: Location, roots: Iterable[Location]) -> AllowedLocation | None:
+def allow_by_name(location: Location, roots: Iterable[Location]) -> AllowedLocation | None:
     """The location as one that is allowed if it is or lies in one of the roots, else None.
 
-    On a local file system that must hold of the place to which symbolic links lead, too; those in a root's own path
-    are the operator's.
+    By its name alone: no file system is touched. On a local one it must also hold of the place to which symbolic links
+    lead, which `Warehouse.allow` looks at, and each operation of `local_files` once more.
     """
     of_this = tuple(dict.fromkeys(root for root in roots if root.is_same_file_system(location)))
     if not any(location == root or location.is_inside(root) for root in of_this):
         return None
-    if location.scheme == "file":
-        paths = tuple(root.path for root in of_this)
-        if not local_files.is_within(location.path, paths):
-            return None
     return AllowedLocation(location, of_this)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.warehouse.allowed import AllowedLocation
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 if TYPE_CHECKING:
     from hms_cache.store.warehouse.warehouse import Warehouse
@@ -45,18 +47,43 @@ class WarehouseChanges:
             crash_point(CrashPoint.DIRECTORY_MADE)
         return made
 
+    def make_directories(self, locations: Sequence[AllowedLocation]) -> list[bool]:
+        """As `make_directory` of each, in order; many within one time limit. Raises MetaException."""
+        found = self._warehouse.make_directories(locations)
+        for location, made in zip(locations, found, strict=True):
+            if made is True:
+                self._transaction.on_rollback(partial(self._warehouse.remove_empty_directory, location))
+                crash_point(CrashPoint.DIRECTORY_MADE)
+        for made in found:
+            if isinstance(made, MetaException):
+                raise made
+        return [made is True for made in found]
+
     def rename_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
         """Moves a directory now; undone by moving it back. Raises MetaException.
 
-        On a local file system a record tells of it until the write's fate is known: `resume_rename`.
+        On a local file system a record tells of it until the write's fate is known: `resume_rename`. It stays when the
+        directory cannot be moved back.
         """
+        is_undone = True
         record = self._warehouse.record_move(source, destination)
+
+        def forget() -> None:
+            if record is not None and is_undone:
+                self._warehouse.delete_file(record)
+
+        def move_back() -> None:
+            nonlocal is_undone
+            is_undone = False
+            self._warehouse.rename_directory(destination, source, is_undone_late=False)
+            is_undone = True
+
         if record is not None:
-            self._transaction.on_rollback(lambda: self._warehouse.delete_file(record))
-            self._transaction.after_commit(lambda: self._warehouse.delete_file(record))
+            self._transaction.on_rollback(forget)
+            self._transaction.after_commit(forget)
             crash_point(CrashPoint.MOVE_RECORDED)
         self._warehouse.rename_directory(source, destination)
-        self._transaction.on_rollback(lambda: self._warehouse.rename_directory(destination, source))
+        self._transaction.on_rollback(move_back)
         crash_point(CrashPoint.DIRECTORY_MOVED)
 
     def resume_rename(self, source: AllowedLocation, destination: AllowedLocation) -> bool:
@@ -75,11 +102,12 @@ class WarehouseChanges:
         return True
 
     def write_file(self, location: AllowedLocation, content: bytes) -> None:
-        """Writes a small file now, its directories included; undone by deleting it. Raises MetaException."""
-        if location.parent is not None:
-            self.make_directory(location.parent)
+        """Writes a small file now, its directory included; undone by deleting both. Raises MetaException."""
+        is_directory_made = self._warehouse.write_file(location, content)
+        parent = location.parent
+        if is_directory_made and parent is not None:
+            self._transaction.on_rollback(lambda: self._warehouse.remove_empty_directory(parent))
         self._transaction.on_rollback(lambda: self._warehouse.delete_file(location))
-        self._warehouse.write_file(location, content)
         crash_point(CrashPoint.FILE_WRITTEN)
 
     def delete_directory_after_commit(self, location: AllowedLocation, *, skip_trash: bool) -> None:

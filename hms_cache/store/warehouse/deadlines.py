@@ -1,82 +1,178 @@
-"""Work on remote file systems that its caller waits for no longer than a time limit.
+"""File work that its caller waits for no longer than a time limit.
 
-A driver may wait for a silent host for ever, and a thread cannot be stopped. So the work is done in a thread of its
-own, of which there is a limited number; the caller goes on with an error at its time limit, and the thread stays where
-it is until the driver lets go. When all are taken by such hosts, further work is refused after the same time limit.
+A file system may be silent for ever, and a thread cannot be stopped: a mount of a network file system whose server is
+away, a driver that waits for a dead host. So all work is done in threads of their own, of which each file system has a
+limited number; the caller goes on with an error at its time limit, and the thread stays where it is until the file
+system lets go. The others' threads are free meanwhile. Who asks a file system that has just been silent waits for a
+quarter of the time that the one before waited, until it answers again: a drop of a thousand directories there ends.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+from hms_cache.store.warehouse.waits import MOVE_WAITS, FileWaits, StillWaiting, current_waits
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
 
+#: After that a thread without work ends.
+_IDLE_S = 30.0
+
+#: What the wait for a file system that has been silent is divided by each time, and where that ends: file systems that
+#: are well answer within that, and one answer is enough to be trusted again.
+_IMPATIENCE = 4
+_SHORTEST_WAIT_S = 0.05
+_MOST_MISSED = 10
+
+_in_thread = threading.local()
+
 
 class FileThreads:
-    """Runs work with a time limit in at most `limit` threads. Thread-safe."""
+    """Runs work with a time limit in at most `limit` threads per file system. Thread-safe."""
 
-    def __init__(self, limit: int) -> None:
-        self._places = threading.BoundedSemaphore(limit)
+    def __init__(self, limit: int, *, patience_s: float = 0.5) -> None:
+        """`patience_s`: the longest wait for an answer, in the first attempt, while a write holds locks."""
         self._limit = limit
-        self._in_use = 0
+        self._patience_s = patience_s
         self._lock = threading.Lock()
-        """Guards `_in_use`."""
+        """Guards all pools and what is in them. Nothing is done under it but to look and to note."""
+
+        self._pools: dict[str, _Pool] = {}
 
     def in_use(self) -> int:
         """Threads that are at work now, those included that nobody waits for any more."""
-        return self._in_use
+        with self._lock:
+            return sum(pool.threads - pool.idle for pool in self._pools.values())
 
     def run(
-        self, what: str, work: Callable[[], T], timeout_s: float, *, if_late: Callable[[T], object] | None = None
+        self,
+        file_system: str,
+        what: str,
+        work: Callable[[], T],
+        timeout_s: float,
+        *,
+        setting: str = "warehouse.file_timeout_s",
+        question: Hashable = None,
+        if_late: Callable[[T], object] | None = None,
     ) -> T:
-        """What `work` returns or raises. `if_late` undoes what it did after its caller was told that it failed.
+        """What `work` returns or raises.
 
-        Raises MetaException when it is not done, or no thread comes free, within the time limit.
+        `if_late` undoes what it did after its caller was told that it failed. `question` says that a write that holds
+        locks may be run again for it, and what tells it from its other questions. `setting` is the one that has the
+        time limit. Raises MetaException when it is not done, or not begun, within the time limit; StillWaiting.
         """
-        if not self._places.acquire(timeout=timeout_s):
-            raise MetaException(
-                f"{what}: all {self._limit} threads for file systems (warehouse.file_threads) have been busy for "
-                f"{timeout_s:g} s"
-            )
+        if getattr(_in_thread, "is_at_work", False):
+            return work()  # undone by a thread of these: it waits for none but itself
+        waits = current_waits() if question is not None else None
+        if waits is not None and isinstance(kept := waits.kept(question), _Job):
+            found: T = kept.result(what, 0.0, timeout_s, setting)
+            return found
         job = _Job(work, if_late)
+        with self._lock:
+            pool = self._pools.get(file_system)
+            if pool is None:
+                pool = self._pools[file_system] = _Pool(self, file_system, self._limit)
+            job.pool = pool
+            limit_s = min(timeout_s, max(timeout_s / _IMPATIENCE**pool.missed, _SHORTEST_WAIT_S))
+            pool.submit(job)
+        if waits is not None and waits.holds_locks:
+            return self._impatiently(job, waits, question, what, limit_s, setting)
+        return job.result(what, limit_s, limit_s, setting)
 
-        def run() -> None:
-            with self._lock:
-                self._in_use += 1
+    def _impatiently(
+        self, job: _Job[T], waits: FileWaits, question: Hashable, what: str, limit_s: float, setting: str
+    ) -> T:
+        patience_s = waits.patience_s(self._patience_s)
+        if waits.has_moved:
+            limit_s = min(limit_s, self._patience_s * MOVE_WAITS)
+            return job.result(what, limit_s, limit_s, setting)
+        if patience_s < limit_s and not job.wait(patience_s):
+            waits.keep(question, job)
+            raise StillWaiting(job, limit_s - patience_s)
+        waits.given(question, job)
+        return job.result(what, limit_s, limit_s, setting)
+
+    def abandoned(self, job: _Job[T]) -> None:
+        """Notes that a caller went away."""
+        with self._lock:
+            if job.pool is not None:
+                job.pool.missed = min(job.pool.missed + 1, _MOST_MISSED)
+
+
+class _Pool:
+    """The threads of one file system, and what waits for them. All under the lock of its `FileThreads`."""
+
+    def __init__(self, owner: FileThreads, name: str, limit: int) -> None:
+        self.owner = owner
+        self.threads = self.idle = 0
+        self.missed = 0
+        """How many callers in a row went away, and nothing was answered meanwhile."""
+
+        self.limit = limit
+        self._name = name
+        self._waiting: deque[_Job[object]] = deque()
+        self._changed = threading.Condition(owner._lock)
+
+    def submit(self, job: _Job[T]) -> None:
+        self._waiting.append(job)  # type: ignore[arg-type]
+        if len(self._waiting) > self.idle and self.threads < self.limit:
+            self.threads += 1
             try:
-                job.run()
-            finally:
-                with self._lock:
-                    self._in_use -= 1
-                self._places.release()
+                threading.Thread(target=self._work, name="hms-cache-files", daemon=True).start()
+            except BaseException:
+                self.threads -= 1
+                self._waiting.pop()
+                raise
+        else:
+            self._changed.notify()
 
-        try:
-            threading.Thread(target=run, name="hms-cache-files", daemon=True).start()
-        except BaseException:
-            self._places.release()
-            raise
-        return job.result(what, timeout_s)
+    def _next(self) -> _Job[object] | None:
+        with self.owner._lock:
+            while not self._waiting:
+                self.idle += 1
+                has_come = self._changed.wait(_IDLE_S)
+                self.idle -= 1
+                if not has_come and not self._waiting:
+                    self.threads -= 1
+                    if not self.threads:
+                        self.owner._pools.pop(self._name, None)
+                    return None
+            return self._waiting.popleft()
+
+    def _work(self) -> None:
+        _in_thread.is_at_work = True
+        while (job := self._next()) is not None:
+            if job.run():
+                with self.owner._lock:
+                    self.missed = 0
+            del job
 
 
 class _Job(Generic[T]):
-    """One piece of work: running → done, or running → abandoned (by its caller) → undone."""
+    """One piece of work: waiting → running → done, or abandoned by its caller, and then dropped or undone."""
 
     def __init__(self, work: Callable[[], T], if_late: Callable[[T], object] | None) -> None:
+        self.changes_files = if_late is not None
+        self.pool: _Pool | None = None
         self._work = work
         self._if_late = if_late
         self._changed = threading.Condition()
-        self._is_done = self._is_abandoned = False
+        self._has_begun = self._is_done = self._is_abandoned = False
         self._value: list[T] = []
         self._error: BaseException | None = None
 
-    def run(self) -> None:
+    def run(self) -> bool:
+        """Does it; False when nobody wants it any more."""
+        if self._is_abandoned:
+            return False
+        self._has_begun = True
         error: BaseException | None = None
         value: list[T] = []
         try:
@@ -87,19 +183,45 @@ class _Job(Generic[T]):
             self._value, self._error, self._is_done = value, error, True
             is_late = self._is_abandoned
             self._changed.notify_all()
-        if is_late and value and self._if_late is not None:
-            try:
-                self._if_late(value[0])
-            except Exception:
-                _LOG.exception("what a file system did after its time limit cannot be undone")
+        if is_late:
+            self._undo()
+        return True
 
-    def result(self, what: str, timeout_s: float) -> T:
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it is done within the time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._is_done, timeout_s)
+
+    def give_up(self) -> None:
+        """Nobody asks for it any more: what it did is undone, now or when it is done."""
+        with self._changed:
+            is_done = self._is_done
+            self._is_abandoned = True
+        if is_done:
+            self._undo()
+
+    def result(self, what: str, timeout_s: float, limit_s: float, setting: str) -> T:
+        """What it found. Raises MetaException when it is not done within `timeout_s`, the rest of `limit_s`."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._is_done, timeout_s):
                 self._is_abandoned = True
+        if self._is_abandoned:
+            if self.pool is not None:
+                self.pool.owner.abandoned(self)
+            if not self._has_begun and self.pool is not None:
                 raise MetaException(
-                    f"{what}: the file system did not answer within {timeout_s:g} s (warehouse.file_timeout_s)"
+                    f"{what}: all {self.pool.limit} threads for this file system (warehouse.file_threads) have been "
+                    f"busy for {limit_s:g} s"
                 )
+            raise MetaException(f"{what}: the file system did not answer within {limit_s:g} s ({setting})")
         if self._error is not None:
             raise self._error
         return self._value[0]
+
+    def _undo(self) -> None:
+        if not self._value or self._if_late is None:
+            return
+        try:
+            self._if_late(self._value[0])
+        except Exception:
+            _LOG.exception("what a file system did after its time limit cannot be undone")

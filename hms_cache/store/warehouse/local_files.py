@@ -50,7 +50,7 @@ def is_hidden(name: str) -> bool:
 
 def is_within(path: str, roots: Sequence[str]) -> bool:
     """Whether the path, symbolic links resolved, is or lies in one of the roots, links resolved."""
-    return _is_inside(os.path.realpath(path), roots)
+    return _is_inside(os.path.realpath(path), path, roots)
 
 
 def is_directory(path: str, roots: Sequence[str]) -> bool:
@@ -103,6 +103,17 @@ def make_directory(path: str, roots: Sequence[str]) -> bool:
     return made
 
 
+def make_directories(paths: Sequence[tuple[str, Sequence[str]]]) -> list[bool | OSError]:
+    """`make_directory` of each path with its roots; an error of one leaves the others."""
+    made: list[bool | OSError] = []
+    for path, roots in paths:
+        try:
+            made.append(make_directory(path, roots))
+        except OSError as error:
+            made.append(error)
+    return made
+
+
 def remove_empty_directory(path: str, roots: Sequence[str]) -> None:
     """Removes a directory without anything in it; one that has something, or is none, stays as it is."""
     try:
@@ -113,8 +124,17 @@ def remove_empty_directory(path: str, roots: Sequence[str]) -> None:
             raise
 
 
-def rename(source: str, destination: str, roots: Sequence[str], destination_roots: Sequence[str] | None = None) -> None:
-    """Renames a directory, or moves it between mounts. Raises FileExistsError for a destination that is there.
+def rename(
+    source: str,
+    destination: str,
+    roots: Sequence[str],
+    destination_roots: Sequence[str] | None = None,
+    *,
+    may_copy: bool = True,
+) -> bool:
+    """Renames a directory, or with `may_copy` moves it between mounts, which takes long; False where that is needed.
+
+    Raises FileExistsError for a destination that is there.
 
     The destination is made first: `mkdir` fails for all but one, where a plain move into a directory that another call
     made after the last look would put this one *inside* of it.
@@ -135,7 +155,10 @@ def rename(source: str, destination: str, roots: Sequence[str], destination_root
                 os.rmdir(new_name, dir_fd=new)
             if error.errno != errno.EXDEV:
                 raise
+            if not may_copy:
+                return False
             shutil.move(_real(source, roots), _real(destination, goal_roots))
+    return True
 
 
 def delete(path: str, roots: Sequence[str]) -> None:
@@ -232,11 +255,25 @@ def count(path: str, roots: Sequence[str], *, max_entries: int, deadline_s: floa
     return files, size
 
 
-def write_file(path: str, content: bytes, roots: Sequence[str]) -> None:
-    """Writes a file, replacing one that is there; its directory must be there."""
+def write_file(path: str, content: bytes, roots: Sequence[str]) -> bool:
+    """Writes a file, replacing one that is there, and makes its directory if need be; whether it made that.
+
+    Both are taken back when writing fails.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with _parent(path, roots) as (parent, name), open(os.open(name, flags, 0o666, dir_fd=parent), "wb") as file:
-        file.write(content)
+    directory = posixpath.dirname(path)
+    is_made = directory not in roots and make_directory(directory, roots)
+    try:
+        with _parent(path, roots) as (parent, name), open(os.open(name, flags, 0o666, dir_fd=parent), "wb") as file:
+            file.write(content)
+    except BaseException:
+        with suppress(OSError):
+            delete_file(path, roots)
+        if is_made:
+            with suppress(OSError):
+                remove_empty_directory(directory, roots)
+        raise
+    return is_made
 
 
 def read_file(path: str, roots: Sequence[str], limit_bytes: int) -> bytes:
@@ -294,13 +331,18 @@ def _real(path: str, roots: Sequence[str]) -> str:
 
 
 def _require_inside(real: str, path: str, roots: Sequence[str]) -> None:
-    if not _is_inside(real, roots):
+    if not _is_inside(real, path, roots):
         raise LeadsOutside(errno.EPERM, "A symbolic link leads out of warehouse.allowed_locations", path)
 
 
-def _is_inside(real: str, roots: Sequence[str]) -> bool:
-    real_roots = map(os.path.realpath, roots)
-    return any(real == root or real.startswith(root.rstrip("/") + "/") for root in real_roots)
+def _is_inside(real: str, path: str, roots: Sequence[str]) -> bool:
+    # Those that the path names come first, so that the others, which may lie on a mount that hangs, are not asked.
+    named = sorted(roots, key=lambda root: not _lies_in(path, root))
+    return any(_lies_in(real, root) for root in map(os.path.realpath, named))
+
+
+def _lies_in(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")
 
 
 @contextmanager

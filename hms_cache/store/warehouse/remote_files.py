@@ -111,6 +111,13 @@ def count(file_system: Any, path: str, *, max_entries: int, deadline_s: float) -
     return files, size
 
 
+def write_file(file_system: Any, path: str, content: bytes) -> bool:
+    """Writes a file, replacing one that is there, and makes its directory if need be; whether it made that."""
+    is_made = make_directory(file_system, posixpath.dirname(path))
+    file_system.pipe_file(path, content)
+    return is_made
+
+
 def delete_file(file_system: Any, path: str) -> None:
     """Deletes one file; nothing there is fine."""
     if file_system.isfile(path):

@@ -38,13 +38,16 @@ class WarehouseSettings:
     """Schemes of locations that clients may register; those of the directories above always are."""
 
     file_timeout_s: float = 30.0
-    """Longest wait for an operation on a remote file system."""
+    """Longest wait for an operation on a file system."""
+
+    file_wait_with_locks_s: float = 0.5
+    """Longest wait for one while a write holds locks of the database; then it goes on waiting without them."""
 
     file_move_timeout_s: float = 600.0
     """The same for moving and deleting a directory, which object stores do file by file."""
 
     file_threads: int = 32
-    """Operations on remote file systems at once; one whose host is silent keeps its thread."""
+    """Operations on each file system at once; one that is not answered keeps its thread."""
 
     listing_max_entries: int = 100_000
     """Most files and directories that are looked at for the statistics of a directory."""

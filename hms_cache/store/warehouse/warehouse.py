@@ -9,8 +9,8 @@ import getpass
 import logging
 import pwd
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,19 +20,27 @@ from hms_cache.metrics import TallyFamily
 from hms_cache.metrics.registry import WarehouseMetrics
 from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.warehouse import local_files, remote_files
-from hms_cache.store.warehouse.allowed import AllowedLocation, allow
+from hms_cache.store.warehouse.allowed import AllowedLocation, allow_by_name
 from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
 from hms_cache.store.warehouse.deadlines import FileThreads
 from hms_cache.store.warehouse.file_systems import FileSystems
 from hms_cache.store.warehouse.local_files import ListingTooLong, is_hidden
 from hms_cache.store.warehouse.locations import Location
+from hms_cache.store.warehouse.mounts import mount_of
 from hms_cache.store.warehouse.move_records import RECORD_MAX_BYTES, MoveRecord, record_name
 from hms_cache.store.warehouse.settings import WarehouseSettings
+from hms_cache.store.warehouse.waits import MOVE_WAITS, StillWaiting, current_waits
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
+
+_TIMEOUT = "warehouse.file_timeout_s"
+_MOVE_TIMEOUT = "warehouse.file_move_timeout_s"
+
+_DIRECTORIES_AT_ONCE = 250
+"""Made within one time limit: milliseconds each on a slow network file system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,7 @@ def _translated(text: str) -> Iterator[None]:
     """Turns errors of the file system into MetaException with this text in front."""
     try:
         yield
-    except (MetaException, ListingTooLong):
+    except (MetaException, ListingTooLong, StillWaiting):
         raise
     except Exception as error:
         # Drivers raise classes of their own besides OSError (botocore, pyarrow, …).
@@ -65,7 +73,7 @@ class Warehouse:
     def __init__(self, settings: WarehouseSettings | None = None, *, metrics: WarehouseMetrics | None = None) -> None:
         self.settings = settings or WarehouseSettings()
         self._file_systems = FileSystems(self.settings.options)
-        self._threads = FileThreads(self.settings.file_threads)
+        self._threads = FileThreads(self.settings.file_threads, patience_s=self.settings.file_wait_with_locks_s)
         self._operations: TallyFamily = (
             metrics.operations
             if metrics
@@ -118,8 +126,17 @@ class Warehouse:
         It may below the two directories of the warehouse and `warehouse.allowed_locations`, and below what databases
         and catalogs of the metastore declare (`declared`) if the operator names another place on such a file system.
         """
+        return self.allow_all((location,), declared)[0]
+
+    def allow_all(
+        self, locations: Sequence[Location], declared: Iterable[Location] = ()
+    ) -> list[AllowedLocation | None]:
+        """As `allow`, of many at once: the links in the paths of each mount are looked at within one time limit.
+
+        Raises MetaException when a file system does not answer.
+        """
         if not self.manages_files:
-            return None
+            return [None] * len(locations)
         more = (
             root
             for root in declared
@@ -127,7 +144,26 @@ class Warehouse:
             # Below the operator's own directories a link is judged by them: a declaration adds nothing there.
             and not any(root == own or root.is_inside(own) for own in self._roots)
         )
-        return allow(location, (*self._roots, *more))
+        roots = (*self._roots, *more)
+        found = [allow_by_name(location, roots) for location in locations]
+        by_mount: dict[str, list[int]] = {}
+        for index, each in enumerate(found):
+            if each is not None and each.is_local:
+                by_mount.setdefault(mount_of(each.location.path), []).append(index)
+        for mount, indexes in by_mount.items():
+            wanted = [(each.location.path, each.root_paths) for index in indexes if (each := found[index]) is not None]
+            what = f"Cannot look at {locations[indexes[0]]}"
+            answers = self._in_thread(
+                mount,
+                "look",
+                what,
+                lambda wanted=wanted: [local_files.is_within(path, paths) for path, paths in wanted],  # type: ignore[misc]
+                question=("is_within", tuple(wanted)),
+            )
+            for index, is_within in zip(indexes, answers, strict=True):
+                if not is_within:
+                    found[index] = None
+        return found
 
     def claim(self, location: Location) -> AllowedLocation | None:
         """The location of a new database outside of what is allowed, if nothing is there: what is made is our own.
@@ -230,23 +266,6 @@ class Warehouse:
         """File changes that share the fate of this attempt of a transaction."""
         return WarehouseChanges(self, transaction)
 
-    def reach(self, *texts: str | None) -> None:
-        """Looks at the remote file systems of these locations and of the warehouse, so that a silent one fails here.
-
-        To be called before a write transaction begins that will make, list or move files: it then waits for no dead
-        host while it holds locks of the database (P10). Nothing is done for file systems of this machine.
-        """
-        if not self.manages_files or self._own_schemes == {"file"}:
-            return
-        locations = [self._managed_root]
-        for text in texts:
-            with suppress(MetaException):
-                locations.append(self.location(text or ""))
-        wanted = {(each.scheme, each.authority.lower()) for each in locations}
-        for root in {(each.scheme, each.authority.lower()): each for each in self._roots}.values():
-            if root.scheme != "file" and (root.scheme, root.authority.lower()) in wanted:
-                self.exists(AllowedLocation(root, (root,)))
-
     def is_directory(self, location: AllowedLocation) -> bool:
         """Whether there is a directory."""
         return self._do(
@@ -255,6 +274,7 @@ class Warehouse:
             location,
             lambda: local_files.is_directory(location.location.path, location.root_paths),
             lambda file_system, path: bool(file_system.isdir(path)),
+            question="is_directory",
         )
 
     def is_vacant(self, location: AllowedLocation) -> bool:
@@ -265,6 +285,7 @@ class Warehouse:
             location,
             lambda: local_files.is_vacant(location.location.path, location.root_paths),
             remote_files.is_vacant,
+            question="is_vacant",
         )
 
     def exists(self, location: AllowedLocation) -> bool:
@@ -275,6 +296,7 @@ class Warehouse:
             location,
             lambda: local_files.exists(location.location.path, location.root_paths),
             lambda file_system, path: bool(file_system.exists(path)),
+            question="exists",
         )
 
     def owner(self, location: AllowedLocation) -> str | None:
@@ -294,6 +316,7 @@ class Warehouse:
             location,
             lambda: local_files.owner_id(location.location.path, location.root_paths),
             owner_of,
+            question="owner",
         )
         if found is None or isinstance(found, str):
             return found
@@ -312,7 +335,54 @@ class Warehouse:
             location,
             lambda: local_files.make_directory(location.location.path, location.root_paths),
             remote_files.make_directory,
+            question="make_directory",
             if_late=lambda made: self.remove_empty_directory(location) if made else None,
+        )
+
+    def make_directories(self, locations: Sequence[AllowedLocation]) -> list[bool | MetaException]:
+        """As `make_directory` of each, in order, with its error; on this machine many within one time limit."""
+        if not self.manages_files:
+            return [False] * len(locations)
+        made: list[bool | MetaException] = [False] * len(locations)
+        by_mount: dict[str, list[int]] = {}
+        for index, location in enumerate(locations):
+            if location.is_local:
+                by_mount.setdefault(mount_of(location.location.path), []).append(index)
+            else:
+                try:
+                    made[index] = self.make_directory(location)
+                except MetaException as error:
+                    made[index] = error
+        for mount, indexes in by_mount.items():
+            for start in range(0, len(indexes), _DIRECTORIES_AT_ONCE):
+                some = indexes[start : start + _DIRECTORIES_AT_ONCE]
+                answers = self._make_local_directories(mount, [locations[index] for index in some])
+                for index, answer in zip(some, answers, strict=True):
+                    if isinstance(answer, OSError):
+                        failed = MetaException(
+                            f"{locations[index]} is not a directory or unable to create one: {answer}"
+                        )
+                        failed.__cause__ = answer
+                        made[index] = failed
+                    else:
+                        made[index] = answer
+        return made
+
+    def _make_local_directories(self, mount: str, locations: list[AllowedLocation]) -> list[bool | OSError]:
+        wanted = [(location.location.path, location.root_paths) for location in locations]
+
+        def undo(made: list[bool | OSError]) -> None:
+            for location, is_made in zip(locations, made, strict=True):
+                if is_made is True:
+                    self.remove_empty_directory(location)
+
+        return self._in_thread(
+            mount,
+            "make",
+            f"{locations[0]} is not a directory or unable to create one",
+            lambda: local_files.make_directories(wanted),
+            question=("make_directories", tuple(wanted)),
+            if_late=undo,
         )
 
     def remove_empty_directory(self, location: AllowedLocation) -> None:
@@ -330,15 +400,20 @@ class Warehouse:
         except MetaException as error:
             _LOG.warning("cannot remove the empty directory %s: %s", location, error.message)
 
-    def rename_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
-        """Moves a directory. Raises MetaException when the destination is there, or lies on another file system."""
+    def rename_directory(
+        self, source: AllowedLocation, destination: AllowedLocation, *, is_undone_late: bool = True
+    ) -> None:
+        """Moves a directory. Raises MetaException when the destination is there, or lies on another file system.
+
+        One that is done after its time limit is moved back, unless it is itself the undoing of a move.
+        """
         if not source.location.is_same_file_system(destination.location):
             raise MetaException(f"Cannot move {source} to another file system: {destination}")
         if not source.is_below_root or not destination.is_below_root:
             raise MetaException(f"Refusing to move a directory of the warehouse itself: {source} to {destination}")
         if self.exists(destination):
             raise MetaException(f"Destination already exists: {destination}")
-        self._move(source, destination)
+        self._move(source, destination, is_undone_late=is_undone_late)
 
     def record_move(self, source: AllowedLocation, destination: AllowedLocation) -> AllowedLocation | None:
         """Writes beside the destination that the source is about to be moved there: the file, None where none is kept.
@@ -352,7 +427,6 @@ class Warehouse:
         if inode is None:
             return None
         record = parent.child(record_name(destination.location))
-        self.make_directory(parent)
         self.write_file(record, MoveRecord(str(source), str(destination), inode).encode())
         return record
 
@@ -384,6 +458,7 @@ class Warehouse:
             location,
             lambda: local_files.modified_s(location.location.path, location.root_paths),
             lambda _file_system, _path: None,
+            question="modified_s",
         )
 
     def _inode(self, location: AllowedLocation) -> int | None:
@@ -393,6 +468,7 @@ class Warehouse:
             location,
             lambda: local_files.inode(location.location.path, location.root_paths),
             lambda _file_system, _path: None,
+            question="inode",
         )
 
     def delete_directory(self, location: AllowedLocation, *, skip_trash: bool) -> None:
@@ -413,6 +489,8 @@ class Warehouse:
             if goal is not None:
                 self._move(location, goal)
                 return
+        if not self.exists(location):  # within the short time limit: a silent file system is found out by this
+            return
         self._do(
             "delete",
             f"Failed to delete directory: {location}",
@@ -420,6 +498,7 @@ class Warehouse:
             lambda: local_files.delete(location.location.path, location.root_paths),
             remote_files.delete,
             timeout_s=self.settings.file_move_timeout_s,
+            setting=_MOVE_TIMEOUT,
         )
 
     def delete_contents(self, location: AllowedLocation, *, skip_trash: bool) -> None:
@@ -455,20 +534,31 @@ class Warehouse:
             location,
             lambda: local_files.read_file(location.location.path, location.root_paths, limit_bytes + 1),
             read,
+            question="read_file",
         )
         if len(content) > limit_bytes:
             raise MetaException(f"Cannot read {location}: it is larger than {limit_bytes} bytes")
         return content
 
-    def write_file(self, location: AllowedLocation, content: bytes) -> None:
-        """Writes a file, replacing one that is there; its directory must be there."""
-        self._do(
+    def write_file(self, location: AllowedLocation, content: bytes) -> bool:
+        """Writes a file, replacing one that is there, and makes its directory if need be; whether it made that.
+
+        Both are one operation: what is left of one that fails is deleted.
+        """
+
+        def undo(is_directory_made: bool) -> None:
+            self.delete_file(location)
+            if is_directory_made and location.parent is not None:
+                self.remove_empty_directory(location.parent)
+
+        return self._do(
             "write",
             f"Cannot write {location}",
             location,
             lambda: local_files.write_file(location.location.path, content, location.root_paths),
-            lambda file_system, path: file_system.pipe_file(path, content),
-            if_late=lambda _: self.delete_file(location),
+            lambda file_system, path: remote_files.write_file(file_system, path, content),
+            question="write_file",
+            if_late=undo,
         )
 
     def delete_file(self, location: AllowedLocation) -> None:
@@ -487,9 +577,13 @@ class Warehouse:
         None if it holds more than `listing_max_entries` or listing takes longer than `listing_timeout_s`: whoever asks
         for statistics goes on without them.
         """
+        listing_s = self.settings.listing_timeout_s
+        waits = current_waits()
+        if waits is not None and waits.holds_locks and waits.has_moved:
+            listing_s = min(listing_s, self.settings.file_wait_with_locks_s * (MOVE_WAITS - 1))
         limits: dict[str, Any] = {
             "max_entries": self.settings.listing_max_entries,
-            "deadline_s": time.monotonic() + self.settings.listing_timeout_s,
+            "deadline_s": time.monotonic() + listing_s,
         }
         try:
             found = self._do(
@@ -498,6 +592,8 @@ class Warehouse:
                 location,
                 lambda: local_files.count(location.location.path, location.root_paths, **limits),
                 lambda file_system, path: remote_files.count(file_system, path, **limits),
+                timeout_s=max(self.settings.file_timeout_s, self.settings.listing_timeout_s),
+                question="directory_statistics",
             )
         except ListingTooLong as error:
             _LOG.warning(
@@ -508,20 +604,47 @@ class Warehouse:
             return None
         return DirectoryStatistics(*found)
 
-    def _move(self, source: AllowedLocation, destination: AllowedLocation) -> None:
-        def move_remote(file_system: Any, path: str) -> None:
-            remote_files.move(file_system, path, self._file_systems.open(destination.location)[1])
+    def _move(self, source: AllowedLocation, destination: AllowedLocation, *, is_undone_late: bool = True) -> None:
+        def rename(*, may_copy: bool) -> bool:
+            return local_files.rename(
+                source.location.path,
+                destination.location.path,
+                source.root_paths,
+                destination.root_paths,
+                may_copy=may_copy,
+            )
 
+        def move_remote(file_system: Any, path: str) -> bool:
+            remote_files.move(file_system, path, self._file_systems.open(destination.location)[1])
+            return True
+
+        def undo(is_moved: bool) -> None:
+            if is_moved and is_undone_late:
+                self._move(destination, source, is_undone_late=False)
+
+        failure = f"Unable to rename: {source} to: {destination}"
+        long_s = self.settings.file_move_timeout_s
+        waits = current_waits()
+        holds_locks = waits is not None and waits.holds_locks
+        if waits is not None:
+            waits.has_moved = holds_locks
+        if source.is_local:
+            short_s = self.settings.file_timeout_s
+            if holds_locks:
+                short_s = min(short_s, self.settings.file_wait_with_locks_s * MOVE_WAITS)
+            if self._do(
+                "move", failure, source, lambda: rename(may_copy=False), move_remote, timeout_s=short_s, if_late=undo
+            ):
+                return
         self._do(
             "move",
-            f"Unable to rename: {source} to: {destination}",
+            failure,
             source,
-            lambda: local_files.rename(
-                source.location.path, destination.location.path, source.root_paths, destination.root_paths
-            ),
+            lambda: rename(may_copy=True),
             move_remote,
-            timeout_s=self.settings.file_move_timeout_s,
-            if_late=lambda _: self._move(destination, source),
+            timeout_s=long_s,
+            setting=_MOVE_TIMEOUT,
+            if_late=undo,
         )
 
     def _do(
@@ -533,24 +656,63 @@ class Warehouse:
         remote: Callable[[Any, str], T],
         *,
         timeout_s: float | None = None,
+        setting: str = _TIMEOUT,
+        question: str | None = None,
         if_late: Callable[[T], object] | None = None,
     ) -> T:
-        """One file operation: of this machine in this thread, on another file system in one with a time limit."""
+        """One file operation, in a thread of its file system with a time limit.
+
+        `question`: its name where a write that holds locks may be run again for it (`StillWaiting`).
+        """
+        if location.is_local:
+            file_system, work = mount_of(location.location.path), local
+        else:
+            file_system = f"{location.location.scheme}://{location.location.authority.lower()}"
+
+            def work() -> T:
+                return remote(*self._file_systems.open(location.location))
+
+        return self._in_thread(
+            file_system,
+            operation,
+            failure,
+            work,
+            timeout_s=timeout_s,
+            setting=setting,
+            question=None if question is None else (question, str(location)),
+            if_late=if_late,
+        )
+
+    def _in_thread(
+        self,
+        file_system: str,
+        operation: str,
+        failure: str,
+        work: Callable[[], T],
+        *,
+        timeout_s: float | None = None,
+        setting: str = _TIMEOUT,
+        question: Hashable = None,
+        if_late: Callable[[T], object] | None = None,
+    ) -> T:
         outcome = "error"
         try:
             with _translated(failure):
-                if location.is_local:
-                    found = local()
-                else:
-                    found = self._threads.run(
-                        failure,
-                        lambda: remote(*self._file_systems.open(location.location)),
-                        timeout_s or self.settings.file_timeout_s,
-                        if_late=if_late,
-                    )
+                found = self._threads.run(
+                    file_system,
+                    failure,
+                    work,
+                    timeout_s or self.settings.file_timeout_s,
+                    setting=setting,
+                    question=question,
+                    if_late=if_late,
+                )
             outcome = "ok"
         except ListingTooLong:
             outcome = "too_long"
+            raise
+        except StillWaiting:
+            outcome = "waiting"
             raise
         finally:
             self._operations.add((operation, outcome))

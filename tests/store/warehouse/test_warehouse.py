@@ -13,7 +13,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from hms_cache.store.warehouse import AllowedLocation, DirectoryStatistics, Location, Warehouse, WarehouseSettings
-from hms_cache.store.warehouse.allowed import allow
+from hms_cache.store.warehouse.allowed import allow_by_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
 
 
@@ -162,7 +162,7 @@ class TestFileOperations:
         fill(warehouse, root.child("a"))
         with pytest.raises(MetaException, match="Destination already exists"):
             warehouse.rename_directory(root.child("a"), root.child("deep", "b"))
-        elsewhere = allow(Location("hdfs", "nn", "/w/x"), [Location("hdfs", "nn", "/w")])
+        elsewhere = allow_by_name(Location("hdfs", "nn", "/w/x"), [Location("hdfs", "nn", "/w")])
         with pytest.raises(MetaException, match=r"Cannot move .* to another file system"):
             warehouse.rename_directory(root.child("a"), elsewhere)
 
@@ -197,7 +197,7 @@ class TestFileOperations:
         assert not warehouse.exists(root.child("a"))
         everything = Location(root.scheme, "", "/")
         with pytest.raises(MetaException, match="Refusing to delete the root"):
-            warehouse.delete_directory(allow(everything, [everything]), skip_trash=False)
+            warehouse.delete_directory(allow_by_name(everything, [everything]), skip_trash=False)
         with pytest.raises(MetaException, match="Refusing to delete a directory of the warehouse itself"):
             warehouse.delete_directory(root, skip_trash=False)
 

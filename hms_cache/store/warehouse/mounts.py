@@ -1,0 +1,46 @@
+"""Which of this machine's mounts a path lies on: one that hangs must not take the others' threads.
+
+The list is the kernel's (`proc(5)`, `/proc/self/mountinfo`): to read it touches none of the file systems. A symbolic
+link may lead to another mount; its path counts where it begins. Without such a list all paths are on one.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+
+_LIST = "/proc/self/mountinfo"
+_MOUNT_POINT = 4
+"""The field that has it, counted from 0."""
+
+_AGE_S = 1.0
+"""The list is read again after that: a mount is made now and then."""
+
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+_read: tuple[float, tuple[str, ...]] = (0.0, ())
+"""When, and the mount points, the longest first. Replaced as a whole."""
+
+
+def mount_of(path: str) -> str:
+    """The mount point that an absolute path without `..` lies on."""
+    return next((point for point in _mount_points() if path == point or path.startswith(point.rstrip("/") + "/")), "/")
+
+
+def _mount_points() -> tuple[str, ...]:
+    global _read
+    read_s, points = _read
+    now_s = time.monotonic()
+    if not points or now_s - read_s > _AGE_S:
+        try:
+            with open(_LIST, encoding="utf-8", errors="surrogateescape") as lines:
+                found = {_decoded(line.split(" ")[_MOUNT_POINT]) for line in lines}
+        except (OSError, IndexError):
+            found = set()
+        points = tuple(sorted(found | {"/"}, key=len, reverse=True))
+        _read = now_s, points
+    return points
+
+
+def _decoded(text: str) -> str:
+    return _ESCAPED.sub(lambda found: chr(int(found.group(1), 8)), text)
