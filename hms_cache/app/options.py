@@ -112,6 +112,7 @@ def warehouse_settings(settings: Settings) -> WarehouseSettings:
         file_threads=warehouse.file_threads,
         listing_max_entries=warehouse.listing_max_entries,
         listing_timeout_s=warehouse.listing_timeout_s,
+        shared_location_max_tables=warehouse.shared_location_max_tables,
         options=warehouse.options,
     )
 

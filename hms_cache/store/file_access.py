@@ -22,28 +22,21 @@ from sqlalchemy import (
     CompoundSelect,
     Connection,
     Select,
-    and_,
     exists,
     func,
-    or_,
     select,
     union_all,
 )
 
-from hms_cache.metadata.names import DEFAULT_CATALOG, LIKE_ESCAPE
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.rows.database_rows import LOCATION_LEFT_ALONE, MANAGED_LOCATION_LEFT_ALONE
-from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.schema import CTLGS, DATABASE_PARAMS, DBS, SDS, TBLS
+from hms_cache.store.schema import DATABASE_PARAMS, DBS
 from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 _LOG = logging.getLogger(__name__)
-
-_PLACES_IN_CONDITION = 50
-"""Directories looked for in one statement: each is a few terms of a condition, and SQLite nests no more than 1,000."""
 
 
 class FileAccess:
@@ -162,55 +155,6 @@ def _declared_statement(features: SchemaFeatures) -> CompoundSelect[Any]:
     )
 
 
-def places_in_use(
-    connection: Connection, places: Iterable[Location], *, except_table: int | None = None
-) -> set[Location]:
-    """Those of the directories in, at or around which another object of the metastore lies.
-
-    A database, catalog or table that lies at the directory or below it, or a table that it lies in. Objects that the
-    transaction has deleted do not count, nor does the table with the TBL_ID `except_table`. A fixed number of
-    statements per some directories, which read the locations of all tables: for directories of which it is not known
-    from their names whose they are.
-    """
-    wanted = list(dict.fromkeys(places))
-    found: set[Location] = set()
-    features = features_of(connection)
-    sources = (
-        (DBS.c.DB_LOCATION_URI, DBS, False),
-        (DBS.c.DB_MANAGED_LOCATION_URI, DBS, False),
-        (CTLGS.c.LOCATION_URI, CTLGS, False),
-        (SDS.c.LOCATION, SDS.join(TBLS, TBLS.c.SD_ID == SDS.c.SD_ID), True),
-    )
-    for start in range(0, len(wanted), _PLACES_IN_CONDITION):
-        some = wanted[start : start + _PLACES_IN_CONDITION]
-        for column, source, is_table in sources:
-            if not features.has(column):
-                continue
-            condition = or_(*(_touches(column, place, with_ancestors=is_table) for place in some))
-            if is_table and except_table is not None:
-                condition = and_(condition, TBLS.c.TBL_ID != except_table)
-            for text in connection.execute(select(column).select_from(source).where(condition)).scalars():
-                try:
-                    other = Location.parse(text)
-                except MetaException:
-                    continue
-                found.update(
-                    place
-                    for place in some
-                    if other == place or other.is_inside(place) or (is_table and place.is_inside(other))
-                )
-    return found
-
-
-def _touches(column: ColumnElement[str], place: Location, *, with_ancestors: bool) -> ColumnElement[bool]:
-    spellings = {str(place), place.url}
-    exact = set(spellings)
-    if with_ancestors:
-        exact.update(text for above in place.ancestors for text in (str(above), above.url))
-    below = [text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "/%" for text in sorted(spellings)]
-    return or_(column.in_(sorted(exact)), *(column.like(text, escape=LIKE_ESCAPE) for text in below))
-
-
 def tell_files_stay(what: str, locations: Sequence[Location | str], reason: str) -> None:
     """Says in the log that something was dropped whose files were not deleted."""
     if locations:
@@ -219,28 +163,3 @@ def tell_files_stay(what: str, locations: Sequence[Location | str], reason: str)
 
 
 OUTSIDE = "outside of the warehouse and warehouse.allowed_locations"
-SHARED = "other objects lie there, too"
-
-
-def is_default_place(context: StoreContext, table: Table, location: Location) -> bool:
-    """Whether it is the directory that only this table gets from its names."""
-    catalog = table.catName or DEFAULT_CATALOG
-    return catalog == DEFAULT_CATALOG and location in context.warehouse.default_places(table.dbName, table.tableName)
-
-
-def partition_places_in_use(
-    context: StoreContext, connection: Connection, row: TableRow, places: Sequence[Location]
-) -> set[Location]:
-    """Those of the directories of a table's partitions that other objects use.
-
-    Nothing is asked of the database where the names tell whose they are: inside of the table's default directory.
-    """
-    root = context.warehouse.location(row.table.sd.location) if row.table.sd and row.table.sd.location else None
-    if (
-        root is not None
-        and not is_default_place(context, row.table, root)
-        and places_in_use(connection, [root], except_table=row.table_id)
-    ):
-        return set(places)
-    elsewhere = [place for place in places if root is None or not (place == root or place.is_inside(root))]
-    return places_in_use(connection, elsewhere, except_table=row.table_id) if elsewhere else set()

@@ -26,7 +26,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(
-    scope="module", params=["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak])]
+    scope="module", params=["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.long])]
 )
 def port(request: pytest.FixtureRequest, scratch: Path, database_servers: ServerLookup) -> Iterator[int]:
     settings: dict[str, object] = {
@@ -108,11 +108,7 @@ def _silenced(port: int, scratch: Path, warehouse: str, kind: str) -> None:
         CALLS[kind](client, kind)
 
 
-def test_a_mount_that_hangs(request: pytest.FixtureRequest, port: int, scratch: Path) -> None:
-    _silenced(port, scratch, request.node.callspec.params["port"], "create_table")
-
-
 @pytest.mark.soak
-@pytest.mark.parametrize("kind", sorted(set(CALLS) - {"create_table"}))
-def test_a_mount_that_hangs_in_each_call(request: pytest.FixtureRequest, port: int, scratch: Path, kind: str) -> None:
+@pytest.mark.parametrize("kind", sorted(CALLS))
+def test_a_mount_that_hangs(request: pytest.FixtureRequest, port: int, scratch: Path, kind: str) -> None:
     _silenced(port, scratch, request.node.callspec.params["port"], kind)

@@ -144,6 +144,14 @@ class WarehouseSettings(Section):
         reason="Clients wait for it; only optimizers need it.",
         gt=0,
     )
+    shared_location_max_tables: int = setting(
+        200_000,
+        "Most tables whose locations are compared with a directory that is to be deleted, emptied or moved and is not"
+        " where a table's names put it: others may lie there, too. In a larger metastore such directories are left"
+        " alone.",
+        reason="Hive's schema has no index over locations. About a second, while the write holds its locks.",
+        ge=0,
+    )
     options: dict[str, dict[str, Any]] = setting(
         {}, "Arguments for fsspec's drivers, a table per scheme: [warehouse.options.s3a]. Values are never shown."
     )

@@ -21,7 +21,7 @@ from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.name_queries import may_match
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
-from hms_cache.store.file_access import OUTSIDE, SHARED, FileAccess, places_in_use, tell_files_stay
+from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.objects.functions import drop_functions, read_functions
 from hms_cache.store.rows.database_rows import (
     LOCATION_LEFT_ALONE,
@@ -36,6 +36,7 @@ from hms_cache.store.rows.database_rows import (
 from hms_cache.store.rows.storage_descriptor_writes import write_parameters
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import DATABASE_PARAMS, DB_PRIVS, DBS, FUNCS, I_SCHEMA, PACKAGES, STORED_PROCS, TBLS
+from hms_cache.store.shared_places import SHARED, places_in_use
 from hms_cache.store.tables.drops import drop_tables_of_database, locations_of_tables
 from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -340,7 +341,7 @@ def _plan_deletions(
         for each in directories
         if not any(other == each.location or other.is_inside(each.location) for other in stays)
     ]
-    shared = places_in_use(transaction.connection, [each.location for each in wanted])
+    shared = places_in_use(context, transaction.connection, [each.location for each in wanted])
     tell_files_stay(f"database {database.catalogName}.{database.name} is dropped", sorted(shared, key=str), SHARED)
     for each in wanted:
         if each.location not in shared:

@@ -27,7 +27,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.file_access import FileAccess, partition_places_in_use
+from hms_cache.store.file_access import FileAccess
 from hms_cache.store.partitions.additions import (
     check_descriptor,
     check_values_allowed,
@@ -53,6 +53,7 @@ from hms_cache.store.rows.storage_descriptors import columns_key
 from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import PART_COL_STATS, PARTITION_KEY_VALS, PARTITION_PARAMS, PARTITIONS
+from hms_cache.store.shared_places import partition_places_in_use
 from hms_cache.store.transactions.name_changes import ObjectName, rename_in_transaction_tables
 from hms_cache.store.warehouse.locations import Location, is_relative
 from hms_cache.thrift_gen.hive_metastore.ttypes import (

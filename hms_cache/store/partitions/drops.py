@@ -11,13 +11,14 @@ from hms_cache.metadata.names import qualified
 from hms_cache.store.contract.partitions import AllPartitions, ByExpression, ByNames, ByValues, PartitionSelection
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.file_access import OUTSIDE, SHARED, FileAccess, partition_places_in_use, tell_files_stay
+from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import SelectedPartitions, select_partitions
 from hms_cache.store.rows.partition_deletion import delete_partitions, is_purge_asked
 from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.shared_places import SHARED, partition_places_in_use
 from hms_cache.store.soft_drops import (
     dropping_txn_id,
     dropping_write_id,

@@ -15,13 +15,14 @@ from hms_cache.metadata.partition_names import PartitionNaming, escape_path_name
 from hms_cache.store.contract.partitions import ByPartialValues
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.file_access import OUTSIDE, FileAccess, partition_places_in_use
+from hms_cache.store.file_access import OUTSIDE, FileAccess
 from hms_cache.store.partitions.additions import insert_partitions, partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import partitions_by_name, select_partitions
 from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.shared_places import partition_places_in_use
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaException, Partition, Table
 
 

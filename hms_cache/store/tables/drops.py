@@ -14,7 +14,7 @@ from hms_cache.store.engine.bulk_writes import delete_ids
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
-from hms_cache.store.file_access import OUTSIDE, SHARED, FileAccess, is_default_place, places_in_use, tell_files_stay
+from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.rows.database_rows import require_database
 from hms_cache.store.rows.partition_deletion import PARTITIONS_AT_ONCE, delete_partitions, is_purge_asked
 from hms_cache.store.rows.storage_descriptor_writes import delete_storage_descriptors
@@ -34,9 +34,10 @@ from hms_cache.store.schema import (
     TBL_PRIVS,
     TBLS,
 )
+from hms_cache.store.shared_places import SHARED, own_places, places_in_use
 from hms_cache.store.soft_drops import SOFT_DELETE, dropping_txn_id, queue_dropped_table
 from hms_cache.store.transactions.name_changes import ObjectName, drop_from_transaction_tables
-from hms_cache.store.warehouse import Location
+from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Database,
     EnvironmentContext,
@@ -112,7 +113,7 @@ class TableDrops:
             if delete_data:
                 places = elsewhere.get(found.table_id, ())
                 files = FileAccess(self._context, transaction.connection)
-                _plan_deletion(self._context, transaction, files, found.table, places, skip_trash=skip_trash)
+                _plan_deletions(self._context, transaction, files, [(found.table, places)], skip_trash=skip_trash)
 
         run_write(self._context.database, drop)
 
@@ -164,8 +165,7 @@ def drop_tables_of_database(
                     kept.append(row)
     stays = locations_of_tables(context, kept)
     files.judge_texts(table.sd.location for table, _ in owned if table.sd is not None)
-    for table, places in owned:
-        _plan_deletion(context, transaction, files, table, places, skip_trash=False, stays=stays)
+    _plan_deletions(context, transaction, files, owned, skip_trash=False, stays=stays)
     return kept
 
 
@@ -273,34 +273,62 @@ def locations_of_tables(context: StoreContext, tables: Iterable[TableRow]) -> li
     return found
 
 
-def _plan_deletion(
+def _plan_deletions(
     context: StoreContext,
     transaction: WriteTransaction,
     files: FileAccess,
-    table: Table,
-    partitions: Sequence[Location],
+    tables: Sequence[tuple[Table, Sequence[Location]]],
     *,
     skip_trash: bool,
     stays: Sequence[Location] = (),
 ) -> None:
-    """The directories of a table and of its partitions elsewhere go after the commit, when it owns its data.
+    """The directories of tables and of their partitions elsewhere go after the commit, when they own their data.
 
     One that data lies in that `stays` is left, and so are a partition's that the table's own lies in, what lies outside
-    of what is allowed, and what another object uses.
+    of what is allowed, and what another object uses. That is asked once for all of them.
     """
-    if not is_data_owned(table) or table.sd is None or not table.sd.location or not context.warehouse.manages_files:
+    if not context.warehouse.manages_files:
         return
-    what = f"table {qualified(table.catName, table.dbName, table.tableName)} is dropped"
+    wanted = [
+        (table, _wanted_deletions(context, files, table, partitions, stays))
+        for table, partitions in tables
+        if is_data_owned(table) and table.sd is not None and table.sd.location
+    ]
+    own = own_places(
+        context, transaction.connection, [(table, each.location) for table, places in wanted for each in places]
+    )
+    others = [each.location for _, places in wanted for each in places if each.location not in own]
+    shared = places_in_use(context, transaction.connection, others)
+    changes = context.warehouse.changes(transaction)
+    for table, places in wanted:
+        tell_files_stay(_is_dropped(table), [each.location for each in places if each.location in shared], SHARED)
+        for each in places:
+            if each.location not in shared:
+                changes.delete_directory_after_commit(each, skip_trash=skip_trash or is_trash_skipped(table))
+
+
+def _is_dropped(table: Table) -> str:
+    return f"table {qualified(table.catName, table.dbName, table.tableName)} is dropped"
+
+
+def _wanted_deletions(
+    context: StoreContext,
+    files: FileAccess,
+    table: Table,
+    partitions: Sequence[Location],
+    stays: Sequence[Location],
+) -> list[AllowedLocation]:
+    """The directories of one table that may be deleted, as far as other objects leave them."""
     try:
         own = context.warehouse.location(table.sd.location)
     except MetaException as error:
-        tell_files_stay(what, [table.sd.location], str(error.message))
-        return
-    wanted = []
+        tell_files_stay(_is_dropped(table), [table.sd.location], str(error.message))
+        return []
+    wanted: list[AllowedLocation] = []
     outside = []
     files.judge((*partitions, own))
     for location in dict.fromkeys((*partitions, own)):
-        if location != own and (location.is_root or own.is_inside(location) or own == location):
+        if location != own and (location.is_root or own.is_inside(location)):
             continue
         if any(other == location or other.is_inside(location) for other in stays):
             continue
@@ -311,11 +339,5 @@ def _plan_deletion(
             continue  # it goes with the table's directory
         else:
             wanted.append(allowed)
-    tell_files_stay(what, outside, OUTSIDE)
-    elsewhere = [each.location for each in wanted if not is_default_place(context, table, each.location)]
-    shared = places_in_use(transaction.connection, elsewhere) if elsewhere else set()
-    tell_files_stay(what, sorted(shared, key=str), SHARED)
-    changes = context.warehouse.changes(transaction)
-    for each in wanted:
-        if each.location not in shared:
-            changes.delete_directory_after_commit(each, skip_trash=skip_trash or is_trash_skipped(table))
+    tell_files_stay(_is_dropped(table), outside, OUTSIDE)
+    return wanted

@@ -13,11 +13,12 @@ from hms_cache.metadata.names import table_directory_name
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.file_access import FileAccess, is_default_place, places_in_use
+from hms_cache.store.file_access import FileAccess
 from hms_cache.store.rows.database_rows import DatabaseRow
 from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import MV_CREATION_METADATA, NEXT_WRITE_ID
+from hms_cache.store.shared_places import own_places, places_in_use
 from hms_cache.store.tables.transactional import FIRST_WRITE_ID_AFTER_CONVERSION
 from hms_cache.store.transactions.name_changes import ObjectName, rename_in_transaction_tables
 from hms_cache.store.warehouse import Location
@@ -75,8 +76,8 @@ def move_directory(
         or not allowed.is_below_root
         or not goal.is_below_root
         or (
-            not is_default_place(context, old, source)
-            and places_in_use(transaction.connection, [source], except_table=row.table_id)
+            source not in own_places(context, transaction.connection, [(old, source)])
+            and places_in_use(context, transaction.connection, [source], except_table=row.table_id)
         )
     ):
         # As a table at a place of its own: the files stay where they are, and the table says so.

@@ -13,7 +13,7 @@ from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameter
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
-from hms_cache.store.file_access import OUTSIDE, FileAccess, partition_places_in_use
+from hms_cache.store.file_access import OUTSIDE, FileAccess
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import select_partitions
@@ -29,6 +29,7 @@ from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import PARTITION_PARAMS, PARTITIONS, TABLE_PARAMS, TBLS
+from hms_cache.store.shared_places import partition_places_in_use
 from hms_cache.store.soft_drops import hide_older_files
 from hms_cache.store.statistics.writes import aborted_writers
 from hms_cache.store.warehouse import AllowedLocation, DirectoryStatistics, Location

@@ -55,5 +55,8 @@ class WarehouseSettings:
     listing_timeout_s: float = 10.0
     """Longest time spent on that."""
 
+    shared_location_max_tables: int = 200_000
+    """Most tables whose locations are compared with that of something that is dropped, emptied or moved."""
+
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Keyword arguments for fsspec drivers, by scheme."""

@@ -1,0 +1,208 @@
+"""Which directories other objects of the metastore use, too: those are not deleted, emptied or moved.
+
+Hive's schema has no index over locations. So a directory that only one object gets from its names is told by names,
+through indexed columns. Of any other the locations of all tables are read, by their primary keys, up to
+`warehouse.shared_location_max_tables`: partitions, of which there may be millions, are never read. Where there are more
+tables, every such directory counts as shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, or_, select
+
+from hms_cache.metadata.names import DEFAULT_CATALOG, LIKE_ESCAPE, table_directory_name
+from hms_cache.store.engine.bulk_writes import batches, in_ids
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.schema import CTLGS, DBS, SDS, TBLS
+from hms_cache.store.warehouse import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, Table
+
+SHARED = "other objects lie there, too (or there are more tables than warehouse.shared_location_max_tables)"
+
+_PLACES_IN_CONDITION = 50
+"""Directories looked for in one statement: each is a few terms of a condition, and SQLite nests no more than 1,000."""
+
+_TABLES_AT_ONCE = 5_000
+"""Tables whose locations are compared in one statement."""
+
+_NAMES_AT_ONCE = 500
+
+_DESCRIPTORS = select(TBLS.c.SD_ID).where(TBLS.c.SD_ID.is_not(None)).order_by(TBLS.c.TBL_ID)
+
+
+def places_in_use(
+    context: StoreContext, connection: Connection, places: Iterable[Location], *, except_table: int | None = None
+) -> set[Location]:
+    """Those of the directories in, at or around which another object of the metastore lies.
+
+    A database, catalog or table that lies at the directory or below it, or a table that it lies in. Objects that the
+    transaction has deleted do not count, nor does the table with the TBL_ID `except_table`. Reads the locations of all
+    databases and tables, in a number of statements that `warehouse.shared_location_max_tables` bounds; all directories
+    are in use where there are more tables.
+    """
+    wanted = list(dict.fromkeys(places))
+    if not wanted:
+        return set()
+    found: set[Location] = set()
+    features = features_of(connection)
+    tables = _DESCRIPTORS if except_table is None else _DESCRIPTORS.where(TBLS.c.TBL_ID != except_table)
+    limit = context.warehouse.settings.shared_location_max_tables
+    descriptors = connection.execute(tables.limit(limit + 1)).scalars().all()
+    if len(descriptors) > limit:
+        return set(wanted)
+    for some in batches(wanted, _PLACES_IN_CONDITION):
+        for column in (DBS.c.DB_LOCATION_URI, DBS.c.DB_MANAGED_LOCATION_URI, CTLGS.c.LOCATION_URI):
+            if features.has(column):
+                condition = or_(*(_touches(column, place, with_ancestors=False) for place in some))
+                texts = connection.execute(select(column).where(condition)).scalars()
+                found.update(_used(some, texts, with_ancestors=False))
+        condition = or_(*(_touches(SDS.c.LOCATION, place, with_ancestors=True) for place in some))
+        statement = select(SDS.c.LOCATION).where(in_ids(SDS.c.SD_ID), condition)
+        for ids in batches(descriptors, _TABLES_AT_ONCE):
+            texts = connection.execute(statement, {"ids": list(ids)}).scalars()
+            found.update(_used(some, texts, with_ancestors=True))
+    return found
+
+
+def _used(places: Sequence[Location], texts: Iterable[str | None], *, with_ancestors: bool) -> set[Location]:
+    found: set[Location] = set()
+    for text in texts:
+        try:
+            other = Location.parse(text or "")
+        except MetaException:
+            continue
+        found.update(
+            place
+            for place in places
+            if other == place or other.is_inside(place) or (with_ancestors and place.is_inside(other))
+        )
+    return found
+
+
+def _touches(column: ColumnElement[str], place: Location, *, with_ancestors: bool) -> ColumnElement[bool]:
+    spellings = {str(place), place.url}
+    exact = set(spellings)
+    if with_ancestors:
+        exact.update(text for above in place.ancestors for text in (str(above), above.url))
+    below = [text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "/%" for text in sorted(spellings)]
+    return or_(column.in_(sorted(exact)), *(column.like(text, escape=LIKE_ESCAPE) for text in below))
+
+
+def own_places(
+    context: StoreContext, connection: Connection, tables: Iterable[tuple[Table, Location]]
+) -> set[Location]:
+    """Those of the directories that only the table with each gets from its names: nothing else has to be read of them.
+
+    For a table of the default catalog in the default directory of its database nothing is asked at all. For others the
+    locations of the databases are read, and the tables that get the same directory, or one around it, are looked up by
+    name: two statements, and one more per 500 names.
+    """
+    own: set[Location] = set()
+    others: list[tuple[Table, Location]] = []
+    for table, location in tables:
+        if _is_default_place(context, table, location):
+            own.add(location)
+        else:
+            others.append((table, location))
+    if not others:
+        return own
+    databases = _read_databases(context, connection)
+    candidates: dict[Location, set[tuple[int, str]]] = {}
+    for table, location in others:
+        found = _rivals(databases, table, location)
+        if found is not None:
+            candidates[location] = found
+    taken = _existing(connection, set().union(*candidates.values()))
+    own.update(location for location, rivals in candidates.items() if not rivals & taken)
+    return own
+
+
+def _is_default_place(context: StoreContext, table: Table, location: Location) -> bool:
+    catalog = table.catName or DEFAULT_CATALOG
+    return catalog == DEFAULT_CATALOG and location in context.warehouse.default_places(table.dbName, table.tableName)
+
+
+_Databases = list[tuple[int, str, str, tuple[Location, ...]]]
+"""DB_ID, catalog, name, and the directories in which its tables lie by their names."""
+
+
+def _read_databases(context: StoreContext, connection: Connection) -> _Databases:
+    managed: Any = features_of(connection).column(DBS.c.DB_MANAGED_LOCATION_URI)
+    statement = select(DBS.c.DB_ID, DBS.c.CTLG_NAME, DBS.c.NAME, DBS.c.DB_LOCATION_URI, managed.label("MANAGED"))
+    found: _Databases = []
+    for row in connection.execute(statement):
+        database = Database(
+            name=row.NAME, catalogName=row.CTLG_NAME, locationUri=row.DB_LOCATION_URI, managedLocationUri=row.MANAGED
+        )
+        try:
+            roots = (
+                context.warehouse.managed_database_location(database),
+                context.warehouse.external_database_location(database),
+                context.warehouse.database_location(database),
+            )
+        except MetaException:
+            continue  # another writer's nonsense
+        found.append((row.DB_ID, row.CTLG_NAME, row.NAME, tuple(dict.fromkeys(roots))))
+    return found
+
+
+def _rivals(databases: _Databases, table: Table, location: Location) -> set[tuple[int, str]] | None:
+    """DB_ID and name of the tables that would lie at the directory or around it by their names.
+
+    None where it is not the table's own by its names, where a database lies there, or where names do not tell.
+    """
+    rivals: set[tuple[int, str]] = set()
+    is_own = False
+    for database_id, catalog, name, roots in databases:
+        is_of_table = (catalog, name) == (table.catName or DEFAULT_CATALOG, table.dbName)
+        for root in roots:
+            if root == location or root.is_inside(location):
+                return None
+            if not location.is_inside(root):
+                continue
+            part = location.path[len(root.path.rstrip("/")) + 1 :].split("/")[0]
+            is_its = root.child(part) == location and part == table_directory_name(table.tableName)
+            if is_of_table and is_its:
+                is_own = True
+            elif is_its:
+                rivals.add((database_id, table.tableName))
+            elif part == table_directory_name(part):
+                rivals.add((database_id, part))
+            elif "-" in part:
+                return None  # of a name with special characters, which the directory does not give back
+    return rivals if is_own else None
+
+
+def _existing(connection: Connection, tables: set[tuple[int, str]]) -> set[tuple[int, str]]:
+    found: set[tuple[int, str]] = set()
+    by_id = sorted(tables)
+    for some in batches(by_id, _NAMES_AT_ONCE):
+        statement = select(TBLS.c.DB_ID, TBLS.c.TBL_NAME).where(
+            TBLS.c.TBL_NAME.in_(sorted({name for _, name in some})),
+            TBLS.c.DB_ID.in_(sorted({database_id for database_id, _ in some})),
+        )
+        found.update((row.DB_ID, row.TBL_NAME) for row in connection.execute(statement))
+    return found & tables
+
+
+def partition_places_in_use(
+    context: StoreContext, connection: Connection, row: TableRow, places: Sequence[Location]
+) -> set[Location]:
+    """Those of the directories of a table's partitions that other objects use.
+
+    Nothing is asked of the database where the names tell whose they are: inside of the table's default directory.
+    """
+    root = context.warehouse.location(row.table.sd.location) if row.table.sd and row.table.sd.location else None
+    if (
+        root is not None
+        and root not in own_places(context, connection, [(row.table, root)])
+        and places_in_use(context, connection, [root], except_table=row.table_id)
+    ):
+        return set(places)
+    elsewhere = [place for place in places if root is None or not (place == root or place.is_inside(root))]
+    return places_in_use(context, connection, elsewhere, except_table=row.table_id)

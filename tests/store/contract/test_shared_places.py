@@ -1,0 +1,214 @@
+"""How much is read to see whether a directory is used by others, and whose it is by names alone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, event, text
+
+from hms_cache.store.shared_places import places_in_use
+from hms_cache.store.warehouse import WarehouseSettings
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest, table
+
+TABLES = 12
+PARTITIONS = 1_500
+
+
+@pytest.fixture(params=["object"])
+def store_kind(request: pytest.FixtureRequest) -> str:
+    """Files are no business of the cache's."""
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak]),
+        pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.soak]),
+    ]
+)
+def database_kind(request: pytest.FixtureRequest) -> str:
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture
+def max_tables(request: pytest.FixtureRequest) -> int:
+    return int(getattr(request, "param", 200_000))
+
+
+@pytest.fixture
+def warehouse_settings(tmp_path: Path, max_tables: int) -> WarehouseSettings:
+    return WarehouseSettings(directory=f"file:{tmp_path}/warehouse", shared_location_max_tables=max_tables)
+
+
+@contextmanager
+def rows_read(connection: Connection, counted: list[int]) -> Iterator[None]:
+    """How many rows the database itself says it has read; on SQLite, by its plans, -1 for a whole table SDS."""
+    kind = connection.dialect.name
+
+    def count() -> int:
+        if kind == "postgresql":
+            query = "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables"
+            return int(connection.execute(text(query)).scalar_one())
+        rows = connection.execute(text("SHOW SESSION STATUS LIKE 'Handler_read%'")).all()
+        return sum(int(value) for _, value in rows)
+
+    statements: list[tuple[str, Any]] = []
+
+    def executed(_connection: object, _cursor: object, statement: str, parameters: Any, *_: object) -> None:
+        statements.append((statement, parameters))
+
+    before = 0 if kind == "sqlite" else count()
+    event.listen(connection, "before_cursor_execute", executed)
+    try:
+        yield
+    finally:
+        event.remove(connection, "before_cursor_execute", executed)
+    if kind != "sqlite":
+        counted.append(count() - before)
+        return
+    plans = [
+        row.detail
+        for statement, parameters in statements
+        for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+    ]
+    assert any("SDS" in plan for plan in plans)
+    counted.append(-1 if any(plan.startswith("SCAN SDS") or 'SCAN "SDS' in plan for plan in plans) else TABLES)
+
+
+def test_partitions_are_not_read(catalog: StoreUnderTest) -> None:
+    t = catalog
+    for number in range(TABLES):
+        t.create_table(f"t{number}", keys=[("k", "string")])
+    t.add_partitions("t0", *((str(number),) for number in range(PARTITIONS)))
+    warehouse = t.context.warehouse
+    if t.database.write_engine.dialect.name == "postgresql":
+        with t.database.writing() as connection:
+            connection.execute(text('ANALYZE "SDS"'))
+            connection.commit()
+    wanted = {
+        warehouse.location("/elsewhere/x"): False,
+        warehouse.location(f"{t.directory}/d.db/t3"): True,
+        warehouse.location(f"{t.directory}/d.db/t3/deep"): True,
+        warehouse.location(f"{t.directory}/d.db"): True,
+    }
+    counted: list[int] = []
+    with t.database.loading() as connection, rows_read(connection, counted):
+        found = places_in_use(t.context, connection, wanted)
+    assert found == {place for place, is_used in wanted.items() if is_used}
+    assert 0 <= counted[0] < PARTITIONS / 5
+
+
+@contextmanager
+def statements_of(t: StoreUnderTest, counted: list[int]) -> Iterator[None]:
+    with t.counting() as found:
+        yield
+    counted.append(found[0])
+
+
+def test_drops_of_a_database_elsewhere_do_not_search(catalog: StoreUnderTest, tmp_path: Path) -> None:
+    """Its tables lie where their names put them: the number of statements and of tables has nothing to do with it."""
+    t = catalog
+    t.create_database("x", locationUri=f"file:{tmp_path}/x")
+    t.create_database("y", locationUri=f"file:{tmp_path}/y")
+    counted: list[int] = []
+    searched: list[str] = []
+
+    def executed(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if "LIKE" in statement and "SDS" in statement and "PARTITIONS" not in statement:
+            searched.append(statement)
+
+    event.listen(t.database.write_engine, "before_cursor_execute", executed)
+    try:
+        for count in (2, 8):
+            for number in range(count):
+                t.store.create_table(table(f"t{number}", dbName="x"))
+                t.store.create_table(table(f"t{number}", dbName="y"))
+            with statements_of(t, counted):
+                t.store.drop_table(CATALOG, "x", "t0", delete_data=True)
+            assert not (tmp_path / "x" / "t0").exists()
+            assert (tmp_path / "y" / "t0").exists()
+            assert searched == []
+            for name in ("x", "y"):
+                t.store.drop_database(CATALOG, name, delete_data=True, cascade=True)
+                t.create_database(name, locationUri=f"file:{tmp_path}/{name}")
+            searched.clear()
+    finally:
+        event.remove(t.database.write_engine, "before_cursor_execute", executed)
+    assert counted[0] == counted[1]
+
+
+def test_a_database_with_tables_elsewhere_searches_once(catalog: StoreUnderTest) -> None:
+    t = catalog
+    counted: list[int] = []
+    for count in (2, 9):
+        t.create_database("x")
+        for number in range(count):
+            t.store.create_table(table(f"t{number}", dbName="x", location=f"file:{t.directory}/place{number}"))
+        with statements_of(t, counted):
+            t.store.drop_database(CATALOG, "x", delete_data=True, cascade=True)
+        assert not list(t.directory.glob("place*"))
+    assert abs(counted[0] - counted[1]) <= 3  # a block of ids
+
+
+def test_tables_of_two_databases_at_one_place(catalog: StoreUnderTest, tmp_path: Path) -> None:
+    """Their names put both there: neither drop deletes what is the other's, until it is alone."""
+    t = catalog
+    for name in ("x", "y"):
+        t.create_database(name, locationUri=f"file:{t.directory}/same")
+        t.store.create_table(table("t", dbName=name))
+    t.create_database("below", locationUri=f"file:{t.directory}/same/u")
+    t.store.create_table(table("u", dbName="x"))
+    t.store.create_table(table("v", dbName="below"))
+    (t.directory / "same" / "t" / "data").write_text("1")
+    t.store.drop_table(CATALOG, "x", "t", delete_data=True)
+    assert (t.directory / "same" / "t" / "data").exists()
+    t.store.drop_table(CATALOG, "x", "u", delete_data=True)
+    assert (t.directory / "same" / "u" / "v").exists(), "another database lies there"
+    t.store.drop_table(CATALOG, "y", "t", delete_data=True)
+    assert not (t.directory / "same" / "t").exists()
+
+
+def test_a_table_around_another_database(catalog: StoreUnderTest) -> None:
+    """By its name, a table of `x` lies around the directory of `inner`: its tables' drops leave their files."""
+    t = catalog
+    t.create_database("x", locationUri=f"file:{t.directory}/outer")
+    t.store.create_table(table("u", dbName="x"))
+    t.create_database("inner", locationUri=f"file:{t.directory}/outer/u/sub")
+    t.store.create_table(table("w", dbName="inner"))
+    (t.directory / "outer" / "u" / "sub" / "w" / "data").write_text("1")
+    t.store.drop_table(CATALOG, "inner", "w", delete_data=True)
+    assert (t.directory / "outer" / "u" / "sub" / "w" / "data").exists()
+    t.store.drop_table(CATALOG, "x", "u", delete_data=False)
+    t.store.create_table(table("w", dbName="inner"))
+    t.store.drop_table(CATALOG, "inner", "w", delete_data=True)
+    assert not (t.directory / "outer" / "u" / "sub" / "w").exists()
+
+
+@pytest.mark.parametrize("max_tables", [3], indirect=True)
+def test_more_tables_than_are_compared(catalog: StoreUnderTest, caplog: pytest.LogCaptureFixture) -> None:
+    t = catalog
+    t.create_table("elsewhere", location=f"file:{t.directory}/place")
+    for number in range(3):
+        t.create_table(f"t{number}")
+    t.drop("elsewhere")
+    assert not (t.directory / "place").exists(), "three tables are compared"
+    t.create_table("elsewhere", location=f"file:{t.directory}/place")
+    t.create_table("t3")
+    with caplog.at_level(logging.WARNING):
+        t.drop("elsewhere")
+    assert (t.directory / "place").is_dir()
+    assert "warehouse.shared_location_max_tables" in caplog.text
+    t.create_table("elsewhere", location=f"file:{t.directory}/place")
+    with pytest.raises(ttypes.MetaException, match="other objects"):
+        t.store.truncate_table(CATALOG, DATABASE, "elsewhere")
+    t.drop("t3")
+    assert not (t.directory / "d.db" / "t3").exists(), "names tell"
