@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from hms_cache.admin.commands.subject import CommandParts
 from hms_cache.cache.reads.assembly import Cache
@@ -12,6 +13,7 @@ from hms_cache.clock import Clock
 from hms_cache.config import Configuration
 from hms_cache.metrics import Metrics
 from hms_cache.metrics.lanes import LaneLoad
+from hms_cache.metrics.loads import Traffic
 from hms_cache.metrics.operations import Operations
 from hms_cache.notifications.poller import Poller
 from hms_cache.store.snapshots import SnapshotStore
@@ -47,6 +49,8 @@ class AdminSources:
     cache_off_reason: str = ""
     lane_loads: Callable[[], tuple[LaneLoad, ...]] = tuple
     """What the lanes of calls do now."""
+    traffic_by: Callable[[Literal["user", "address"]], tuple[Traffic, ...]] = lambda of: ()
+    """What open connections have carried."""
     pending_restart: Callable[[], tuple[str, ...]] = tuple
     """Settings whose new values, seen at the last reload, wait for a restart."""
 

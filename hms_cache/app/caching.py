@@ -150,6 +150,8 @@ def cache_options(settings: Settings) -> CacheOptions:
             without_write_ids=cache.reads_without_write_ids,
         ),
         load_at_once_partitions=cache.load_at_once_partitions,
+        max_loads_per_user=cache.max_loads_per_user,
+        max_loads_per_address=cache.max_loads_per_address,
         limits_partitions=settings.catalog.partition_request_limit >= 0,
         filter_limits=filter_limits(settings),
     )
@@ -162,6 +164,7 @@ def _show(cache: Cache, metrics: CacheMetrics) -> None:
     metrics.loads.set_function(lambda: cache.loader.loads)
     metrics.discarded_loads.set_function(lambda: cache.loader.discarded)
     metrics.refused_loads.set_function(lambda: cache.loader.refused)
+    metrics.loads_over_share.include(lambda: {(of,): n for of, n in cache.loader.shares.refused.items()})
     metrics.refills.set_function(lambda: cache.refill.refilled)
     metrics.background_loads.set_function(lambda: cache.background.loaded)
     metrics.background_loads_waiting.set_function(lambda: cache.background.waiting)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
+from typing import Literal
 
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
@@ -40,6 +41,7 @@ from hms_cache.config import Configuration
 from hms_cache.errors import StartupError
 from hms_cache.metrics import Metrics
 from hms_cache.metrics.lanes import LaneLoad
+from hms_cache.metrics.loads import Traffic
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.handlers.table import all_handlers
@@ -91,6 +93,7 @@ class Service:
         self._policy: PolicyFile | None = None
         self._cache_off_reason = ""
         self._lane_loads: Callable[[], tuple[LaneLoad, ...]] = tuple
+        self._traffic_by: Callable[[Literal["user", "address"]], tuple[Traffic, ...]] = lambda of: ()
         self.admin_sources: AdminSources | None = None
         """What the management port looks at; None without one."""
         self.management: Management | None = None
@@ -219,6 +222,7 @@ class Service:
             ),
             cache_off_reason=self._cache_off_reason,
             lane_loads=self._lane_loads,
+            traffic_by=self._traffic_by,
             pending_restart=lambda: self._pending_restart,
         )
 
@@ -241,9 +245,11 @@ class Service:
             cut_off=database.cut_off,
             observe_wait=self.metrics.server.observe_wait,
             authorizer=self._policy,
+            loads=self.metrics.loads,
         )
         self._dispatcher = server.dispatcher
         self._lane_loads = server.lane_loads
+        self._traffic_by = server.traffic_by
         if settings.tls_enabled:
             self._tls = TlsPort(server_context(settings), settings.tls_handshake_timeout_s, refusal_of_plain_call)
             server.listener.tls = self._tls

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 #: Methods and operations shown: a terminal's height.
 _MOST_METHODS = 12
 _MOST_OPERATIONS = 5
+_MOST_LOADS = 5
+
+#: Of the page of operations: what a row is about, and its list there.
+_LOADS = (("user", "users"), ("address", "addresses"), ("table", "tables"))
+_COUNTS = ("busy_s", "calls", "loads", "sent_bytes", "reads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,8 @@ class Reading:
     running: tuple[Mapping[str, Any], ...]
     problem: str = ""
     lanes: tuple[Mapping[str, Any], ...] = ()
+    operations: tuple[Mapping[str, Any], ...] = ()
+    """The pages of operations."""
 
     def calls(self) -> dict[str, int]:
         """By method, over all workers."""
@@ -48,6 +55,16 @@ class Reading:
                 counts[outcome] = counts.get(outcome, 0) + count
         return counts
 
+    def loads(self, of: str) -> dict[str, dict[str, float]]:
+        """By name, over all workers: what users, addresses or tables have caused."""
+        sums: dict[str, dict[str, float]] = {}
+        for page in self.operations:
+            for row in page[of]:
+                found = sums.setdefault(row["name"], dict.fromkeys(_COUNTS, 0.0))
+                for count in _COUNTS:
+                    found[count] += row.get(count, 0)
+        return sums
+
     def mean_s(self, method: str) -> float:
         """Of the method's decoded calls since the start."""
         found = [call for status in self.statuses for call in status["calls"] if call["method"] == method]
@@ -60,22 +77,22 @@ def take_reading(management: str, token: str | None = None) -> Reading:
     first = ask(f"{management}/status", token=token)
     statuses, problems = [first], []
     operations = ask(f"{management}/operations", token=token)
-    running, lanes = list(operations["running"]), list(operations["lanes"])
+    pages = [operations]
     for worker in range(first["workers"]):
         if worker == first["worker"]:
             continue
         try:
             statuses.append(ask(f"{management}/status?worker={worker}", token=token))
-            operations = ask(f"{management}/operations?worker={worker}", token=token)
-            running += operations["running"]
-            lanes += operations["lanes"]
+            pages.append(ask(f"{management}/operations?worker={worker}", token=token))
         except HmsCacheError as error:
             problems.append(str(error))
     statuses.sort(key=lambda status: status["worker"])
-    return Reading(time.monotonic(), tuple(statuses), tuple(running), "; ".join(problems), tuple(lanes))
+    running = tuple(one for page in pages for one in page["running"])
+    lanes = tuple(one for page in pages for one in page["lanes"])
+    return Reading(time.monotonic(), tuple(statuses), running, "; ".join(problems), lanes, tuple(pages))
 
 
-def rates(before: Mapping[str, int], now: Mapping[str, int], seconds: float) -> dict[str, float]:
+def rates(before: Mapping[str, float], now: Mapping[str, float], seconds: float) -> dict[str, float]:
     """Increases per second; a server that was started anew counts from nothing."""
     return {name: max(0, count - before.get(name, 0)) / seconds for name, count in now.items()}
 
@@ -131,6 +148,7 @@ def picture(before: Reading, now: Reading) -> Group:
     lines.append(Text(f"reads {total:,.0f}/s, {share}"))
     lines += [_workers(now.statuses), _outcomes(reads), _methods(rates(before.calls(), now.calls(), seconds), now)]
     lines.append(_lanes(now.lanes))
+    lines += [_loads(of, before.loads(name), now.loads(name), seconds) for of, name in _LOADS]
     if now.running:
         lines.append(_operations(now.running))
     return Group(*lines)
@@ -190,6 +208,20 @@ def _lanes(lanes: Iterable[Mapping[str, Any]]) -> Any:
         sums = {name: sum(one[name] for one in found) for name in ("running", "waiting", "stuck", "refused")}
         counts = [f"{sums[name]:,}" for name in ("running", "waiting", "stuck", "refused")]
         table.add_row(lane, *counts[:2], f"{longest_s * 1000:.0f} ms", *counts[2:])
+    return table
+
+
+def _loads(
+    of: str, before: Mapping[str, Mapping[str, float]], now: Mapping[str, Mapping[str, float]], seconds: float
+) -> Any:
+    """Who, or what, was busiest between the readings; then who was sent, or what was read, the most."""
+    last = "reads/s" if of == "table" else "sent/s"
+    table = _table(f"load by {of}", of, "busy", "calls/s", "loads/s", last)
+    found = {name: rates(before.get(name, dict.fromkeys(counts, 0.0)), counts, seconds) for name, counts in now.items()}
+    ranked = sorted(found.items(), key=lambda one: (-one[1]["busy_s"], -one[1]["sent_bytes"], -one[1]["reads"], one[0]))
+    for name, rate in ranked[:_MOST_LOADS]:
+        told = f"{rate['reads']:,.1f}" if of == "table" else f"{rate['sent_bytes'] / 1024:,.1f} KiB"
+        table.add_row(name, f"{rate['busy_s']:.1%}", f"{rate['calls']:,.1f}", f"{rate['loads']:,.1f}", told)
     return table
 
 

@@ -17,6 +17,9 @@ class CallTrace(threading.local):
 
     def __init__(self) -> None:
         self.connection = 0
+        self.user = ""
+        self.address = ""
+        """Of the client whose call it is."""
         self.call = 0
         """The number of the call in this process; 0: this thread answers none."""
         self.reads: list[str] = []
@@ -25,11 +28,16 @@ class CallTrace(threading.local):
         self.database_s = 0.0
         self.failure = ""
         """What it raised."""
+        self.loads = 0
+        """Loads into the cache that it ran."""
         self._sent_s = 0.0
 
-    def begin(self, connection: int) -> None:
+    def begin(self, connection: int, user: str = "", address: str = "") -> None:
         """The thread begins a call of this connection."""
         self.connection = connection
+        self.user = user
+        self.address = address
+        self.loads = 0
         self.call = next(_numbers)
         self.statements = 0
         self.database_s = 0.0

@@ -19,6 +19,7 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from hms_cache.metrics.lanes import LaneLoad
+from hms_cache.metrics.loads import CallLoads
 from hms_cache.metrics.operations import Operations
 from hms_cache.metrics.sharded import CountFamily, DurationFamily, TallyFamily
 
@@ -212,6 +213,11 @@ class CacheMetrics(_Subsystem):
             "cache_loads_refused_total",
             "Loads not kept because they showed another server, or an earlier moment, than the one that is followed.",
         )
+        self.loads_over_share = self._tally(
+            "cache_loads_over_share_total",
+            "Reads refused because of cache.max_loads_per_user or max_loads_per_address. of: user, address.",
+            "of",
+        )
         self.refills = self._count("cache_refills_total", "Entries loaded again before somebody asked.")
         self.background_loads = self._count(
             "cache_background_loads_total", "Large tables loaded while reads of them passed through."
@@ -290,6 +296,8 @@ class Metrics:
         self.events = EventMetrics(self.registry)
         self.management = ManagementMetrics(self.registry)
         self.operations = Operations()
+        self.loads = CallLoads()
+        """By user, address and table: too many names for labels."""
 
     def text(self) -> bytes:
         """All metrics in Prometheus' text format."""

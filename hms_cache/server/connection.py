@@ -10,14 +10,14 @@ import asyncio
 import socket
 import struct
 from time import perf_counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from thrift.Thrift import TApplicationException
 
 from hms_cache.cache.answers import Reply
 from hms_cache.server.faults import wire_fault
 from hms_cache.server.first_call import FirstCall
-from hms_cache.server.session import CLAIMED_USER, IDENTITY, Session
+from hms_cache.server.session import ANONYMOUS, CLAIMED_USER, IDENTITY, Session
 from hms_cache.wire import Message, MessageReader, ServerFull, WireError, encode_exception
 
 if TYPE_CHECKING:
@@ -196,6 +196,18 @@ class Connection(asyncio.Protocol):
     def is_within_message(self) -> bool:
         """Whether part of a message has come: its time limit is another one."""
         return self._arrival is not None
+
+    @property
+    def raw_socket(self) -> socket.socket | None:
+        """What it runs over, as long as that is open."""
+        transport = self._transport
+        return cast("socket.socket | None", transport.get_extra_info("socket")) if transport is not None else None
+
+    def client(self, of: Literal["user", "address"]) -> str:
+        """Who is at its other end: the user (anonymous before the first call), or the address."""
+        if of == "address":
+            return self._address
+        return self._session.user if self._session is not None else ANONYMOUS
 
     def idle_s(self) -> float:
         """Since when nothing has come and nothing gone out, as far as the system tells; 0 while a call runs."""

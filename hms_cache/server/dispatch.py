@@ -12,6 +12,7 @@ from thrift.Thrift import TApplicationException
 from hms_cache.cache.reads.reading import Reading
 from hms_cache.cache.shared_cache import ALWAYS_KEPT_ANSWER_BYTES
 from hms_cache.metrics.call_trace import call_trace
+from hms_cache.metrics.loads import CallLoads
 from hms_cache.metrics.operations import Operations
 from hms_cache.server.audit import Audited, AuditLog
 from hms_cache.server.authorization.guard import AccessDenied, Guard
@@ -26,6 +27,7 @@ from hms_cache.server.faults import (
     unknown_method,
 )
 from hms_cache.server.hot_path import METHODS as HOT_METHODS
+from hms_cache.server.loads.requested_tables import requested_table
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -82,11 +84,13 @@ class Dispatcher:
         keep: Reading | None = None,
         operations: Operations | None = None,
         guard: Guard | None = None,
+        loads: CallLoads | None = None,
     ) -> None:
         """`keep`: where encoded replies are kept for the hot path; None keeps none. `operations` is told of changes.
 
-        `guard`: without one everybody may do everything.
+        `guard`: without one everybody may do everything. `loads`: counts by user, address and table.
         """
+        self._loads = loads
         self._guard = guard
         self._handlers = handlers
         self._stores = stores
@@ -116,7 +120,7 @@ class Dispatcher:
         # Before the call: handlers complete the request's own structs.
         tells_objects = self._audit.tells_objects and self._audit.wants(is_write=is_write)
         objects = named_objects(message.args) if tells_objects else ()
-        call_trace.begin(session.identifier)
+        call_trace.begin(session.identifier, session.user, session.peer)
         try:
             if is_write and self._operations is not None and changes_catalog(message.name):
                 outcome, reply = self._run_registered(self._operations, handler, session, message)
@@ -126,7 +130,10 @@ class Dispatcher:
                 if outcome == "denied" and self._audit.tells_objects and not objects:
                     objects = named_objects(message.args)
                 self._record(session, _audit_text(handler, message), message.name, outcome, objects)
-            self._note(message.name, outcome, started)
+            seconds = self._note(message.name, outcome, started)
+            if self._loads is not None:
+                table = requested_table(message.args)
+                self._loads.add(call_trace.user, call_trace.address, table, seconds, call_trace.loads)
         finally:
             call_trace.end()
         return reply
@@ -246,12 +253,13 @@ class Dispatcher:
             render = template.render_pieces if is_large else template.render
             self._keep.keep_answer(key + tag, message.name, render, template.size_bytes)
 
-    def _note(self, method: str, outcome: str, started: float) -> None:
+    def _note(self, method: str, outcome: str, started: float) -> float:
         seconds = time.perf_counter() - started
         if self._observe is not None:
             self._observe(method, outcome, seconds)
         if seconds >= self.slow_call_s:
             _log.warning("slow call: %s took %.3f s (%s): %s", method, seconds, outcome, call_trace.explained())
+        return seconds
 
 
 def _subject(message: Message) -> str:

@@ -11,6 +11,7 @@ from typing import Literal
 from hms_cache.authorization.decisions import Authorizer
 from hms_cache.cache.reads.reading import Reading
 from hms_cache.metrics.lanes import LaneLoad
+from hms_cache.metrics.loads import CallLoads, Traffic
 from hms_cache.metrics.operations import Operations
 from hms_cache.server.audit import QUEUE_BYTES, AuditLog
 from hms_cache.server.authorization.guard import Guard
@@ -20,6 +21,7 @@ from hms_cache.server.dispatch import CallObserver, Dispatcher
 from hms_cache.server.hot_path import HotPath, PositionSource
 from hms_cache.server.lanes import Lane, Lanes
 from hms_cache.server.listener import Limits, Listener
+from hms_cache.server.loads.traffic import traffic_by
 from hms_cache.server.stores import Stores
 from hms_cache.server.workers import WorkerPool
 
@@ -58,6 +60,7 @@ class MetastoreServer:
         cut_off: Callable[[int], bool] | None = None,
         observe_wait: Callable[[str, float], None] | None = None,
         authorizer: Authorizer | None = None,
+        loads: CallLoads | None = None,
     ) -> None:
         """`cache` and `position_source`: given together, hot requests are answered from their bytes.
 
@@ -99,12 +102,17 @@ class MetastoreServer:
             keep=cache if self._hot else None,
             operations=operations,
             guard=self._guard,
+            loads=loads,
         )
         self.listener = Listener(self.dispatcher, self.lanes, options.limits)
 
     def lane_loads(self) -> tuple[LaneLoad, ...]:
         """What each lane does now. From any thread."""
         return tuple(pool.load() for pool in self.lanes.pools.values())
+
+    def traffic_by(self, of: Literal["user", "address"]) -> tuple[Traffic, ...]:
+        """What the open connections have carried; who was sent the most first. From any thread."""
+        return traffic_by(of, self.listener.admission.everyone())
 
     async def start(self, host: str, port: int, *, reuse_port: bool = False) -> tuple[str, int]:
         """Starts threads, listens, returns the address. Raises OSError when the port is taken."""

@@ -15,6 +15,9 @@ IDENTITY = "identity"
 CLAIMED_USER = "claimed_user"
 """Under this name it finds whom the client says to be, as `set_ugi` would; None: it has not said."""
 
+ANONYMOUS = "anonymous"
+"""Who a client is that has not said it."""
+
 _ids = itertools.count(1)
 
 MAX_VARIABLES = 64
@@ -51,7 +54,7 @@ class Session:
 
     peer: str
     budget: SessionBudget = field(default_factory=SessionBudget)
-    user: str = "anonymous"
+    user: str = ANONYMOUS
     groups: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
     identifier: int = field(default_factory=lambda: next(_ids))

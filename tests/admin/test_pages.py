@@ -231,6 +231,28 @@ def test_operations_tell_who_did_what(changing: Running) -> None:
     changing.sources.operations.end(operation, "ok")
 
 
+def test_operations_tell_whose_calls_keep_the_server_busy(changing: Running) -> None:
+    changing.client.set_ugi("ann", [])
+    with pytest.raises(ttypes.NoSuchObjectException):
+        changing.client.get_table("shop", "nobodys")
+    changing.client.get_table("shop", "plain")
+    page = changing.json("/operations")
+    users, tables = ({one["name"]: one for one in page[of]} for of in ("users", "tables"))
+    assert users["ann"]["calls"] >= 1 and users["ann"]["busy_s"] > 0
+    address = {one["name"]: one for one in page["addresses"]}["127.0.0.1"]
+    assert address["calls"] >= users["ann"]["calls"] and address["loads"] >= 1
+    assert address["connections"] >= 1 and address["sent_bytes"] > 0 and address["received_bytes"] > 0
+    assert tables["shop.nobodys"]["calls"] == 1 and tables["shop.plain"]["calls"] >= 1
+    before = address["sent_bytes"]
+    reads = tables["shop.plain"]["reads"]
+    for _ in range(5):
+        changing.client.get_table("shop", "plain")
+    page = changing.json("/operations")
+    assert {one["name"]: one for one in page["tables"]}["shop.plain"]["reads"] > reads, "hits count for their table"
+    assert {one["name"]: one for one in page["addresses"]}["127.0.0.1"]["sent_bytes"] > before, "and in the bytes"
+    assert "Load by user" in (shown := as_html(changing, "/operations")) and "ann" in shown
+
+
 def test_blind_spots_follow_the_peers(tmp_path: Path) -> None:
     server = Running(tmp_path, cache__peers="hive3")
     try:

@@ -41,11 +41,21 @@ def test_rates_are_of_all_workers_and_never_negative() -> None:
     assert rates({"hit": 500}, {"hit": 3}, 1.0) == {"hit": 0}, "a worker was started anew"
 
 
+def test_loads_are_of_all_workers() -> None:
+    def page(busy_s: float) -> dict[str, object]:
+        row = {"name": "ann", "busy_s": busy_s, "calls": 2, "loads": 1, "sent_bytes": 10}
+        return {"users": [row], "addresses": [], "tables": []}
+
+    now = Reading(12.0, (status(0, 1, 1),), (), operations=(page(1.0), page(2.0)))
+    assert now.loads("users") == {"ann": {"busy_s": 3.0, "calls": 4, "loads": 2, "sent_bytes": 20, "reads": 0}}
+
+
 def test_one_picture(running: Running, tmp_path: Path) -> None:
     running.client.create_database(ttypes.Database(name="shop"))
     exit_status, text = hms_cache(tmp_path, "top", "--once", "--interval", "0.2", "--management", running.management)
     assert exit_status == 0
     assert "create_database" in text and "ACTIVE" in text and "reads" in text
+    assert "load by user" in text and "anonymous" in text and "load by address" in text
     exit_status, text = hms_cache(tmp_path, "top", "--once", "--management", "http://127.0.0.1:1")
     assert exit_status == 1 and "no answer from" in text and "Traceback" not in text
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -11,9 +11,19 @@ from typing import Any
 import pytest
 from thrift.Thrift import TApplicationException
 
+from hms_cache.cache.warming.loader import Loader
+from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.server.workers import MOST_REPLACEMENTS, WorkerPool
 from hms_cache.store.databases.database_store import Databases
-from hms_cache.thrift_gen.hive_metastore.ttypes import CommitTxnRequest, HeartbeatRequest, MetaException, OpenTxnRequest
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CommitTxnRequest,
+    HeartbeatRequest,
+    MetaException,
+    OpenTxnRequest,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
+)
 from tests.servers import PATIENCE_S
 
 Serve = Callable[..., Any]
@@ -136,6 +146,53 @@ def test_replacements_have_a_bound_and_go_when_the_stuck_come_back() -> None:
     pool.close()
     pool.join(PATIENCE_S)
     assert pool.load().stuck == 0
+
+
+@contextmanager
+def stuck_loads(monkeypatch: pytest.MonkeyPatch, table: str) -> Iterator[threading.Semaphore]:
+    """Loads of the table do not come back until the end. Yields a count of those that have begun."""
+    proceed, running = threading.Event(), threading.Semaphore(0)
+    load = Loader._load
+
+    def slow(self: Loader, wanted: Sequence[Wanted], *more: Any) -> bool:
+        if any(one.key[-1] == table for one in wanted):
+            running.release()
+            assert proceed.wait(PATIENCE_S)
+        return load(self, wanted, *more)
+
+    monkeypatch.setattr(Loader, "_load", slow)
+    try:
+        yield running
+    finally:
+        proceed.set()
+
+
+@pytest.mark.parametrize("limit", ["user", "address"])
+def test_one_user_or_address_cannot_load_everything_at_once(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    server = serve(**{f"cache.max_loads_per_{limit}": 1, "cache.warm": "off", "cache.refill": "none"})
+    greedy, more, other = server.link(), server.link(), server.link()
+    for link, user in ((greedy, "ann"), (more, "ann"), (other, "bob")):
+        link.call("set_ugi", user_name=user, group_names=[])
+    for name in ("first", "second", "third"):
+        table = Table(dbName="default", tableName=name, sd=StorageDescriptor(cols=[], serdeInfo=SerDeInfo()))
+        greedy.call("create_table", tbl=table)
+    with ThreadPoolExecutor(1) as pool, stuck_loads(monkeypatch, "first") as running:
+        waiting = pool.submit(greedy.call, "get_table", dbname="default", tbl_name="first")
+        assert running.acquire(timeout=PATIENCE_S)
+        with pytest.raises(MetaException) as refused:
+            more.call("get_table", dbname="default", tbl_name="second")
+        assert f"setting cache.max_loads_per_{limit}" in refused.value.message
+        more.call("drop_table", dbname="default", name="third", deleteData=False)
+        if limit == "user":
+            assert other.call("get_table", dbname="default", tbl_name="second").tableName == "second"
+    assert waiting.result(PATIENCE_S).tableName == "first"
+    assert more.call("get_table", dbname="default", tbl_name="second").tableName == "second", (
+        "what ended does not count"
+    )
+    counted = f'hms_cache_cache_loads_over_share_total{{of="{limit}"}} 1.0'
+    assert counted in server.service.metrics.text().decode()
 
 
 @pytest.mark.parametrize("limit", ["user", "address"])

@@ -1,10 +1,20 @@
-"""``/operations``: what runs now and ran last, of administrators' commands and of calls that change the catalog."""
+"""``/operations``: what runs now and ran last, of administrators' commands and of calls that change the catalog; and
+who, and which tables, keep the server busy.
+"""
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hms_cache.admin.pages.cache import shown_name
 from hms_cache.admin.pages.context import PageContext
+from hms_cache.cache.reads.assembly import Cache
+from hms_cache.metrics.loads import Load, Traffic
+
+MOST_ROWS = 25
+"""Of each list of loads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +64,82 @@ class LaneNow:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientLoad:
+    """A user or a client address: its calls since the start, and what its open connections have carried.
+
+    ``busy_s`` may be too long by ``less_s``, and calls and loads count from when the name came among the busiest.
+    Requests that are answered from their bytes are in the bytes only.
+    """
+
+    name: str
+    busy_s: float
+    calls: int
+    loads: int
+    less_s: float
+    connections: int
+    received_bytes: int
+    sent_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableLoad:
+    """A table: calls about it, as of a client, and ``reads`` from memory since it is held."""
+
+    name: str
+    busy_s: float
+    calls: int
+    loads: int
+    less_s: float
+    reads: int
+
+
+@dataclass(frozen=True, slots=True)
 class OperationsPage:
     """The page: the oldest running first, the latest finished first."""
 
     running: tuple[RunningNow, ...]
     last: tuple[Finished, ...]
     lanes: tuple[LaneNow, ...]
+    users: tuple[ClientLoad, ...]
+    addresses: tuple[ClientLoad, ...]
+    tables: tuple[TableLoad, ...]
 
 
 def operations_page(context: PageContext) -> OperationsPage:
     """As of now."""
-    operations = context.sources.operations
+    sources = context.sources
+    operations, loads = sources.operations, sources.metrics.loads
     return OperationsPage(
         tuple(RunningNow(*one) for one in operations.running()),
         tuple(Finished(*one) for one in operations.last()),
-        tuple(LaneNow(*one[:-1], one.waited_s / max(one.begun, 1)) for one in context.sources.lane_loads()),
+        tuple(LaneNow(*one[:-1], one.waited_s / max(one.begun, 1)) for one in sources.lane_loads()),
+        _clients(loads.by_user(), sources.traffic_by("user")),
+        _clients(loads.by_address(), sources.traffic_by("address")),
+        _tables(loads.by_table(), sources.cache),
     )
+
+
+def _clients(loads: Iterable[Load], traffic: Iterable[Traffic]) -> tuple[ClientLoad, ...]:
+    """The busiest, then those whose connections were sent the most."""
+    carried = {one.name: one for one in traffic}
+    busy = {one.name: one for one in loads}
+    names = dict.fromkeys([*list(busy)[:MOST_ROWS], *list(carried)[:MOST_ROWS]])
+    rows = []
+    for name in names:
+        load = busy.get(name, Load(name, 0.0, 0, 0, 0.0))
+        rows.append(ClientLoad(*load, *carried.get(name, Traffic(name, 0, 0, 0))[1:]))
+    return tuple(rows)
+
+
+def _tables(loads: Iterable[Load], cache: Cache | None) -> tuple[TableLoad, ...]:
+    """The busiest, then those that are read from memory most."""
+    busy = {one.name: one for one in loads}
+    reads: dict[str, int] = {}
+    if cache is not None:
+        shared = cache.shared
+        with shared.lock:
+            entries = list(shared.tables.items())
+        reads = {shown_name(key): shared.reads_of(entry) for key, entry in entries}
+    hottest = [name for name in heapq.nlargest(MOST_ROWS, reads, key=lambda one: reads[one]) if reads[name]]
+    names = dict.fromkeys([*list(busy)[:MOST_ROWS], *hottest])
+    return tuple(TableLoad(*busy.get(name, Load(name, 0.0, 0, 0, 0.0)), reads.get(name, 0)) for name in names)

@@ -13,6 +13,7 @@ from hms_cache.cache.reads.own_writes import OwnWrites
 from hms_cache.cache.reads.reading import Reading, ReadModes, ReadObserver
 from hms_cache.cache.shared_cache import CommitResolver, SharedCache
 from hms_cache.cache.warming.background_loads import AT_ONCE_PARTITIONS, BackgroundLoads
+from hms_cache.cache.warming.load_shares import LoadShares
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.refill import Refill
 from hms_cache.cache.worker_positions import WorkerSlot
@@ -35,6 +36,9 @@ class CacheOptions:
     filter_limits: FilterLimits = field(default_factory=FilterLimits)
     apply_timeout_s: float = 5.0
     load_at_once_partitions: int = AT_ONCE_PARTITIONS
+    max_loads_per_user: int = 0
+    max_loads_per_address: int = 0
+    """Of these two, 0 is no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,14 @@ def build_cache(
     check = PositionCheck(store.log_head, clock)
     freshness = Freshness(shared, check, follower, clock, options.max_staleness_s, options.apply_timeout_s, workers)
     policy = CachePolicy(options.include, options.exclude, options.peers)
-    loader = Loader(shared, store, freshness, follower.ensure_applied, lambda reason: follower.fail(reason))
+    loader = Loader(
+        shared,
+        store,
+        freshness,
+        follower.ensure_applied,
+        lambda reason: follower.fail(reason),
+        shares=LoadShares(options.max_loads_per_user, options.max_loads_per_address),
+    )
     background = BackgroundLoads(shared, loader, store, clock, options.load_at_once_partitions)
     reading = Reading(
         shared,

@@ -16,6 +16,7 @@ from hms_cache.cache.reads.reads_of_writes import serves_a_write
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.background_loads import BackgroundLoads
+from hms_cache.cache.warming.load_shares import LoadLimitReached
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.clock import Clock
@@ -130,7 +131,8 @@ class Reading:
 
         Raises what `ask` raises, and what `look` raises when it finds from complete names that there is no such object.
         Whatever else goes wrong on the way to memory is logged and leaves the question to the store (P9); only a
-        database that cannot be asked where it stands cannot be asked for the answer either (DatabaseUnavailable).
+        database that cannot be asked where it stands cannot be asked for the answer either (DatabaseUnavailable), and
+        who has as many loads on their way as allowed gets none (LoadLimitReached).
         """
         subject = table if table is not None else subject
         if not self.modes.enabled:
@@ -270,8 +272,9 @@ class Reading:
 
     def _load(self, need: Need) -> bool:
         try:
-            return self.loader.load(need.wanted)
-        except DatabaseUnavailableError:
+            with self.loader.shares.one_load(may_refuse=not serves_a_write()):
+                return self.loader.load(need.wanted)
+        except (DatabaseUnavailableError, LoadLimitReached):
             raise
         except Exception:
             # P9: the store answers, or says what is wrong in its own words.

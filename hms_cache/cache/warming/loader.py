@@ -16,6 +16,7 @@ from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import Load, SharedCache
+from hms_cache.cache.warming.load_shares import LoadShares
 from hms_cache.cache.warming.loaded_parts import add_part
 from hms_cache.cache.warming.process_memory import SharedParts
 from hms_cache.cache.warming.snapshot_reads import Loaded, Reader, SnapshotRead, SnapshotReads, Wanted
@@ -39,6 +40,7 @@ class Loader:
         apply: Callable[[int, float], bool],
         report: Callable[[str], None],
         wait_timeout_s: float = 60.0,
+        shares: LoadShares | None = None,
     ) -> None:
         """`apply` brings the position up; `report` is told of what following the log cannot repair."""
         self._cache = cache
@@ -50,6 +52,8 @@ class Loader:
         self._lock = threading.Lock()
         self._running: dict[Wanted, threading.Event] = {}
         self._shared_parts = SharedParts()
+        self.shares = shares or LoadShares()
+        """For those who load because a call waits for it."""
         self.loads = 0
         self.discarded = 0
         self.refused = 0

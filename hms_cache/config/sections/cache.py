@@ -94,6 +94,22 @@ class CacheSettings(Section):
         reason="So many take some 10 ms to load, about as long as the question that needs them.",
         ge=0,
     )
+    max_loads_per_user: int = setting(
+        0,
+        "Loads into the cache that reads of one user wait for at once; a read that needs one more is answered with a"
+        " MetaException. What writes read is counted, and not refused. 0: no limit.",
+        unit="loads",
+        reason="Off: a site with one engine has one user. Where several share the server, half of server.threads leaves"
+        " the database to the others.",
+        ge=0,
+    )
+    max_loads_per_address: int = setting(
+        0,
+        "The same for reads from one client address. 0: no limit.",
+        unit="loads",
+        reason="Off: behind a proxy all clients have one address.",
+        ge=0,
+    )
     warm: Literal["full", "names", "off"] = setting(
         "names",
         "What is loaded at start, while calls are already answered: whole tables with their partitions, the names of"

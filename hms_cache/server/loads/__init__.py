@@ -1,0 +1,1 @@
+"""Whose calls keep the server busy, and with which tables."""
