@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hms_cache.metadata.names import qualified
 from hms_cache.store.compactions.queue import submit_all_for_cleanup
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.file_access import FileAccess
+from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.rows.parameters import context_properties, is_context_true
 from hms_cache.store.rows.table_kinds import is_transactional, is_trash_skipped
-from hms_cache.store.warehouse import AllowedLocation, WarehouseChanges
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.shared_places import SHARED, partition_places_in_use
+from hms_cache.store.warehouse import AllowedLocation, Location, WarehouseChanges
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionRequest,
     CompactionType,
@@ -57,40 +60,69 @@ def _id_of(context: EnvironmentContext | None, key: str) -> int:
 def queue_dropped_table(
     context: StoreContext,
     transaction: WriteTransaction,
-    table: Table,
+    row: TableRow,
     txn_id: int,
     environment_context: EnvironmentContext | None = None,
 ) -> None:
     """Queue a dropped table's directory for cleaning."""
+    table = row.table
     location = None if table.sd is None else table.sd.location
     if location:
-        _queue(context, transaction, table, [(None, location)], table.writeId or 0, txn_id, environment_context)
+        _queue(context, transaction, row, [(None, location)], table.writeId or 0, txn_id, environment_context)
 
 
 def queue_dropped_partitions(
     context: StoreContext,
     transaction: WriteTransaction,
-    table: Table,
+    row: TableRow,
     partitions: Sequence[tuple[str, str | None]],
     txn_id: int,
     environment_context: EnvironmentContext | None,
 ) -> None:
     """Queue the directories of dropped partitions (name, location) for cleaning."""
     places = [(name, location) for name, location in partitions if location]
-    _queue(context, transaction, table, places, dropping_write_id(environment_context), txn_id, environment_context)
+    _queue(context, transaction, row, places, dropping_write_id(environment_context), txn_id, environment_context)
+
+
+def places_that_may_go(
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, texts: Sequence[str]
+) -> set[str]:
+    """Those of the directories of a table, or of partitions of it, that a drop with the data would delete.
+
+    A cleaner, which may be Hive's, deletes what it finds in the queue: what lies outside of what is allowed, or is used
+    by other objects, must not get there. All of them where this server leaves files to others.
+    """
+    if not context.warehouse.manages_files:
+        return set(texts)
+    files = FileAccess(context, transaction.connection)
+    files.judge_texts(texts)
+    allowed: dict[str, Location] = {}
+    for text in texts:
+        found = files.allow_text(text)
+        if found is not None and files.allow_deletion(found.location) is not None:
+            allowed[text] = found.location
+    table = row.table
+    what = f"{qualified(table.catName, table.dbName, table.tableName)}, or partitions of it, are dropped softly"
+    tell_files_stay(what, sorted(set(texts) - set(allowed)), OUTSIDE)
+    shared = partition_places_in_use(context, transaction.connection, row, list(allowed.values()))
+    tell_files_stay(what, sorted(shared, key=str), SHARED)
+    return {text for text, location in allowed.items() if location not in shared}
 
 
 def _queue(
     context: StoreContext,
     transaction: WriteTransaction,
-    table: Table,
-    places: Sequence[tuple[str | None, str]],
+    row: TableRow,
+    named: Sequence[tuple[str | None, str]],
     write_id: int,
     txn_id: int,
     environment_context: EnvironmentContext | None,
 ) -> None:
+    may_go = places_that_may_go(context, transaction, row, [location for _, location in named])
+    places = [(name, location) for name, location in named if location in may_go]
     if not places:
         return
+    table = row.table
     is_purged = is_context_true(environment_context, "ifPurge") or is_trash_skipped(table)
     owner = _owner(context, transaction, table)
     requests = [

@@ -23,6 +23,7 @@ from hms_cache.store.soft_drops import (
     dropping_txn_id,
     dropping_write_id,
     hide_older_files,
+    places_that_may_go,
     queue_dropped_partitions,
 )
 from hms_cache.store.transactions.name_changes import drop_partitions_from_transaction_tables
@@ -32,7 +33,6 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
     Partition,
-    Table,
 )
 
 
@@ -70,29 +70,30 @@ def drop_partitions(
         skip_trash = is_purge_asked(environment_context) or is_trash_skipped(table)
         plan_data_deletion(context, transaction, row, rows, skip_trash=skip_trash)
     elif not delete_data and is_transactional(table):
-        _drop_softly(context, transaction, table, rows, environment_context)
+        _drop_softly(context, transaction, row, rows, environment_context)
     return partitions
 
 
 def _drop_softly(
     context: StoreContext,
     transaction: WriteTransaction,
-    table: Table,
+    row: TableRow,
     rows: PartitionRows,
     environment_context: EnvironmentContext | None,
 ) -> None:
     """Queues the directories for cleaning, and hides what is in them from a partition made anew in their place."""
-    txn_id = dropping_txn_id(table, environment_context, delete_data=False)
+    txn_id = dropping_txn_id(row.table, environment_context, delete_data=False)
     if txn_id > 0:
         places = list(zip(rows.names, rows.locations, strict=True))
-        queue_dropped_partitions(context, transaction, table, places, txn_id, environment_context)
+        queue_dropped_partitions(context, transaction, row, places, txn_id, environment_context)
     write_id = dropping_write_id(environment_context)
     if write_id > 0 and context.warehouse.manages_files:
         changes = context.warehouse.changes(transaction)
         files = FileAccess(context, transaction.connection)
-        files.judge_texts(rows.locations)
-        for text in rows.locations:
-            if (place := files.allow_text(text)) is not None:
+        texts = [text for text in rows.locations if text]
+        may_go = places_that_may_go(context, transaction, row, texts)
+        for text in texts:
+            if text in may_go and (place := files.allow_text(text)) is not None:
                 hide_older_files(changes, place, write_id, "dropped")
 
 

@@ -106,7 +106,7 @@ class TableDrops:
                 )
                 txn_id = dropping_txn_id(found.table, environment_context, delete_data=delete_data)
                 if txn_id > 0:
-                    queue_dropped_table(self._context, transaction, found.table, txn_id, environment_context)
+                    queue_dropped_table(self._context, transaction, found, txn_id, environment_context)
             elsewhere = _partitions_elsewhere(self._context, transaction.connection, [found]) if delete_data else {}
             delete_tables(transaction.connection, [found])
             transaction.append_event(self._context.messages.build_drop_table(found.table))
@@ -156,7 +156,7 @@ def drop_tables_of_database(
                 transaction.append_event(context.messages.build_drop_table(row.table))
                 is_soft = soft_txn_id > 0 and is_transactional(row.table) and is_parameter_true(row.table, SOFT_DELETE)
                 if is_soft:
-                    queue_dropped_table(context, transaction, row.table, soft_txn_id)
+                    queue_dropped_table(context, transaction, row, soft_txn_id)
                 if not delete_data:
                     continue
                 if is_data_owned(row.table) and not is_soft:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, text
 
+from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.schema import COMPACTION_QUEUE
 from hms_cache.store.shared_places import places_in_use
 from hms_cache.store.warehouse import WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -212,3 +214,35 @@ def test_more_tables_than_are_compared(catalog: StoreUnderTest, caplog: pytest.L
         t.store.truncate_table(CATALOG, DATABASE, "elsewhere")
     t.drop("t3")
     assert not (t.directory / "d.db" / "t3").exists(), "names tell"
+
+
+def test_a_soft_drop_orders_no_deletion_elsewhere(catalog: StoreUnderTest, tmp_path: Path) -> None:
+    """A cleaner deletes what is in the queue without asking: no other table's files, and none outside, get there."""
+    t = catalog
+    t.create_table("victim", keys=[("k", "string")])
+    (t.directory / "d.db" / "victim" / "k=1").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "data").write_text("1")
+    places = {
+        "own": None,
+        "shared": f"file:{t.directory}/d.db/victim",
+        "outside": f"file:{tmp_path}/outside",
+    }
+    acid = {"transactional": "true"}
+    soft = ttypes.EnvironmentContext({"txnId": "7", "writeId": "3"})
+    for name, place in places.items():
+        t.create_table(name, parameters=acid, location=place)
+        t.drop(name, delete_data=False, environment_context=soft)
+    assert {row.CQ_TABLE for row in t.rows(COMPACTION_QUEUE.c.CQ_TABLE)} == {"own"}
+    t.create_table("p", parameters=acid, keys=[("k", "string")])
+    t.add_partitions("p", ("1",))
+    t.add_partitions("p", ("2",), location=f"file:{t.directory}/d.db/victim/k=1")
+    t.add_partitions("p", ("3",), location=f"file:{tmp_path}/outside")
+    t.store.drop_partitions(CATALOG, DATABASE, "p", AllPartitions(), delete_data=False, environment_context=soft)
+    queued = {row.CQ_PARTITION for row in t.rows(COMPACTION_QUEUE.c.CQ_PARTITION)}
+    assert queued == {None, "k=1"}
+    assert list((t.directory / "d.db" / "victim" / "k=1").iterdir()) == [], "no base file hides another table's data"
+    assert (t.directory / "d.db" / "p" / "k=1" / "base_0000003").is_dir()
+    with t.database.writing() as connection:
+        connection.execute(COMPACTION_QUEUE.delete())
+        connection.commit()
