@@ -24,7 +24,13 @@ from hms_cache.app.management import Management, start_management
 from hms_cache.app.options import server_options
 from hms_cache.app.positions import position_source
 from hms_cache.app.security.authentication import mechanisms
-from hms_cache.app.security.authorization import authorizer, keep_current
+from hms_cache.app.security.authorization import (
+    asking_authorizer,
+    keep_current,
+    policy_file,
+    policy_service,
+    require_authentication,
+)
 from hms_cache.app.security.authorization import reload as reload_policy
 from hms_cache.app.security.certificates import server_context
 from hms_cache.app.security.delegation import token_manager
@@ -33,6 +39,7 @@ from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.app.system.allocator import keep_trimmed
 from hms_cache.app.warming_process import WarmingProcess
+from hms_cache.authorization.decisions import Authorizer
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.reads.reasons import Reason
@@ -91,6 +98,7 @@ class Service:
         self._dispatcher: Dispatcher | None = None
         self._tls: TlsPort | None = None
         self._policy: PolicyFile | None = None
+        self._authorizer: Authorizer | None = None
         self._cache_off_reason = ""
         self._lane_loads: Callable[[], tuple[LaneLoad, ...]] = tuple
         self._traffic_by: Callable[[Literal["user", "address"]], tuple[Traffic, ...]] = lambda of: ()
@@ -120,10 +128,7 @@ class Service:
                 with replicas_allowed(database):
                     ensure_first_rows(database, self._settings)
                     stores.auxiliary.roles.ensure_admins(self._settings.catalog.users_in_admin_role)
-            self._policy = authorizer(self._settings)
-            if self._policy is not None:
-                keep_current(self._policy, self._settings.authorization.policy_check_interval_s, starting)
-                self._show_policy(self._policy)
+            self._authorize(stores, starting)
             raw = self._cached(stores, database, starting)
             tokens = token_manager(
                 self._settings, stores.auxiliary.tokens, is_hive_3=(database.features.version or "").startswith("3.")
@@ -218,7 +223,7 @@ class Service:
             kept_replies=KeptReplies(
                 all_handlers(),
                 Stores(stores.objects, stores.transactions, stores.log, self._site, stores.auxiliary),
-                self._policy,
+                self._authorizer,
             ),
             cache_off_reason=self._cache_off_reason,
             lane_loads=self._lane_loads,
@@ -244,7 +249,7 @@ class Service:
             on_transaction_thread=database.use_reserved_places,
             cut_off=database.cut_off,
             observe_wait=self.metrics.server.observe_wait,
-            authorizer=self._policy,
+            authorizer=self._authorizer,
             loads=self.metrics.loads,
         )
         self._dispatcher = server.dispatcher
@@ -303,10 +308,19 @@ class Service:
         _log.info("listening on %s:%d", host, port)
         return f"thrift://{f'[{host}]' if ':' in host else host}:{port}"
 
-    def _show_policy(self, policy: PolicyFile) -> None:
+    def _authorize(self, stores: DatabaseStores, starting: ExitStack) -> None:
+        require_authentication(self._settings)
         metrics = self.metrics.server
-        metrics.policy_loads.include(lambda: {(outcome,): n for outcome, n in policy.outcomes.items()})
-        metrics.policy_loaded.set_function(lambda: policy.loaded_at_s)
+        policy = self._authorizer = self._policy = policy_file(self._settings)
+        if policy is not None:
+            keep_current(policy, self._settings.authorization.policy_check_interval_s, starting)
+            metrics.policy_loads.include(lambda: {(outcome,): n for outcome, n in policy.outcomes.items()})
+            metrics.policy_loaded.set_function(lambda: policy.loaded_at_s)
+            return
+        service = policy_service(self._settings)
+        self._authorizer = asking_authorizer(self._settings, stores.auxiliary.rights, service)
+        if service is not None:
+            metrics.policy_requests.include(lambda: {(outcome,): n for outcome, n in service.outcomes.items()})
 
     def _count_hot_path(self, cache: Cache, hot: HotPath) -> None:
         """What was answered from its bytes is a call and a read like any other."""

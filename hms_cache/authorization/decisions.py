@@ -7,6 +7,7 @@ class get the same answers to the same requests, so answers are kept by class an
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -19,7 +20,11 @@ class Action(enum.Enum):
     ALTER = "alter"
     DROP = "drop"
     WRITE = "write"
-    """Change data, and with them partitions and statistics."""
+    """Change data, and with them partitions and statistics. Whoever may write may update and delete."""
+    UPDATE = "update"
+    """Change rows that are there."""
+    DELETE = "delete"
+    """Take data away, and partitions with them."""
     MANAGE = "manage"
     """Grants and roles, resource plans, scheduled queries, data connectors, catalogs."""
     SERVICE = "service"
@@ -48,8 +53,15 @@ class SecuredObject(NamedTuple):
 
 METASTORE = SecuredObject()
 
+Question = tuple[Action | None, SecuredObject]
+"""May this be done with that? None: may it be shown?"""
+
 TAG_BYTES = 12
 """Length of `Decisions.tag`."""
+
+
+class UndecidedError(Exception):
+    """Whoever decides did not, or not in time; the message is for the client. The call is refused."""
 
 
 class Decisions(Protocol):
@@ -73,13 +85,30 @@ class Decisions(Protocol):
     def show(self, what: SecuredObject) -> bool:
         """Whether they may know that a database or catalog exists: something in it, or it itself, is granted."""
 
+    def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
+        """Whether they may grant this privilege of SQL-standard authorization; None: revoke one of anybody's."""
+
+    def prepare(self, questions: Sequence[Question]) -> None:
+        """These are about to be asked."""
+
 
 class Authorizer(Protocol):
-    """The decision point. Thread-safe; asks nobody, so that the event loop may call it."""
+    """The decision point. Thread-safe. What it answers itself it answers at once; its decisions may ask others."""
+
+    @property
+    def asks_others(self) -> bool:
+        """Whether its decisions may wait: the event loop must not ask for them."""
+
+    @property
+    def keeps_answers(self) -> bool:
+        """Whether `policy` stays the same between calls, so that answers may be kept by the tags of decisions."""
 
     @property
     def policy(self) -> object:
         """What is in force: another object after each change, so that one comparison tells. Hot requests make it."""
+
+    def forget(self) -> None:
+        """Grants that the metastore keeps have changed here: what was decided by them before counts no more."""
 
     def decisions(self, principal: str) -> Decisions:
         """What is decided about a principal, now."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hms_cache.authorization.decisions import Action, SecuredObject
+from hms_cache.authorization.decisions import METASTORE, Action, Question, SecuredObject
 from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
 
 EVERYBODY = "*"
@@ -22,7 +22,8 @@ ALL = "all"
 MOST_PRINCIPALS = 10_000
 """Principals whose class is remembered. Without authentication clients invent names; others are looked up again."""
 
-_IMPLY_READ = frozenset({Action.ALTER, Action.DROP, Action.WRITE})
+_IMPLY_READ = frozenset({Action.ALTER, Action.DROP, Action.WRITE, Action.UPDATE, Action.DELETE})
+_IMPLIED_BY_WRITE = frozenset({Action.UPDATE, Action.DELETE})
 _versions = itertools.count(1)
 
 
@@ -112,6 +113,13 @@ class GrantedDecisions:
         """One grant that reaches into it is enough."""
         return any(grant.shows(what) for grant in self._grants)
 
+    def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
+        """Grants that the metastore keeps count for nothing here; whoever may manage it may change them."""
+        return self.allow(Action.MANAGE, METASTORE)
+
+    def prepare(self, questions: Sequence[Question]) -> None:
+        """Nobody else is asked."""
+
 
 class Policy:
     """One version of the file. Its classes are made as principals come; a dictionary's own steps need no lock.
@@ -200,6 +208,8 @@ def _actions(given: Any, where: str) -> frozenset[Action]:
             raise PolicyError(f"{where}: there is no action {text}; there are {known}") from error
     if not found:
         raise PolicyError(f"{where}: needs actions")
+    if Action.WRITE in found:
+        found |= _IMPLIED_BY_WRITE
     return frozenset(found | {Action.READ} if found & _IMPLY_READ else found)
 
 

@@ -19,6 +19,9 @@ _Signature = tuple[int, int, int]
 class PolicyFile:
     """See `Authorizer`. A file that cannot be used changes nothing: the policy before it stays in force."""
 
+    asks_others = False
+    keeps_answers = True
+
     def __init__(self, path: Path) -> None:
         """Raises PolicyError (which names the file) when it cannot be used now."""
         self._path = path
@@ -31,6 +34,9 @@ class PolicyFile:
         self.policy = Policy(())
         """In force; replaced as a whole."""
         self.reload()
+
+    def forget(self) -> None:
+        """Grants that the metastore keeps do not matter to the policy."""
 
     def decisions(self, principal: str) -> GrantedDecisions:
         """What is decided about a principal, now."""

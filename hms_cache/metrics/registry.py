@@ -110,6 +110,11 @@ class ServerMetrics(_Subsystem):
             "Readings of authorization.policy_file. outcome: loaded, failed (the policy before it stays in force).",
             "outcome",
         )
+        self.policy_requests = self._tally(
+            "authorization_policy_requests_total",
+            "Requests to authorization.opa_url. outcome: ok, failed (whoever asked was refused).",
+            "outcome",
+        )
         self.policy_loaded = self._gauge(
             "authorization_policy_loaded_timestamp_seconds", "When the policy in force was read; 0: there is none."
         )

@@ -103,7 +103,9 @@ class Dispatcher:
     def runs_on_loop(self, message: Message) -> bool:
         """Whether the call needs no thread: it answers from memory, or there is no such method."""
         handler = self._handlers.get(message.name)
-        return handler is None or message.args is None or handler.kind is Kind.LOCAL
+        if handler is None or message.args is None:
+            return True
+        return handler.kind is Kind.LOCAL and not (self._guard is not None and self._guard.may_wait(message.name))
 
     def execute(self, session: Session, message: Message) -> bytes | None:
         """Runs the call and returns the reply's bytes, None for a one-way call. Never raises."""

@@ -68,10 +68,12 @@ class MetastoreServer:
         thread, by its identifier, holds: of a call past its time limit. `observe_wait`: lane and seconds. `authorizer`:
         decides about every call; without one everybody may do everything.
 
-        With `audit = all` they are not: every call has its line there, which needs the decoded request.
+        With `audit = all` they are not: every call has its line there, which needs the decoded request. Nor are they
+        with an authorizer that decides anew each time.
         """
         self._guard = Guard(authorizer) if authorizer is not None else None
-        self._hot = (cache, position_source) if cache and position_source and options.audit != "all" else None
+        is_kept = options.audit != "all" and (authorizer is None or authorizer.keeps_answers)
+        self._hot = (cache, position_source) if cache and position_source and is_kept else None
         self._source: PositionSource | None = None
         self.audit = AuditLog(options.audit, options.audit_format, options.audit_queue_bytes)
         threads = {

@@ -19,7 +19,8 @@ from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.authorization.requests import Names, arguments_of
 
 USERS = ("ann", "bob", "eve", "hs2")
-ACTIONS = ("read", "create", "alter", "drop", "write", "manage", "service", "all")
+ACTIONS = ("read", "create", "alter", "drop", "write", "update", "delete", "manage", "service", "all")
+DATA = ("write", "update", "delete")
 CATALOGS, DATABASES, TABLES = ("hive", "c2"), ("d1", "d2", "e", "default"), ("t1", "t2", "u")
 
 Grants = list[dict[str, list[str]]]
@@ -47,7 +48,9 @@ class Reference:
         given = set(grant["actions"])
         if "all" in given:
             given |= set(ACTIONS) - {"service", "all"}
-        return action in given or (action == "read" and bool(given & {"alter", "drop", "write"}))
+        if "write" in given:
+            given |= set(DATA)
+        return action in given or (action == "read" and bool(given & {"alter", "drop", *DATA}))
 
     def _covers(self, grant: dict[str, list[str]], *names: str | None) -> bool:
         return all(
@@ -72,18 +75,18 @@ class Reference:
         whole = any(service if a == "service" else self.may(user, a, None, None, None) for a in actions)
         if way == "transaction":
             return service or (method == "abort_txn" and arguments.rqst.replPolicy is None)
-        if way == "own_grants":
-            return whole
-        if way == "metastore":
+        if way in ("own_grants", "grants", "metastore"):
             return whole
         if way == "lock":
-            return any(self.may(user, a, *one) for a in ("read", "create", "alter", "drop", "write"))
+            return any(self.may(user, a, *one) for a in ("read", "create", "alter", "drop", *DATA))
         if way == "shown":
             return self.knows(user, catalog, None if method == "get_catalog" else database)
         level = LEVELS.get(method, "table")
         if level == "metastore":
             return whole
         names = (catalog, database, table if level == "table" else None)
+        if method.startswith("exchange_partition") and not self.may(user, "delete", *names):
+            return False
         return any(self.may(user, a, *names) for a in actions)
 
 

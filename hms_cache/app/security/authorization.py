@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 
 from hms_cache.app.background import BackgroundTask
+from hms_cache.authorization.asking import AskingAuthorizer
 from hms_cache.authorization.policy import PolicyError
 from hms_cache.authorization.policy_file import PolicyFile
+from hms_cache.authorization.policy_service import PolicyService, ServiceJudge, ServiceOptions
+from hms_cache.authorization.standard_rights import GrantSource, StandardJudge
 from hms_cache.config import Settings
 from hms_cache.errors import StartupError
 
@@ -16,23 +20,59 @@ _STOP_TIMEOUT_S = 2.0
 _REMEDY = "See docs/security.md for what a policy file says."
 
 
-def authorizer(settings: Settings) -> PolicyFile | None:
-    """The policy in force; None when everybody may do everything. Raises StartupError for what cannot work."""
-    if settings.authorization.provider == "off":
-        return None
-    authenticates = settings.authentication.kerberos_enabled or settings.authentication.plain != "off"
-    if not (authenticates or settings.security.accept_insecure):
+def require_authentication(settings: Settings) -> None:
+    """Raises StartupError when somebody is authorized by a name that anybody can give."""
+    given = settings.authentication
+    authenticates = given.kerberos_enabled or given.plain != "off" or given.jwt_jwks_url
+    if settings.authorization.provider != "off" and not (authenticates or settings.security.accept_insecure):
         raise StartupError(
-            "authorization.provider = policy: clients do not authenticate, so anyone could use another's name",
-            remedy="Set authentication.kerberos_enabled or authentication.plain, or accept it:"
-            " --set security.accept_insecure=true.",
+            f"authorization.provider = {settings.authorization.provider}: clients do not authenticate, so anyone could"
+            " use another's name",
+            remedy="Set authentication.kerberos_enabled, authentication.plain or authentication.jwt_jwks_url, or accept"
+            " it: --set security.accept_insecure=true.",
         )
+
+
+def policy_file(settings: Settings) -> PolicyFile | None:
+    """The policy of a file; None with another provider. Raises StartupError for what cannot work."""
     file = settings.authorization.policy_file
+    if settings.authorization.provider != "policy":
+        return None
     assert file is not None, "the settings were checked"
     try:
         return PolicyFile(file)
     except PolicyError as error:
         raise StartupError(f"authorization.policy_file: {error}", remedy=_REMEDY) from error
+
+
+def policy_service(settings: Settings) -> PolicyService | None:
+    """The policy service; None with another provider. Raises StartupError for what cannot work."""
+    given = settings.authorization
+    if given.provider != "opa":
+        return None
+    ca_file = str(given.opa_ca_file) if given.opa_ca_file is not None else None
+    try:
+        return PolicyService(ServiceOptions(given.opa_url, given.opa_timeout_s, ca_file))
+    except (OSError, ValueError) as error:
+        raise StartupError(
+            f"authorization.opa_url or opa_ca_file cannot be used: {error}",
+            remedy="Give the address of a rule, such as http://127.0.0.1:8181/v1/data/hms/allow.",
+        ) from error
+
+
+def asking_authorizer(
+    settings: Settings, grants: GrantSource, service: PolicyService | None
+) -> AskingAuthorizer | None:
+    """The authorizer that asks the database or the policy service; None with another provider."""
+    given = settings.authorization
+    if given.provider == "sql":
+        services = frozenset(given.service_users)
+        return AskingAuthorizer(
+            lambda user: StandardJudge(grants, user, is_service=user in services), given.sql_max_age_s
+        )
+    if service is not None:
+        return AskingAuthorizer(partial(ServiceJudge, service), given.opa_max_age_s)
+    return None
 
 
 def keep_current(policy: PolicyFile, interval_s: float, starting: ExitStack) -> None:

@@ -13,10 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hms_cache.app.security.authentication import directory_options, kerberos_options
-from hms_cache.app.security.authorization import authorizer
+from hms_cache.app.security.authorization import policy_file, policy_service, require_authentication
 from hms_cache.app.security.certificates import server_context
 from hms_cache.authentication.directory import Directory
 from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedError
 from hms_cache.config import Settings
 from hms_cache.errors import StartupError
 
@@ -155,7 +156,9 @@ def _check_directory(findings: Findings, settings: Settings) -> None:
 
 def _check_policy(findings: Findings, settings: Settings) -> None:
     try:
-        policy = authorizer(settings)
+        require_authentication(settings)
+        policy = policy_file(settings)
+        service = policy_service(settings)
     except StartupError as error:
         findings.error(error.problem, error.remedy)
         return
@@ -164,3 +167,8 @@ def _check_policy(findings: Findings, settings: Settings) -> None:
             f"{settings.authorization.policy_file} grants nothing to anyone",
             "Every call will be refused: add [[grants]].",
         )
+    if service is not None:
+        try:
+            service.ask(_STRANGER, [(Action.READ, SecuredObject("hive", "default", "t"))])
+        except UndecidedError as error:
+            findings.error(f"authorization.opa_url: {error.__cause__ or error}", "Every call will be refused.")

@@ -6,17 +6,54 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from hms_cache.config.quantities import OptionalPath, Seconds
+from hms_cache.config.quantities import OptionalPath, Seconds, Words
 from hms_cache.config.setting import Section, setting
 
 
 class AuthorizationSettings(Section):
     """Who may do what. With a provider on, what it does not grant is refused. See docs/security.md."""
 
-    provider: Literal["off", "policy"] = setting(
+    provider: Literal["off", "policy", "sql", "opa"] = setting(
         "off",
-        "policy: a file says who may do what. Clients must authenticate (section authentication), or anyone could use"
-        " another's name.",
+        "policy: a file says who may do what. sql: owners, grants and roles that the metastore keeps, as SQL-standard"
+        " authorization means them. opa: an Open Policy Agent is asked. Clients must authenticate (section"
+        " authentication), or anyone could use another's name.",
+    )
+    service_users: Words = setting(
+        (),
+        "With provider = sql: users who may call what is for services only (notification log, tokens and keys,"
+        " compactions, replication).",
+    )
+    sql_max_age_s: Seconds = setting(
+        0.0,
+        "With provider = sql: how old a decision may be. 0: each call reads the grants, and no encoded answer is kept.",
+        unit="seconds",
+        reason="Grants have no events, and other metastores on the database change them. What this server changes"
+        " counts for its next call at any age.",
+        ge=0,
+        le=60,
+    )
+    opa_url: str = setting(
+        "", "With provider = opa: the rule that is asked, such as https://opa.example.com:8181/v1/data/hms/allow."
+    )
+    opa_ca_file: OptionalPath = setting(
+        None, "PEM file with the authorities of an https:// opa_url; unset: those of the system."
+    )
+    opa_timeout_s: Seconds = setting(
+        2.0,
+        "How long an answer of the Open Policy Agent may take. Without one the call is refused.",
+        unit="seconds",
+        reason="It runs beside the server, and answers in milliseconds; calls wait on threads that others need.",
+        gt=0,
+        le=30,
+    )
+    opa_max_age_s: Seconds = setting(
+        5.0,
+        "How old a decision of the Open Policy Agent may be. 0: each call asks.",
+        unit="seconds",
+        reason="Long enough for a query's many calls, short for a right that was withdrawn.",
+        ge=0,
+        le=3600,
     )
     policy_file: OptionalPath = setting(
         None, "TOML file with users' groups and roles, and what is granted to them. Taken anew when it changes."
@@ -34,4 +71,6 @@ class AuthorizationSettings(Section):
     def _is_whole(self) -> Self:
         if self.provider == "policy" and self.policy_file is None:
             raise ValueError("provider = policy needs policy_file")
+        if self.provider == "opa" and not self.opa_url:
+            raise ValueError("provider = opa needs opa_url")
         return self

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from types import MappingProxyType
 from typing import Any
 
@@ -33,12 +34,18 @@ def secured(catalog: str | None, database: str | None = None, table: str | None 
 def readable_tables(decisions: Decisions, tables: list[Table]) -> list[Table]:
     """Those of them that may be read: the same list if all may."""
     frozen = tables.frozen if isinstance(tables, EncodedTables) and tables.is_encoded else tables
-    may = [_may_read(decisions, table.catName, table.dbName, table.tableName) for table in frozen]
+    may = _readable(decisions, [secured(table.catName, table.dbName, table.tableName) for table in frozen])
     return tables if all(may) else [table for table, shown in zip(list(tables), may, strict=True) if shown]
 
 
-def _may_read(decisions: Decisions, catalog: str | None, database: str | None, table: str | None) -> bool:
-    return decisions.allow(Action.READ, secured(catalog, database, table))
+def _readable(decisions: Decisions, objects: Sequence[SecuredObject]) -> list[bool]:
+    decisions.prepare([(Action.READ, one) for one in objects])
+    return [decisions.allow(Action.READ, one) for one in objects]
+
+
+def _shown(decisions: Decisions, objects: Sequence[SecuredObject]) -> list[bool]:
+    decisions.prepare([(None, one) for one in objects])
+    return [decisions.show(one) for one in objects]
 
 
 def _names_of_tables(argument: str) -> Filter:
@@ -46,7 +53,7 @@ def _names_of_tables(argument: str) -> Filter:
 
     def shown(decisions: Decisions, arguments: Any, names: list[str]) -> list[str]:
         catalog, database = database_name(getattr(arguments, argument))
-        return [name for name in names if _may_read(decisions, catalog, database, name)]
+        return list(compress(names, _readable(decisions, [secured(catalog, database, name) for name in names])))
 
     return shown
 
@@ -57,31 +64,35 @@ def _tables(decisions: Decisions, arguments: Any, tables: list[Table]) -> list[T
 
 def _extended_tables(decisions: Decisions, arguments: Any, found: list[Any]) -> list[Any]:
     catalog, database = database_name(arguments.req.database, arguments.req.catalog)
-    return [one for one in found if _may_read(decisions, catalog, database, one.tblName)]
+    return list(compress(found, _readable(decisions, [secured(catalog, database, one.tblName) for one in found])))
 
 
 def _table_meta(decisions: Decisions, arguments: Any, found: list[Any]) -> list[Any]:
     catalog, _ = optional_database_name(arguments.db_patterns)
-    return [one for one in found if _may_read(decisions, one.catName or catalog, one.dbName, one.tableName)]
+    objects = [secured(one.catName or catalog, one.dbName, one.tableName) for one in found]
+    return list(compress(found, _readable(decisions, objects)))
 
 
 def _names_of_databases(decisions: Decisions, arguments: Any, names: list[str]) -> list[str]:
     catalog, _ = optional_database_name(getattr(arguments, "pattern", None))
-    return [name for name in names if decisions.show(secured(catalog, name))]
+    return list(compress(names, _shown(decisions, [secured(catalog, name) for name in names])))
 
 
 def _databases(decisions: Decisions, arguments: Any, answer: Any) -> Any:
-    answer.databases = [one for one in answer.databases if decisions.show(secured(one.catalogName, one.name))]
+    shown = _shown(decisions, [secured(one.catalogName, one.name) for one in answer.databases])
+    answer.databases = list(compress(answer.databases, shown))
     return answer
 
 
 def _catalogs(decisions: Decisions, arguments: Any, answer: Any) -> Any:
-    answer.names = [name for name in answer.names if decisions.show(secured(name))]
+    answer.names = list(compress(answer.names, _shown(decisions, [secured(name) for name in answer.names])))
     return answer
 
 
 def _functions(decisions: Decisions, arguments: Any, answer: Any) -> Any:
-    answer.functions = [one for one in answer.functions or () if decisions.show(secured(one.catName, one.dbName))]
+    functions = answer.functions or []
+    shown = _shown(decisions, [secured(one.catName, one.dbName) for one in functions])
+    answer.functions = list(compress(functions, shown))
     return answer
 
 
@@ -93,12 +104,10 @@ def _as_it_is(decisions: Decisions, arguments: Any, answer: Any) -> Any:
 def foreign_keys(decisions: Decisions, arguments: Any, answer: Any) -> Any:
     """Without those whose other end may not be read."""
     holder = getattr(answer, "allTableConstraints", None) or answer
-    holder.foreignKeys = [
-        key
-        for key in holder.foreignKeys or ()
-        if _may_read(decisions, key.catName, key.pktable_db, key.pktable_name)
-        and _may_read(decisions, key.catName, key.fktable_db, key.fktable_name)
-    ]
+    keys = holder.foreignKeys or []
+    referenced = _readable(decisions, [secured(key.catName, key.pktable_db, key.pktable_name) for key in keys])
+    own = _readable(decisions, [secured(key.catName, key.fktable_db, key.fktable_name) for key in keys])
+    holder.foreignKeys = [key for key, *both in zip(keys, referenced, own, strict=True) if all(both)]
     return answer
 
 

@@ -7,11 +7,11 @@ the action and the object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hms_cache.authorization.decisions import METASTORE, Action, Authorizer, Decisions, SecuredObject
+from hms_cache.authorization.decisions import METASTORE, Action, Authorizer, Decisions, SecuredObject, UndecidedError
 from hms_cache.server.authorization.answers import (
     EMPTY,
     FILTERS,
@@ -20,12 +20,14 @@ from hms_cache.server.authorization.answers import (
     secured,
 )
 from hms_cache.server.authorization.objects import objects_of
-from hms_cache.server.authorization.rules import RULES, Rule, Way
+from hms_cache.server.authorization.rules import CHANGES_GRANTS, RULES, Rule, Way
 from hms_cache.server.calls import Call, HandlerFunction
 from hms_cache.server.handlers.names import database_name
 from hms_cache.server.session import Session
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     DataOperationType,
+    GrantRevokeType,
+    HiveObjectType,
     LockComponent,
     LockType,
     MetaException,
@@ -34,7 +36,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     UnknownTableException,
 )
 
-_ANY_CHANGE = (Action.CREATE, Action.ALTER, Action.DROP, Action.WRITE)
+_ANY_CHANGE = (Action.CREATE, Action.ALTER, Action.DROP, Action.WRITE, Action.UPDATE, Action.DELETE)
+_OBJECTS_OF_GRANTS = (HiveObjectType.DATABASE, HiveObjectType.TABLE, HiveObjectType.COLUMN, HiveObjectType.PARTITION)
 _READING = (DataOperationType.SELECT, DataOperationType.UNSET, DataOperationType.NO_TXN)
 _OF_UNKNOWN_TABLE = frozenset(
     {
@@ -43,6 +46,9 @@ _OF_UNKNOWN_TABLE = frozenset(
     }
 )
 """Methods that say of a missing table that it is unknown."""
+
+_MOVES = frozenset({"exchange_partition", "exchange_partitions"})
+"""Partitions go out of one of the tables; which one, the fields of the request do not tell alike."""
 
 _REPLICATION_FIELDS = ("replPolicy", "replLastIdInfo", "replSrcTxnIds", "writeEventInfos", "keyValue")
 """Fields of requests about transactions by which tables are changed that are named in no way that is decided upon."""
@@ -78,15 +84,30 @@ class Guard:
             known = session.decisions = self.authorizer.decisions(session.user)
         return known
 
+    def may_wait(self, method: str) -> bool:
+        """Whether the decision about a method may wait for another system."""
+        rule = RULES.get(method)
+        return self.authorizer.asks_others and rule is not None and rule.way not in (Way.OPEN, Way.MEMBER)
+
     def answer(self, call: Call, decisions: Decisions, function: HandlerFunction, arguments: Any) -> Any:
         """What the handler answers, as far as it may be seen. Raises AccessDenied, and what the handler raises."""
+        try:
+            return self._answer(call, decisions, function, arguments)
+        except UndecidedError as error:
+            raise AccessDenied(MetaException(f"Permission denied: {error}")) from error
+
+    def _answer(self, call: Call, decisions: Decisions, function: HandlerFunction, arguments: Any) -> Any:
         method = call.method
         rule = RULES.get(method)
         if rule is None:
             raise AccessDenied(_denied(call.session, "call", method))
         # Before the handler runs: some complete the request's own structs.
-        for need in _needs(rule, method, arguments, call.session):
+        needs = _needs(rule, method, arguments, call.session)
+        decisions.prepare([(action, need.of) for need in needs for action in need.actions])
+        for need in needs:
             self._require(call, decisions, need)
+        if rule.way is Way.GRANTS:
+            _check_grants(decisions, method, arguments, call.session)
         if rule.way is not Way.OPEN and not decisions.has_any:
             raise AccessDenied(_denied(call.session, "call", method))
         if rule.way is Way.FILTERED:
@@ -94,6 +115,11 @@ class Guard:
             if (empty := EMPTY.get(method)) is not None and not _is_shown(decisions, method, arguments):
                 return empty(arguments)
             call = replace(call, only_readable=lambda tables: readable_tables(decisions, tables))
+        if method in CHANGES_GRANTS:
+            try:
+                return function(call, arguments)  # whose answers name nothing beside what was judged
+            finally:
+                self.authorizer.forget()
         answer = function(call, arguments)
         shown = FILTERS.get(method)
         return answer if shown is None else shown(decisions, arguments, answer)
@@ -109,9 +135,9 @@ class Guard:
         raise AccessDenied(_denied(call.session, wanted, str(need.of)))
 
 
-def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Iterable[_Needed]:
+def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequence[_Needed]:
     match rule.way:
-        case Way.OPEN | Way.MEMBER | Way.FILTERED:
+        case Way.OPEN | Way.MEMBER | Way.FILTERED | Way.GRANTS:
             return ()
         case Way.METASTORE:
             return (_Needed(rule.actions, METASTORE),)
@@ -125,6 +151,8 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Iterabl
             if not objects:  # a request about the other end alone
                 found += [_Needed(actions, one) for one in referenced]
             found += [_Needed((Action.READ, *actions), one) for one in referenced]
+            if method in _MOVES:
+                found += [_Needed((Action.DELETE,), one) for one in sorted(objects, key=_order)]
             found += _uses(method, arguments)
             if _replicates(arguments):
                 found.append(_Needed((Action.SERVICE,), METASTORE))
@@ -136,6 +164,22 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Iterabl
             return [_locked(component) for component in components]
         case Way.OWN_GRANTS:
             return () if _is_own(arguments, session) else (_Needed(rule.actions, METASTORE),)
+
+
+def _check_grants(decisions: Decisions, method: str, arguments: Any, session: Session) -> None:
+    """Who may grant and revoke this. Raises AccessDenied."""
+    request = getattr(arguments, "request", None) or arguments
+    revokes = method == "revoke_privileges" or getattr(request, "requestType", None) == GrantRevokeType.REVOKE
+    bag = request.privileges
+    for grant in (bag.privileges if bag is not None else None) or ():
+        reference, info = grant.hiveObject, grant.grantInfo
+        of = METASTORE
+        if reference is not None and reference.objectType in _OBJECTS_OF_GRANTS and reference.dbName:
+            has_table = reference.objectType != HiveObjectType.DATABASE
+            of = secured(reference.catName, reference.dbName, (reference.objectName or "") if has_table else None)
+        words = str((info.privilege if info is not None else None) or "").split(",")
+        if not all(decisions.may_grant(None if revokes else word.strip(), of) for word in words):
+            raise AccessDenied(_denied(session, "change grants on", str(of)))
 
 
 def _order(one: SecuredObject) -> tuple[str, ...]:

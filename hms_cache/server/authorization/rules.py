@@ -34,6 +34,8 @@ class Way(enum.Enum):
     """About the grants of one principal: its own, or with the right to manage the metastore anyone's."""
     TRANSACTION = "transaction"
     """As MEMBER; requests with fields of replication need the right of a service."""
+    GRANTS = "grants"
+    """Each grant that the request makes or takes away, by who may change it."""
     LOCK = "lock"
     """Each component by what it locks for."""
 
@@ -48,7 +50,10 @@ class Rule(NamedTuple):
 
 _READ, _CREATE, _ALTER = (Action.READ,), (Action.CREATE,), (Action.ALTER,)
 _DROP, _WRITE, _CHANGE = (Action.DROP,), (Action.WRITE,), (Action.ALTER, Action.WRITE)
+_ROWS, _DELETE = (Action.WRITE, Action.UPDATE, Action.DELETE), (Action.DELETE,)
 _MANAGE, _SERVICE, _EITHER = (Action.MANAGE,), (Action.SERVICE,), (Action.MANAGE, Action.SERVICE)
+_OF_CREATION, _OF_CHANGE = Rule(Way.OBJECTS, _CREATE), Rule(Way.OBJECTS, _ALTER)
+_OF_REMOVAL = Rule(Way.OBJECTS, _DROP)
 
 _METHODS: tuple[tuple[Rule, str], ...] = (
     (
@@ -101,7 +106,7 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
 """,
     ),
     (
-        Rule(Way.OBJECTS, _CREATE),
+        _OF_CREATION,
         """
         add_package add_schema_version add_serde create_database create_database_req create_function create_ischema
         create_stored_procedure create_table create_table_req create_table_with_constraints
@@ -109,7 +114,7 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
 """,
     ),
     (
-        Rule(Way.OBJECTS, _ALTER),
+        _OF_CHANGE,
         """
         abort_Compactions add_check_constraint add_default_constraint add_foreign_key add_not_null_constraint
         add_primary_key add_unique_constraint alter_database alter_database_req alter_function alter_ischema alter_table
@@ -121,27 +126,43 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
         Rule(Way.OBJECTS, _CHANGE),
         """
         alter_partition alter_partition_with_environment_context alter_partitions alter_partitions_req
-        alter_partitions_with_environment_context delete_column_statistics_req delete_partition_column_statistics
-        delete_table_column_statistics rename_partition rename_partition_req set_aggr_stats_for
-        update_partition_column_statistics update_partition_column_statistics_req update_table_column_statistics
-        update_table_column_statistics_req
+        alter_partitions_with_environment_context rename_partition rename_partition_req
+""",
+    ),
+    (
+        Rule(Way.OBJECTS, (Action.ALTER, *_ROWS)),
+        """
+        delete_column_statistics_req delete_partition_column_statistics delete_table_column_statistics
+        set_aggr_stats_for update_partition_column_statistics update_partition_column_statistics_req
+        update_table_column_statistics update_table_column_statistics_req
+""",
+    ),
+    (
+        Rule(Way.OBJECTS, _ROWS),
+        """
+        add_dynamic_partitions add_write_notification_log add_write_notification_log_in_batch allocate_table_write_ids
+""",
+    ),
+    (
+        Rule(Way.OBJECTS, _DELETE),
+        """
+        drop_partition drop_partition_by_name drop_partition_by_name_with_environment_context drop_partition_req
+        drop_partition_with_environment_context drop_partitions_req truncate_table truncate_table_req
 """,
     ),
     (
         Rule(Way.OBJECTS, _WRITE),
         """
-        add_dynamic_partitions add_partition add_partition_with_environment_context add_partitions add_partitions_pspec
-        add_partitions_req add_write_notification_log add_write_notification_log_in_batch allocate_table_write_ids
+        add_partition add_partition_with_environment_context add_partitions add_partitions_pspec
+        add_partitions_req
         append_partition append_partition_by_name append_partition_by_name_with_environment_context
-        append_partition_req append_partition_with_environment_context drop_partition drop_partition_by_name
-        drop_partition_by_name_with_environment_context drop_partition_req drop_partition_with_environment_context
-        drop_partitions_req exchange_partition exchange_partitions get_lock_materialization_rebuild
-        get_lock_materialization_rebuild_req heartbeat_lock_materialization_rebuild
-        heartbeat_lock_materialization_rebuild_req markPartitionForEvent truncate_table truncate_table_req
+        append_partition_req append_partition_with_environment_context exchange_partition exchange_partitions
+        get_lock_materialization_rebuild get_lock_materialization_rebuild_req heartbeat_lock_materialization_rebuild
+        heartbeat_lock_materialization_rebuild_req markPartitionForEvent
 """,
     ),
     (
-        Rule(Way.OBJECTS, _DROP),
+        _OF_REMOVAL,
         """
         drop_database drop_database_req drop_function drop_ischema drop_package drop_schema_version
         drop_stored_procedure drop_table drop_table_req drop_table_with_environment_context
@@ -151,6 +172,7 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
         Rule(Way.OWN_GRANTS, _MANAGE),
         "get_privilege_set get_role_grants_for_principal list_privileges list_roles",
     ),
+    (Rule(Way.GRANTS, _MANAGE), "grant_privileges grant_revoke_privileges revoke_privileges"),
     (
         Rule(Way.METASTORE, _MANAGE),
         """
@@ -159,8 +181,8 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
         create_or_update_wm_mapping create_resource_plan create_role create_type create_wm_pool create_wm_trigger
         drop_catalog drop_dataconnector drop_dataconnector_req drop_resource_plan drop_role drop_type drop_wm_mapping
         drop_wm_pool drop_wm_trigger get_dataconnector_req get_dataconnectors get_principals_in_role get_properties
-        get_role_names get_schemas_by_cols get_type grant_privileges grant_revoke_privileges grant_revoke_role
-        grant_role refresh_privileges revoke_privileges revoke_role set_properties
+        get_role_names get_schemas_by_cols get_type grant_revoke_role
+        grant_role refresh_privileges revoke_role set_properties
 """,
     ),
     (
@@ -189,3 +211,12 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
 
 RULES: Mapping[str, Rule] = MappingProxyType({name: rule for rule, names in _METHODS for name in names.split()})
 """Of each method of the protocol."""
+
+CHANGES_GRANTS = frozenset(
+    {
+        *(name for name, rule in RULES.items() if rule in (_OF_CREATION, _OF_CHANGE, _OF_REMOVAL)),
+        *("create_role", "drop_role", "grant_role", "revoke_role", "grant_revoke_role", "grant_privileges"),
+        *("revoke_privileges", "grant_revoke_privileges", "refresh_privileges"),
+    }
+)
+"""After these the next call is decided anew: they change grants, or owners."""

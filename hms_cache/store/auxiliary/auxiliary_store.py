@@ -12,6 +12,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.properties.properties import Properties
 from hms_cache.store.rows.storage_schemas import StorageSchemas
 from hms_cache.store.security.privileges import Privileges
+from hms_cache.store.security.rights import GrantedRights
 from hms_cache.store.security.roles import Roles
 from hms_cache.store.security.tokens import Tokens
 from hms_cache.store.translation.metadata_translation import MetadataTranslation
@@ -26,6 +27,7 @@ class AuxiliaryStores:
         self.settings = context.settings
         self.privileges = Privileges(context)
         self.roles = Roles(context)
+        self.rights = GrantedRights(context)
         self.tokens = Tokens(context)
         self.data_connectors = DataConnectors(context)
         self.procedures = StoredProcedures(context)

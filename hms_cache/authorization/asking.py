@@ -1,0 +1,145 @@
+"""An authorizer that asks another system: the database's grants, or a policy service.
+
+Its decisions have a greatest age. All decisions of one *epoch* are dropped when it ends, and an epoch lasts as long as
+the greatest age: so none is older. With age 0 each call has its own, and no answer is kept between calls.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from hms_cache.authorization.decisions import Action, Question, SecuredObject
+
+MOST_PRINCIPALS = 10_000
+"""Whose decisions are held; others are asked about at each call."""
+
+_numbers = itertools.count(1)
+
+
+class Judge(Protocol):
+    """What another system says about one principal. Thread-safe; each method may wait for it, and raise its errors."""
+
+    @property
+    def has_any(self) -> bool:
+        """Whether anything may be granted; asks nobody."""
+
+    def prepare(self, questions: Sequence[Question]) -> None:
+        """These are about to be asked: they cost one question together."""
+
+    def allow(self, action: Action, of: SecuredObject) -> bool:
+        """Whether the principal may do that."""
+
+    def show(self, what: SecuredObject) -> bool:
+        """Whether it may know that a database or catalog exists."""
+
+    def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
+        """Whether it may grant a privilege on an object; None: revoke one of anybody's."""
+
+
+class Epoch:
+    """The time in which decisions are kept."""
+
+    def __init__(self, ends_at_s: float) -> None:
+        self.ends_at_s = ends_at_s
+        self.by_principal: dict[str, AskedDecisions] = {}
+        self.by_tag: dict[bytes, AskedDecisions] = {}
+
+
+class AskedDecisions:
+    """See `Decisions`: of one principal, in one epoch."""
+
+    __slots__ = ("_judge", "policy", "tag")
+
+    def __init__(self, epoch: Epoch, judge: Judge) -> None:
+        self.policy: object = epoch
+        self.tag = b"\x80" + next(_numbers).to_bytes(11, "big")
+        self._judge = judge
+
+    @property
+    def has_any(self) -> bool:
+        """Whether anything may be granted."""
+        return self._judge.has_any
+
+    def prepare(self, questions: Sequence[Question]) -> None:
+        """See `Judge`."""
+        self._judge.prepare(questions)
+
+    def allow(self, action: Action, of: SecuredObject) -> bool:
+        """See `Judge`."""
+        return self._judge.allow(action, of)
+
+    def show(self, what: SecuredObject) -> bool:
+        """See `Judge`."""
+        return self._judge.show(what)
+
+    def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
+        """See `Judge`."""
+        return self._judge.may_grant(privilege, of)
+
+
+class AskingAuthorizer:
+    """See `Authorizer`. Asks only when a decision is wanted, on the thread that wants it."""
+
+    asks_others = True
+
+    def __init__(
+        self, judge_of: Callable[[str], Judge], max_age_s: float, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._judge_of = judge_of
+        self._max_age_s = max_age_s
+        self._now_s = now_s
+        self._changing = threading.Lock()
+        """Held while an epoch replaces another, and while it takes a principal; never while anybody is asked."""
+        self._epoch = Epoch(now_s() + max_age_s)
+
+    @property
+    def keeps_answers(self) -> bool:
+        """Whether decisions outlive the call, and answers with them."""
+        return self._max_age_s > 0
+
+    @property
+    def policy(self) -> object:
+        """The epoch. With age 0 another one each time."""
+        epoch = self._epoch
+        return epoch if self._now_s() < epoch.ends_at_s else self._begin(epoch)
+
+    def _begin(self, ended: Epoch) -> Epoch:
+        with self._changing:
+            if self._epoch is ended or not self.keeps_answers:
+                self._epoch = Epoch(self._now_s() + self._max_age_s)
+            return self._epoch
+
+    def forget(self) -> None:
+        """What was decided counts no more: grants have changed here."""
+        self._begin(self._epoch)
+
+    def decisions(self, principal: str) -> AskedDecisions:
+        """Those of the epoch that runs."""
+        if not self.keeps_answers:
+            return AskedDecisions(Epoch(self._now_s()), self._judge_of(principal))
+        epoch = self.policy
+        assert isinstance(epoch, Epoch)
+        found = epoch.by_principal.get(principal)
+        if found is None:
+            with self._changing:
+                found = epoch.by_principal.get(principal)
+                if found is None:
+                    found = AskedDecisions(epoch, self._judge_of(principal))
+                    if len(epoch.by_principal) < MOST_PRINCIPALS:
+                        epoch.by_principal[principal] = found
+                        epoch.by_tag[found.tag] = found
+        return found
+
+    def decisions_of(self, tag: bytes) -> AskedDecisions | None:
+        """Those of a tag of the epoch that runs."""
+        epoch = self.policy
+        assert isinstance(epoch, Epoch)
+        return epoch.by_tag.get(tag)
+
+    def decide(self, principal: str, action: Action, of: SecuredObject) -> bool:
+        """Whether the principal may do that, now."""
+        return self.decisions(principal).allow(action, of)

@@ -1,0 +1,185 @@
+"""Decisions of a policy service over HTTP, as the Open Policy Agent answers: questions in one document, answers in one.
+
+Asked is a POST to the address of a rule, with ``{"input": {"principal": "ann", "questions": [{"action": "read",
+"catalog": "hive", "database": "sales", "table": "orders"}, …]}}``; answered is ``{"result": [true, …]}``, one for each.
+Whatever else comes back, or nothing in time, denies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import logging
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hms_cache.authorization.decisions import METASTORE, Action, Question, SecuredObject, UndecidedError
+
+_log = logging.getLogger(__name__)
+
+SCHEMES = ("http", "https")
+MOST_QUESTIONS = 1000
+"""Of one request; more are asked in several. A document of them has some 150 kB."""
+
+MOST_ANSWER_BYTES = 64 * 1024
+"""Of an answer: a thousand answers have 7 kB."""
+
+MOST_REMEMBERED = 100_000
+"""Decisions of one principal; some 20 MB."""
+
+SHOW = "show"
+"""In place of an action: may it be known that a database or catalog exists?"""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """Where it is, and how long it is waited for."""
+
+    url: str
+    timeout_s: float
+    """For a whole answer, from connecting on."""
+    ca_file: str | None = None
+    """Authorities of https addresses; None: those of the system."""
+    token: Callable[[], str | None] = field(default=lambda: None)
+    """For the header Authorization, taken anew for each request."""
+    most_at_once: int = 16
+    """Requests on their way; others wait for them, no longer than `timeout_s`."""
+
+
+class PolicyService:
+    """Thread-safe. Keeps no connection: a decision is asked for once in its age."""
+
+    def __init__(self, options: ServiceOptions) -> None:
+        """Raises ValueError for an address that is none of http or https, OSError for an authority's bad file."""
+        parts = urllib.parse.urlsplit(options.url)
+        if parts.scheme not in SCHEMES or not parts.hostname:
+            raise ValueError(f"{options.url!r} is no address of http or https")
+        self._options = options
+        self._host, self._port = parts.hostname, parts.port
+        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._tls = ssl.create_default_context(cafile=options.ca_file) if parts.scheme == "https" else None
+        self._places = threading.BoundedSemaphore(options.most_at_once)
+        self.outcomes = {"ok": 0, "failed": 0}
+
+    def ask(self, principal: str, questions: Sequence[Question]) -> list[bool]:
+        """One answer for each. Raises UndecidedError."""
+        answers: list[bool] = []
+        ends_at_s = time.monotonic() + self._options.timeout_s
+        for start in range(0, len(questions), MOST_QUESTIONS):
+            answers += self._ask(principal, questions[start : start + MOST_QUESTIONS], ends_at_s)
+        return answers
+
+    def _ask(self, principal: str, questions: Sequence[Question], ends_at_s: float) -> list[bool]:
+        if not self._places.acquire(timeout=max(0.0, ends_at_s - time.monotonic())):
+            self.outcomes["failed"] += 1
+            raise UndecidedError("the policy service is busy")
+        try:
+            found = self._read(_document(principal, questions), ends_at_s)
+            if not isinstance(found, list) or len(found) != len(questions):
+                raise UndecidedError(f"its result is no list of {len(questions)} answers")
+            if not all(isinstance(one, bool) for one in found):
+                raise UndecidedError("its answers are not all true or false")
+        except (UndecidedError, OSError, http.client.HTTPException, ValueError, RecursionError) as error:
+            self.outcomes["failed"] += 1
+            _log.warning("the policy service did not decide: %s", error)
+            raise UndecidedError("the policy service does not answer as it should") from error
+        finally:
+            self._places.release()
+        self.outcomes["ok"] += 1
+        return found
+
+    def _read(self, document: bytes, ends_at_s: float) -> Any:
+        left_s = ends_at_s - time.monotonic()
+        if left_s <= 0:
+            raise UndecidedError("no answer in time")
+        link: http.client.HTTPConnection
+        if self._tls is not None:
+            link = http.client.HTTPSConnection(self._host, self._port, timeout=left_s, context=self._tls)
+        else:
+            link = http.client.HTTPConnection(self._host, self._port, timeout=left_s)
+        # A socket's time limit is for each read: an answer in drops has none. This one is for all of it.
+        alarm = threading.Timer(left_s, _cut, (link,))
+        alarm.daemon = True
+        try:
+            link.connect()
+            alarm.start()
+            headers = {"Content-Type": "application/json"}
+            token = self._options.token()
+            if token:
+                headers["Authorization"] = f"Bearer {token}"
+            link.request("POST", self._path, document, headers)
+            answer = link.getresponse()
+            body = answer.read(MOST_ANSWER_BYTES + 1)
+            if answer.status != http.HTTPStatus.OK:
+                raise UndecidedError(f"status {answer.status}")
+            if len(body) > MOST_ANSWER_BYTES:
+                raise UndecidedError(f"its answer is longer than {MOST_ANSWER_BYTES} bytes")
+            if time.monotonic() > ends_at_s:
+                raise UndecidedError("no answer in time")
+        finally:
+            alarm.cancel()
+            link.close()
+        found = json.loads(body)
+        return found.get("result") if isinstance(found, dict) else None
+
+
+def _cut(link: http.client.HTTPConnection) -> None:
+    sock = link.sock
+    if sock is not None:
+        with contextlib.suppress(OSError):  # it is closed already
+            sock.shutdown(socket.SHUT_RDWR)
+
+
+def _document(principal: str, questions: Sequence[Question]) -> bytes:
+    asked = [
+        {"action": SHOW if action is None else action.value, "catalog": of[0], "database": of[1], "table": of[2]}
+        for action, of in questions
+    ]
+    return json.dumps({"input": {"principal": principal, "questions": asked}}).encode()
+
+
+class ServiceJudge:
+    """See `Judge`. What was answered is remembered: it lives as long as its decisions may be old."""
+
+    has_any = True
+    """Not asked: whether anything is granted to somebody is no question to a policy."""
+
+    def __init__(self, service: PolicyService, principal: str) -> None:
+        self._service = service
+        self._principal = principal
+        self._known: dict[Question, bool] = {}
+
+    def prepare(self, questions: Sequence[Question]) -> None:
+        """Asks what is not known. Raises UndecidedError."""
+        unknown = list(dict.fromkeys(one for one in questions if one not in self._known))
+        if unknown:
+            if len(self._known) + len(unknown) > MOST_REMEMBERED:
+                self._known = {}
+            self._known.update(zip(unknown, self._service.ask(self._principal, unknown), strict=True))
+
+    def allow(self, action: Action, of: SecuredObject) -> bool:
+        """Raises UndecidedError."""
+        return self._decide((action, of))
+
+    def show(self, what: SecuredObject) -> bool:
+        """Raises UndecidedError."""
+        return self._decide((None, what))
+
+    def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
+        """Who may manage the metastore may. Raises UndecidedError."""
+        return self._decide((Action.MANAGE, METASTORE))
+
+    def _decide(self, question: Question) -> bool:
+        known = self._known.get(question)
+        if known is None:
+            known = self._service.ask(self._principal, [question])[0]
+            if len(self._known) < MOST_REMEMBERED:
+                self._known[question] = known
+        return known

@@ -1,0 +1,154 @@
+"""SQL-standard authorization: what a user may do by owning objects, by grants, and by roles. Facts: Hive's
+`Operation2Privilege`, `SQLAuthorizationUtils` (Hive 3.1, 4.0.1).
+
+All roles of a user are in force at once: the metastore's protocol does not know `SET ROLE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from hms_cache.authorization.decisions import METASTORE, Action, Question, SecuredObject
+
+ADMIN = "admin"
+OWNER = "OWNER"
+"""The word of a right for owning the object."""
+
+COLUMN = "COLUMN"
+"""The word of a right for a grant on one of the table's columns, of whichever kind."""
+
+DEFAULT_CATALOG, DEFAULT_DATABASE = "hive", "default"
+
+GLOBAL_ONLY = SecuredObject("")
+"""In place of an object: global rights and roles alone. No catalog has this name."""
+
+MOST_SINGLE_TABLES = 2
+"""More tables of a database are looked up together, with all others of it."""
+
+_DATA = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE"})
+_WORDS = {
+    Action.READ: frozenset({*_DATA, OWNER, COLUMN}),
+    Action.WRITE: frozenset({"INSERT", OWNER}),
+    Action.UPDATE: frozenset({"UPDATE", OWNER}),
+    Action.DELETE: frozenset({"DELETE", OWNER}),
+    Action.ALTER: frozenset({OWNER}),
+    Action.DROP: frozenset({OWNER}),
+}
+"""One of the words is needed on a table."""
+
+
+class Right(NamedTuple):
+    """What a user has on an object, itself or by a role."""
+
+    word: str
+    """A privilege in upper case, OWNER or COLUMN."""
+    of: SecuredObject
+    """METASTORE: global."""
+    grantable: bool
+
+
+class Rights(NamedTuple):
+    """What is found in one place, at one moment."""
+
+    roles: frozenset[str]
+    rights: frozenset[Right]
+    tables: frozenset[SecuredObject]
+    """Those that exist, if a single one was asked for."""
+
+
+class GrantSource(Protocol):
+    """Where grants are kept."""
+
+    def rights(self, user: str, within: SecuredObject) -> Rights:
+        """The user's rights: global ones and, of a table, those on it and on its database; of a database, on it and on
+        all of its tables; of the metastore, everywhere. Raises what its database raises."""
+
+
+class StandardJudge:
+    """See `Judge`. What it has read it remembers: it lives as long as its decisions may be old.
+
+    Two threads may read the same; what they remember is equal or newer.
+    """
+
+    has_any = True
+    """Everybody has the role `public`."""
+
+    def __init__(self, source: GrantSource, user: str, *, is_service: bool = False) -> None:
+        self._source = source
+        self._user = user
+        self._is_service = is_service
+        self._read: dict[SecuredObject, Rights] = {}
+
+    def prepare(self, questions: Sequence[Question]) -> None:
+        """Reads a database, or everything, where one by one would be too many."""
+        tables: dict[SecuredObject, set[str]] = {}
+        shown = set()
+        for action, of in questions:
+            if of.database is None:
+                continue
+            if action is None or of.table is None:
+                shown.add(of._replace(table=None))
+            elif action is Action.READ:
+                tables.setdefault(of._replace(table=None), set()).add(of.table)
+        many = [database for database, names in tables.items() if len(names) > MOST_SINGLE_TABLES]
+        if len(many) + len(shown) > MOST_SINGLE_TABLES or len(tables) > MOST_SINGLE_TABLES:
+            many = [METASTORE]
+        for database in many:
+            self._rights(database)
+
+    def allow(self, action: Action, of: SecuredObject) -> bool:
+        """One right that allows it is enough."""
+        if action is Action.SERVICE:
+            return self._is_service
+        found = self._around(of, existing=action is not Action.READ)
+        if ADMIN in found.roles:
+            return True
+        if action is Action.MANAGE or of.catalog is None:
+            return False
+        database = of._replace(table=None)
+        owns_database = of.database is not None and Right(OWNER, database, True) in found.rights
+        if action is Action.CREATE:
+            return owns_database
+        if action is Action.ALTER and of.table is not None and of not in found.tables:
+            return owns_database  # a name to which a table is renamed
+        words = _WORDS[action]
+        return any(
+            right.word in words and (right.of == of or (right.word != OWNER and right.of in (database, METASTORE)))
+            for right in found.rights
+        )
+
+    def show(self, what: SecuredObject) -> bool:
+        """Something in it, or it itself, is owned or granted; the default database and catalog to everybody."""
+        if what.database == DEFAULT_DATABASE or (what.database is None and what.catalog == DEFAULT_CATALOG):
+            return True
+        found = self._rights(METASTORE) if what.database is None else self._around(what)
+        if ADMIN in found.roles:
+            return True
+        place = len([name for name in what if name is not None])
+        return any(right.of == METASTORE or right.of[:place] == what[:place] for right in found.rights)
+
+    def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
+        """Administrators and owners may; others grant what they have with the grant option."""
+        found = self._around(of, existing=True)
+        if ADMIN in found.roles:
+            return True
+        if of.catalog is None:
+            return False
+        words = {OWNER} if privilege is None else {OWNER, privilege.upper()}
+        return any(right.word in words and right.grantable and right.of == of for right in found.rights)
+
+    def _around(self, of: SecuredObject, *, existing: bool = False) -> Rights:
+        """The rights that matter to an object."""
+        if not existing or of.table is None:
+            wider = (METASTORE, of._replace(table=None))
+            found = next((self._read[one] for one in wider if one in self._read), None)
+            if found is not None:
+                return found
+        return self._rights(of if of.database is not None else GLOBAL_ONLY)
+
+    def _rights(self, within: SecuredObject) -> Rights:
+        found = self._read.get(within)
+        if found is None:
+            found = self._read[within] = self._source.rights(self._user, within)
+        return found

@@ -1,0 +1,120 @@
+"""What a user may do by what the metastore keeps: owners, grants, roles. Read from the database each time.
+
+Grants have no events, and other metastores on the database make them, too: nothing that is held could be told of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, String, cast, literal_column, select, union_all
+
+from hms_cache.authorization.decisions import METASTORE, SecuredObject
+from hms_cache.authorization.standard_rights import COLUMN, GLOBAL_ONLY, OWNER, Right, Rights
+from hms_cache.store.contract.partitions import Grantee
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.work_units import run_read
+from hms_cache.store.partitions.privileges import roles_of
+from hms_cache.store.schema import DBS, TBLS
+from hms_cache.store.security.privilege_levels import DATABASE, GLOBAL, TABLE, TABLE_COLUMN, Level
+
+_NAME = String(767)
+_NO_NAME: ColumnElement[str] = literal_column("''")
+_OF_TABLES = TBLS.join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
+
+
+class GrantedRights:
+    """See `GrantSource`. Thread-safe; each method is one transaction of two statements."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._database = context.database
+
+    def rights(self, user: str, within: SecuredObject) -> Rights:
+        """The user's rights; grants to groups and on partitions are none of SQL-standard authorization."""
+        return run_read(self._database, lambda connection: _rights(connection, user, within))
+
+
+def _rights(connection: Connection, user: str, within: SecuredObject) -> Rights:
+    roles = frozenset(roles_of(connection, Grantee(user)))
+    names = [user, *roles]
+    rights: set[Right] = set()
+    tables: set[SecuredObject] = set()
+    for *place, word, grantable, principal, kind in connection.execute(union_all(*_parts(names, within))):
+        of = SecuredObject(*(name or None for name in place))
+        # A collation may take other names for the same: only equal ones count.
+        if any(name is not None and found != name for found, name in zip(of, within, strict=True) if found is not None):
+            continue
+        if of.table is not None:
+            tables.add(of)
+        if principal == user if kind in (None, "USER") else kind == "ROLE" and principal in roles:
+            rights.update(Right(one, of, bool(grantable)) for one in _words(word))
+    return Rights(roles, frozenset(rights), frozenset(tables))
+
+
+def _words(text: str | None) -> list[str]:
+    words = (text or "").upper().split(",")
+    return ["SELECT", "INSERT", "UPDATE", "DELETE"] if "ALL" in words else words
+
+
+def _parts(names: list[str], within: SecuredObject) -> list[Select[Any]]:
+    catalog, database, table = within
+    parts = [_grants(GLOBAL, names, [])]
+    if within == GLOBAL_ONLY:
+        return parts
+    in_database: list[ColumnElement[bool]] = []
+    if within != METASTORE:
+        in_database = [DBS.c.CTLG_NAME == catalog, DBS.c.NAME == database]
+    in_tables = in_database if table is None else [*in_database, TBLS.c.TBL_NAME == table]
+    owns_database, owns_table = DBS.c.OWNER_NAME.in_(names), TBLS.c.OWNER.in_(names)
+    parts.append(
+        _select(
+            (DBS.c.CTLG_NAME, DBS.c.NAME, _NO_NAME),
+            literal_column(f"'{OWNER}'"),
+            literal_column("1"),
+            (DBS.c.OWNER_NAME, DBS.c.OWNER_TYPE),
+        ).where(*in_database, owns_database)
+    )
+    parts.append(
+        _select(
+            (DBS.c.CTLG_NAME, DBS.c.NAME, TBLS.c.TBL_NAME),
+            literal_column(f"'{OWNER}'"),
+            literal_column("1"),
+            (TBLS.c.OWNER, TBLS.c.OWNER_TYPE),
+        )
+        .select_from(_OF_TABLES)
+        # A single one is told of whoever owns it: whether it exists makes a difference.
+        .where(*in_tables, *([owns_table] if table is None else []))
+    )
+    parts.append(_grants(DATABASE, names, in_database))
+    parts.append(_grants(TABLE, names, in_tables))
+    parts.append(_grants(TABLE_COLUMN, names, in_tables))
+    return parts
+
+
+def _grants(level: Level, names: list[str], conditions: list[ColumnElement[bool]]) -> Select[Any]:
+    places: dict[Level, tuple[Any, Any, Any]] = {
+        GLOBAL: (_NO_NAME,) * 3,
+        DATABASE: (DBS.c.CTLG_NAME, DBS.c.NAME, _NO_NAME),
+    }
+    place = places.get(level, (DBS.c.CTLG_NAME, DBS.c.NAME, TBLS.c.TBL_NAME))
+    grants = level.table.c
+    word = literal_column(f"'{COLUMN}'") if level is TABLE_COLUMN else level.privilege
+    return (
+        _select(place, word, grants.GRANT_OPTION, (grants.PRINCIPAL_NAME, grants.PRINCIPAL_TYPE))
+        .select_from(level.source)
+        .where(grants.PRINCIPAL_NAME.in_(names), *conditions)
+    )
+
+
+def _select(place: tuple[Any, Any, Any], word: Any, grantable: Any, principal: tuple[Any, Any]) -> Select[Any]:
+    """One part of the union. Texts are cast: columns of different collations do not go into one."""
+    catalog, database, table = (cast(name, _NAME) for name in place)
+    return select(
+        catalog.label("catalog_name"),
+        database.label("database_name"),
+        table.label("table_name"),
+        cast(word, _NAME).label("word"),
+        grantable.label("grantable"),
+        cast(principal[0], _NAME).label("principal"),
+        cast(principal[1], _NAME).label("kind"),
+    )

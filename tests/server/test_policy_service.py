@@ -1,0 +1,190 @@
+"""Authorization by a policy service over HTTP: what it is asked, how long answers count, and that silence denies."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from hms_cache.authorization.asking import AskingAuthorizer
+from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedError
+from hms_cache.authorization.policy_service import MOST_QUESTIONS, PolicyService, ServiceJudge, ServiceOptions
+from hms_cache.thrift_gen.hive_metastore import ttypes as t
+from tests.manual_clock import ManualClock
+from tests.server.conftest import Link, Serve, database, table
+from tests.server.test_authorization import outcome
+
+Answer = Callable[[dict[str, Any]], bytes]
+TABLE = SecuredObject("hive", "open", "t")
+
+
+def decided(rule: Callable[[str, dict[str, Any]], bool]) -> Answer:
+    """What an agent answers whose rule is this one."""
+
+    def answer(document: dict[str, Any]) -> bytes:
+        asked = document["input"]
+        return json.dumps({"result": [rule(asked["principal"], one) for one in asked["questions"]]}).encode()
+
+    return answer
+
+
+class Agent:
+    """A service at an address of its own; `answer` is what it says."""
+
+    def __init__(self) -> None:
+        self.answer: Answer = decided(lambda user, one: True)
+        self.asked: list[dict[str, Any]] = []
+        self.status = 200
+        self.gate = threading.Event()
+        self.gate.set()
+        agent = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                agent.asked.append(document["input"])
+                agent.gate.wait(30)
+                body = agent.answer(document)
+                self.send_response(agent.status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1/data/hms/allow"
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def stop(self) -> None:
+        self.gate.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def agent() -> Iterator[Agent]:
+    made = Agent()
+    yield made
+    made.stop()
+
+
+def service(agent: Agent, **options: Any) -> PolicyService:
+    return PolicyService(ServiceOptions(agent.url, **{"timeout_s": 5.0, **options}))
+
+
+def test_questions_go_together_and_are_answered_in_order(agent: Agent) -> None:
+    agent.answer = decided(lambda user, one: one["table"] == "t7" or one["action"] == "show")
+    judge = ServiceJudge(service(agent), "ann")
+    objects = [TABLE._replace(table=f"t{n}") for n in range(MOST_QUESTIONS + 5)]
+    judge.prepare([(Action.READ, one) for one in objects] + [(None, TABLE._replace(table=None))])
+    assert [len(one["questions"]) for one in agent.asked] == [MOST_QUESTIONS, 6]
+    assert [one.table for one in objects if judge.allow(Action.READ, one)] == ["t7"]
+    assert judge.show(TABLE._replace(table=None)) and judge.allow(Action.DROP, objects[7])
+    assert len(agent.asked) == 3
+    question = {"action": "drop", "catalog": "hive", "database": "open", "table": "t7"}
+    assert agent.asked[-1] == {"principal": "ann", "questions": [question]}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(b"", b"{}", b"[true]", b'{"result": true}', b'{"result": []}', b'{"result": [true, true]}'),
+        *(b'{"result": [1]}', b'{"result": ["true"]}', b'{"result": [null]}', b'{"result": [true]', b"\xff"),
+        *(b'{"result": [true], "x": "' + b"x" * 70_000 + b'"}', b"[" * 50_000),
+    ],
+)
+def test_whatever_is_no_answer_denies(agent: Agent, answer: bytes) -> None:
+    agent.answer = lambda document: answer
+    made = service(agent)
+    with pytest.raises(UndecidedError):
+        ServiceJudge(made, "ann").allow(Action.READ, TABLE)
+    assert made.outcomes == {"ok": 0, "failed": 1}
+
+
+def test_a_status_of_failure_silence_and_nobody_deny(agent: Agent) -> None:
+    agent.status = 500
+    with pytest.raises(UndecidedError):
+        service(agent).ask("ann", [(Action.READ, TABLE)])
+    agent.status = 200
+    agent.gate.clear()
+    made = service(agent, timeout_s=0.2, most_at_once=1)
+    with pytest.raises(UndecidedError):
+        made.ask("ann", [(Action.READ, TABLE)])
+    with pytest.raises(UndecidedError):
+        PolicyService(ServiceOptions("http://127.0.0.1:1/", 0.2)).ask("ann", [(Action.READ, TABLE)])
+    agent.gate.set()
+    assert service(agent).ask("ann", [(Action.READ, TABLE)]) == [True]
+
+
+def test_an_answer_in_drops_ends_in_time(agent: Agent) -> None:
+    """The limit is for the whole answer, not for each of its bytes."""
+    stop = threading.Event()
+
+    def drop_by_drop(document: dict[str, Any]) -> bytes:
+        stop.wait(30)
+        return b""
+
+    agent.answer = drop_by_drop
+    with pytest.raises(UndecidedError):
+        service(agent, timeout_s=0.2).ask("ann", [(Action.READ, TABLE)])
+    stop.set()
+
+
+def test_a_decision_is_no_older_than_its_age(agent: Agent) -> None:
+    clock = ManualClock()
+    made = service(agent)
+    authorizer = AskingAuthorizer(lambda user: ServiceJudge(made, user), 5.0, clock.monotonic_s)
+    first = authorizer.decisions("ann")
+    assert first.allow(Action.READ, TABLE) and len(agent.asked) == 1
+    agent.answer = decided(lambda user, one: False)
+    clock.advance(4.9)
+    assert authorizer.policy is first.policy and authorizer.decisions("ann") is first
+    assert authorizer.decide("ann", Action.READ, TABLE) and authorizer.decisions_of(first.tag) is first
+    assert not authorizer.decide("bob", Action.READ, TABLE)
+    clock.advance(0.2)
+    assert authorizer.policy is not first.policy and authorizer.decisions_of(first.tag) is None
+    second = authorizer.decisions("ann")
+    assert second.tag != first.tag and not second.allow(Action.READ, TABLE)
+
+
+def link(running: Any, user: str) -> Link:
+    made: Link = running.link()
+    made.call("set_ugi", user_name=user, group_names=[])
+    return made
+
+
+@pytest.mark.parametrize("age_s", [0, 60])
+def test_a_server_asks_and_refuses_when_nobody_answers(agent: Agent, serve: Serve, age_s: float) -> None:
+    agent.answer = decided(lambda user, one: user == "root" or one["table"] == "pub" or one["action"] == "show")
+    running = serve(
+        **{
+            "authorization.provider": "opa",
+            "authorization.opa_url": agent.url,
+            "authorization.opa_max_age_s": age_s,
+            "security.accept_insecure": True,
+        }
+    )
+    root, ann = link(running, "root"), link(running, "ann")
+    root.call("create_database", database=database("open"))
+    for name in ("pub", "secret"):
+        root.call("create_table", tbl=table("open", name))
+    for _ in range(3):
+        assert ann.call("get_all_tables", db_name="open") == ["pub"]
+        assert ann.call("get_table", dbname="open", tbl_name="pub").tableName == "pub"
+        hidden = outcome(ann, "get_table", dbname="open", tbl_name="secret")
+        assert hidden == (t.NoSuchObjectException, "hive.open.secret table not found")
+    assert "may not drop" in outcome(ann, "drop_table", dbname="open", name="nothing", deleteData=True)[1]
+    agent.status = 503
+    assert "does not answer" in outcome(ann, "get_table", dbname="open", tbl_name="other")[1]
+    assert "does not answer" in outcome(link(running, "new"), "get_all_databases")[1]
+    found = outcome(ann, "get_table", dbname="open", tbl_name="pub")
+    assert isinstance(found, t.Table) == (age_s > 0)
+    metric = running.service.metrics.server.policy_requests.values()
+    assert metric[("failed",)] >= 2 and metric[("ok",)] > 3

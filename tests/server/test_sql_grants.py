@@ -1,0 +1,236 @@
+"""Authorization by the grants that the metastore keeps: owners, grants, roles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from hms_cache.store.security.rights import GrantedRights
+from hms_cache.thrift_gen.hive_metastore import ttypes as t
+from tests.server.conftest import Link, Running, Serve, database, table
+from tests.server.test_authorization import outcome
+
+
+class World:
+    """A server; `root` has the role admin, `ann` owns database `open` and table `open.hers`, `eve` owns nothing."""
+
+    def __init__(self, serve: Serve, **settings: Any) -> None:
+        self.server: Running = serve(
+            **{
+                "authorization.provider": "sql",
+                "authorization.service_users": ["hs2"],
+                "catalog.users_in_admin_role": ["root"],
+                "security.accept_insecure": True,
+                **settings,
+            }
+        )
+        self.root, self.ann, self.eve = (self.link(name) for name in ("root", "ann", "eve"))
+        made = database("open")
+        made.ownerName, made.ownerType = "ann", t.PrincipalType.USER
+        self.root.call("create_database", database=made)
+        for name, owner in (("hers", "ann"), ("other", "bob")):
+            one = table("open", name)
+            one.owner, one.ownerType = owner, t.PrincipalType.USER
+            self.root.call("create_table", tbl=one)
+
+    def link(self, user: str) -> Link:
+        link = self.server.link()
+        link.call("set_ugi", user_name=user, group_names=["admin"])
+        return link
+
+    def sees(self, user: Link, name: str = "hers") -> bool:
+        found = isinstance(outcome(user, "get_table", dbname="open", tbl_name=name), t.Table)
+        assert found == (name in user.call("get_all_tables", db_name="open"))
+        return found
+
+
+@pytest.fixture(params=[0, 60], ids=["each call", "aged"])
+def world(serve: Serve, request: pytest.FixtureRequest) -> World:
+    return World(serve, **{"authorization.sql_max_age_s": request.param})
+
+
+def bag(privilege: str, to: str = "eve", *, kind: int = t.PrincipalType.USER, option: bool = False, **of: Any) -> Any:
+    reference = t.HiveObjectRef(
+        **{"objectType": t.HiveObjectType.TABLE, "dbName": "open", "objectName": "hers", "partValues": [], **of}
+    )
+    info = t.PrivilegeGrantInfo(privilege, 0, "ann", t.PrincipalType.USER, option)
+    return t.PrivilegeBag([t.HiveObjectPrivilege(reference, to, kind, info, "SQL")])
+
+
+def test_owners_may_do_what_is_theirs(world: World) -> None:
+    ann, eve = world.ann, world.eve
+    assert world.sees(ann) and not world.sees(ann, "other") and not world.sees(eve)
+    assert world.sees(world.root) and world.sees(world.root, "other")
+    assert eve.call("get_all_databases") == ["default"] and ann.call("get_all_databases") == ["default", "open"]
+    assert "may not create" in outcome(eve, "create_table", tbl=table("open", "x"))[1]
+    mine = table("open", "x")
+    mine.owner = "ann"
+    ann.call("create_table", tbl=mine)
+    renamed = ann.call("get_table", dbname="open", tbl_name="x")
+    renamed.tableName = "y"
+    ann.call("alter_table", dbname="open", tbl_name="x", new_tbl=renamed)
+    assert world.sees(ann, "y")
+    renamed.tableName = "other"
+    assert "may not alter" in outcome(ann, "alter_table", dbname="open", tbl_name="y", new_tbl=renamed)[1]
+    ann.call("drop_table", dbname="open", name="y", deleteData=True)
+    assert "may not" in outcome(ann, "create_database", database=database("hers"))[1]
+    # Whoever owns nothing has `default`, which belongs to the role public.
+    theirs = table("default", "e")
+    theirs.owner = "eve"
+    eve.call("create_table", tbl=theirs)
+    assert eve.call("get_all_tables", db_name="default") == ["e"]
+    assert ann.call("get_all_tables", db_name="default") == []
+
+
+@pytest.mark.parametrize("word", ["SELECT", "insert", "UPDATE", "DELETE", "ALL"])
+def test_each_privilege_allows_what_it_says(serve: Serve, word: str) -> None:
+    world = World(serve)
+    parted = table("open", "parted")
+    parted.owner, parted.partitionKeys = "ann", [t.FieldSchema("p", "string", None)]
+    world.ann.call("create_table", tbl=parted)
+    partition = t.Partition(values=["1"], dbName="open", tableName="parted", sd=parted.sd)
+    world.ann.call("add_partition", new_part=partition)
+    assert not world.sees(world.eve, "parted")
+    world.ann.call("grant_privileges", privileges=bag(word, objectName="parted"))
+    assert world.sees(world.eve, "parted") and not world.sees(world.eve, "hers")
+    at = {"db_name": "open", "tbl_name": "parted", "part_vals": ["1"], "deleteData": False}
+    writes = {
+        "INSERT": ("add_partition", {"new_part": t.Partition(["2"], "open", "parted", 0, 0, parted.sd)}),
+        "DELETE": ("drop_partition", at),
+        "ALTER": ("alter_table", {"dbname": "open", "tbl_name": "parted", "new_tbl": parted}),
+        "DROP": ("drop_table", {"dbname": "open", "name": "parted", "deleteData": False}),
+    }
+    allowed = {name for name, (method, arguments) in writes.items() if may(world.eve, method, arguments)}
+    assert allowed == {"ALL": {"INSERT", "DELETE"}, "insert": {"INSERT"}, "DELETE": {"DELETE"}}.get(word, set())
+    request = t.AllocateTableWriteIdsRequest("open", "parted", txnIds=[1])
+    assert may(world.eve, "allocate_table_write_ids", {"rqst": request}) == (word != "SELECT")
+
+
+def may(link: Link, method: str, arguments: Any) -> bool:
+    found = outcome(link, method, **arguments)
+    return not (isinstance(found, tuple) and "Permission denied" in str(found[1]))
+
+
+def test_a_grant_and_a_revocation_count_for_the_next_call(world: World) -> None:
+    ann, eve = world.ann, world.eve
+    for _ in range(3):
+        assert not world.sees(eve)
+        ann.call("grant_privileges", privileges=bag("SELECT"))
+        assert world.sees(eve) and eve.call("get_all_databases") == ["default", "open"]
+        ann.call("revoke_privileges", privileges=bag("SELECT"))
+    assert not world.sees(eve)
+    columns = {"objectType": t.HiveObjectType.COLUMN, "columnName": "a"}
+    ann.call("grant_privileges", privileges=bag("SELECT", **columns))
+    assert world.sees(eve)
+    ann.call("revoke_privileges", privileges=bag("SELECT", **columns))
+    world.root.call("grant_privileges", privileges=bag("SELECT", objectType=t.HiveObjectType.DATABASE, objectName=None))
+    assert world.sees(eve) and world.sees(eve, "other")
+
+
+def test_what_another_metastore_changes_counts_for_the_next_call(serve: Serve) -> None:
+    world = World(serve)
+    url = world.server.service._settings.database.url
+    world.ann.call("grant_privileges", privileges=bag("SELECT"))
+    assert world.sees(world.eve)
+    engine = create_engine(str(url))
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM TBL_PRIVS"))
+    assert not world.sees(world.eve)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE TBLS SET OWNER = 'eve' WHERE TBL_NAME = 'hers'"))
+    engine.dispose()
+    assert world.sees(world.eve) and not world.sees(world.ann)
+
+
+def test_roles(world: World) -> None:
+    root, ann, eve = world.root, world.ann, world.eve
+    user, role = t.PrincipalType.USER, t.PrincipalType.ROLE
+
+    def give(name: str, to: str, kind: int) -> None:
+        root.call(
+            "grant_role", role_name=name, principal_name=to, principal_type=kind, grantor="root", grantorType=user
+        )
+
+    for name in ("readers", "all_readers"):
+        root.call("create_role", role=t.Role(name, 0, "root"))
+    ann.call("grant_privileges", privileges=bag("SELECT", "readers", kind=role))
+    give("readers", "all_readers", role)
+    assert not world.sees(eve)
+    give("all_readers", "eve", user)
+    assert world.sees(eve)
+    root.call("revoke_role", role_name="readers", principal_name="all_readers", principal_type=role)
+    assert not world.sees(eve)
+    # A user of a role's name does not have the role.
+    assert not world.sees(world.link("readers"))
+    give("admin", "eve", user)
+    assert world.sees(eve) and world.sees(eve, "other")
+    root.call("revoke_role", role_name="admin", principal_name="eve", principal_type=user)
+    assert not world.sees(eve)
+    for method, arguments in {
+        "create_role": {"role": t.Role("r", 0, "eve")},
+        "grant_role": {
+            "role_name": "admin",
+            "principal_name": "eve",
+            "principal_type": user,
+            "grantor": "eve",
+            "grantorType": user,
+        },
+        "get_principals_in_role": {"request": t.GetPrincipalsInRoleRequest("admin")},
+    }.items():
+        assert "Permission denied" in outcome(eve, method, **arguments)[1]
+
+
+def test_who_may_grant(world: World) -> None:
+    ann, eve, bob = world.ann, world.eve, world.link("bob")
+    for link in (eve, bob):
+        assert "may not change grants" in outcome(link, "grant_privileges", privileges=bag("SELECT"))[1]
+    ann.call("grant_privileges", privileges=bag("SELECT", option=True))
+    eve.call("grant_privileges", privileges=bag("SELECT", "bob"))
+    assert world.sees(bob)
+    assert "may not change grants" in outcome(bob, "grant_privileges", privileges=bag("SELECT", "eva"))[1]
+    assert "may not change grants" in outcome(eve, "grant_privileges", privileges=bag("INSERT", "bob"))[1]
+    for link in (eve, bob):
+        assert "may not change grants" in outcome(link, "revoke_privileges", privileges=bag("SELECT", "bob"))[1]
+    both = bag("SELECT,DELETE", "eva")
+    assert "may not change grants" in outcome(eve, "grant_privileges", privileges=both)[1]
+    request = t.GrantRevokePrivilegeRequest(t.GrantRevokeType.REVOKE, bag("SELECT", "bob"), False)
+    assert "may not change grants" in outcome(eve, "grant_revoke_privileges", request=request)[1]
+    ann.call("grant_revoke_privileges", request=request)
+    assert not world.sees(bob)
+    everywhere = {"objectType": t.HiveObjectType.GLOBAL, "dbName": None, "objectName": None}
+    assert "may not change grants" in outcome(ann, "grant_privileges", privileges=bag("SELECT", **everywhere))[1]
+    world.root.call("grant_privileges", privileges=bag("SELECT", "bob", **everywhere))
+    assert world.sees(bob, "other")
+
+
+def test_services_are_those_of_the_setting(world: World) -> None:
+    request = t.NotificationEventRequest(lastEvent=0)
+    assert world.link("hs2").call("get_next_notification", rqst=request).events
+    for link in (world.eve, world.root):
+        assert "Permission denied" in outcome(link, "get_next_notification", rqst=request)[1]
+
+
+def test_lists_of_many_databases_cost_a_few_statements(serve: Serve) -> None:
+    world = World(serve)
+    for n in range(6):
+        world.root.call("create_database", database=database(f"d{n}"))
+        for m in range(4):
+            one = table(f"d{n}", f"t{m}")
+            one.owner = "eve" if m == 1 else "bob"
+            world.root.call("create_table", tbl=one)
+    asked = []
+    original = GrantedRights.rights
+
+    def counted(self: Any, user: str, within: Any) -> Any:
+        asked.append(within)
+        return original(self, user, within)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(GrantedRights, "rights", counted)
+        found = world.eve.call("get_table_meta", db_patterns="*", tbl_patterns="*")
+        assert sorted((one.dbName, one.tableName) for one in found) == [(f"d{n}", "t1") for n in range(6)]
+        assert len(asked) == 1
+        assert world.eve.call("get_all_databases") == sorted(["default", *(f"d{n}" for n in range(6))])
+        assert len(asked) == 2

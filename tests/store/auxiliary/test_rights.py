@@ -1,0 +1,120 @@
+"""What owners, grants and roles let a user do, against a model in lists, on every kind of database."""
+
+from __future__ import annotations
+
+import random
+
+from hms_cache.authorization.decisions import METASTORE, Action, SecuredObject
+from hms_cache.authorization.standard_rights import StandardJudge
+from hms_cache.store.engine.work_units import run_write
+from hms_cache.store.installation.init import ensure_default_roles
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database, InvalidObjectException, MetaException, Table
+from tests.store.auxiliary.conftest import World
+from tests.store.auxiliary.test_privileges import EVERYWHERE, GROUP, ROLE, USER, HiveObjectRef, HiveObjectType, grant
+
+USERS, ROLES = ("ann", "Ann", "bob", "o", "r1"), ("r1", "r2")
+DATABASES, TABLES = ("d", "e"), ("t", "u")
+WORDS = ("SELECT", "INSERT", "UPDATE", "DELETE", "ALL")
+ACTIONS = {Action.READ: WORDS[:4], Action.WRITE: ("INSERT",), Action.UPDATE: ("UPDATE",), Action.DELETE: ("DELETE",)}
+
+
+def reference(of: SecuredObject, column: bool) -> HiveObjectRef:
+    if of == METASTORE:
+        return EVERYWHERE
+    kinds = HiveObjectType
+    kind = kinds.DATABASE if of.table is None else kinds.COLUMN if column else kinds.TABLE
+    return HiveObjectRef(kind, of.database, of.table, None, "a" if column else None, "hive")
+
+
+def test_rights_as_a_model_sees_them(world: World) -> None:
+    chance = random.Random(5)
+    run_write(world.database, lambda transaction: ensure_default_roles(transaction.connection, now_s=5))
+    roles, privileges = world.stores.roles, world.stores.privileges
+    for name in ROLES:
+        roles.create_role(name, "o")
+    world.objects.create_database(Database(name="e", ownerName="r2", ownerType=ROLE, catalogName="hive"))
+    world.create_table("t")
+    world.create_table("u")
+    made: Table = world.objects.get_table("hive", "d", "t")
+    for name, owner, kind in (("t", "ann", USER), ("u", "r1", ROLE)):
+        made.dbName, made.tableName, made.owner, made.ownerType, made.sd.location = "e", name, owner, kind, None
+        world.objects.create_table(made)
+    owners = {(None, "e"): ("r2", ROLE), (None, "d"): ("o", USER), ("t", "e"): ("ann", USER), ("u", "e"): ("r1", ROLE)}
+    owners |= {("t", "d"): ("o", USER), ("u", "d"): ("o", USER)}
+    objects = [METASTORE] + [SecuredObject("hive", d, t) for d in DATABASES for t in (None, *TABLES)]
+    grants: set[tuple[SecuredObject, bool, str, str, int]] = set()
+    members: set[tuple[str, str, int]] = set()
+
+    def roles_of(user: str) -> set[str]:
+        found, before = {"public", *(r for r, who, kind in members if (who, kind) == (user, USER))}, set()
+        while found != before:
+            before = set(found)
+            found |= {r for r, who, kind in members if kind == ROLE and who in found}
+        return found
+
+    def expected(user: str, action: Action, of: SecuredObject) -> bool:
+        mine = {(user, USER)} | {(role, ROLE) for role in roles_of(user)}
+        if ("admin", ROLE) in mine:
+            return True
+        owns = owners.get((of.table, of.database or "")) in mine
+        if action in (Action.ALTER, Action.DROP):
+            return owns
+        if action is Action.CREATE:
+            return owners.get((None, of.database or "")) in mine
+        around = {METASTORE, of._replace(table=None), of}
+        for on, column, word, who, kind in grants:
+            words = WORDS[:4] if word == "ALL" else (word,)
+            counts = (who, kind) in mine and on in around and (action is Action.READ or not column)
+            if counts and (column or set(words) & set(ACTIONS[action])):
+                return True
+        return owns
+
+    for _ in range(40):
+        if chance.random() < 0.3:
+            role, who, kind = (
+                chance.choice([*ROLES, "admin"]),
+                chance.choice([*USERS, *ROLES]),
+                chance.choice([USER, ROLE]),
+            )
+            try:
+                if (role, who, kind) in members:
+                    roles.revoke_role(role, who, kind)
+                    members.discard((role, who, kind))
+                elif kind == USER or who in ROLES:
+                    roles.grant_role(role, who, kind, "o", USER, grant_option=False)
+                    members.add((role, who, kind))
+            except (InvalidObjectException, MetaException):
+                pass  # a cycle, or a user and a role of one name
+        else:
+            of = chance.choice(objects)
+            column = of.table is not None and chance.random() < 0.3
+            kind = chance.choice([USER, ROLE, GROUP])
+            who = chance.choice([*ROLES, "public"] if kind == ROLE else USERS)
+            one = (of, column, chance.choice(WORDS), who, kind)
+            change = grant(reference(of, column), one[2], who, kind)
+            if one in grants:
+                privileges.revoke_privileges([change])
+                grants.remove(one)
+            else:
+                privileges.grant_privileges([change])
+                grants.add(one)
+        user = chance.choice(USERS)
+        judge = StandardJudge(world.stores.rights, user)
+        if chance.random() < 0.5:
+            judge.prepare([(Action.READ, one) for one in objects])
+        for of in objects[1:]:
+            for action in (*ACTIONS, Action.ALTER, Action.DROP, Action.CREATE):
+                allowed = judge.allow(action, of)
+                assert allowed == expected(user, action, of), (user, action, of, grants, members)
+            if of.table is None and any(expected(user, Action.READ, one) for one in objects[1:] if one[:2] == of[:2]):
+                assert judge.show(of)
+
+
+def test_names_that_a_collation_takes_for_others_have_no_rights(world: World) -> None:
+    world.create_table("t")
+    on = SecuredObject("hive", "d", "t")
+    assert StandardJudge(world.stores.rights, "o").allow(Action.DROP, on)
+    for user in ("O", "o ", "ó"):
+        assert not StandardJudge(world.stores.rights, user).allow(Action.READ, on), user
+    for table in ("T", "t ", "ť"):
+        assert not StandardJudge(world.stores.rights, "o").allow(Action.READ, on._replace(table=table)), table
