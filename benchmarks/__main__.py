@@ -20,6 +20,7 @@ from benchmarks.java_metastore import (
     statements,
 )
 from benchmarks.jobs.command import jobs
+from benchmarks.jobs.repair import repair
 from benchmarks.load import load
 from benchmarks.measure import measure_reads
 from benchmarks.names import fill as fill_names
@@ -52,6 +53,7 @@ def main() -> None:
 
 
 main.add_command(jobs)
+main.add_command(repair)
 
 
 def _plan(databases: int, tables: int, large: int) -> CatalogPlan:

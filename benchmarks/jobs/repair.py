@@ -1,0 +1,129 @@
+"""``python -m benchmarks repair``: what `jobs repair` of one table takes beside the listing of its directories."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.catalog import TablePlan, partition, table
+from benchmarks.client import connect
+from benchmarks.cloning import multiply_partitions
+from benchmarks.own_metastore import OwnMetastore
+from hms_cache.thrift_gen.hive_metastore import ttypes
+
+_DATABASE, _TABLE, _COLUMNS = "repair", "t", 4
+_HOURS = 24
+"""Partitions in a directory of a day."""
+
+
+@click.command()
+@click.option("--partitions", default="100000,1000000", show_default=True)
+@click.option("--new", default=1_000, show_default=True, help="directories without a partition")
+def repair(partitions: str, new: int) -> None:
+    """Seconds of a listing with `os.scandir`, of a plan of nothing, and of a repair, on local directories."""
+    click.echo(
+        "| partitions | new | listing alone | plan of nothing | repair, --database | repair, metastore only | MiB |"
+    )
+    click.echo("|--:|--:|--:|--:|--:|--:|--:|")
+    for count in map(int, partitions.split(",")):
+        with tempfile.TemporaryDirectory(prefix="hms-cache-repair-") as directory:
+            figures = _measured(Path(directory), count, new)
+            shutil.rmtree(Path(directory) / "lake", ignore_errors=True)
+        click.echo(f"| {count:,} | {new:,} | " + " | ".join(f"{figure:.1f}" for figure in figures) + " |")
+
+
+def _measured(directory: Path, count: int, new: int) -> tuple[float, ...]:
+    from hms_cache.store.engine.database import Database
+    from hms_cache.store.installation.init import init_schema
+    from tests.databases import closing, start_mariadb
+
+    lake = directory / "lake"
+    plan = TablePlan(_DATABASE, _TABLE, _COLUMNS, count)
+    mariadb = start_mariadb()
+    try:
+        url = mariadb.create_database()
+        with closing(Database(url)) as database:
+            init_schema(database)
+        loading = OwnMetastore(url, directory / "loading", ADMIN__PORT="0")
+        loading.start()
+        try:
+            _create(loading.address, plan, lake)
+        finally:
+            loading.stop()
+        multiply_partitions(url, _DATABASE, _TABLE, count, _HOURS)
+        for number in range(count):
+            os.makedirs(lake / _name(number), exist_ok=True)
+        serving = OwnMetastore(url, directory / "serving", ADMIN__PORT="0")
+        serving.start()
+        try:
+            return _runs(serving.address, url, lake, count, new)
+        finally:
+            serving.stop()
+    finally:
+        mariadb.stop()
+
+
+def _create(address: str, plan: TablePlan, lake: Path) -> None:
+    client = connect(address)
+    client.create_database(ttypes.Database(name=_DATABASE, locationUri=f"file:{lake}", parameters={}))
+    made = table(plan)
+    made.sd.location = f"file:{lake}"
+    made.partitionKeys = [ttypes.FieldSchema(key, "string", None) for key in ("dt", "hour")]
+    client.create_table(made)
+    parts = [partition(plan, number) for number in range(_HOURS)]
+    for number, part in enumerate(parts):
+        part.values = [f"day-{0:06d}", str(number)]
+        part.sd.location = f"file:{lake}/{_name(number)}"
+    client.add_partitions_req(ttypes.AddPartitionsRequest(_DATABASE, _TABLE, parts, False, False))
+
+
+def _name(number: int) -> str:
+    """As `multiply_partitions` names them."""
+    return f"dt=day-{number // _HOURS:06d}/hour={number % _HOURS}"
+
+
+def _runs(address: str, url: str, lake: Path, count: int, new: int) -> tuple[float, ...]:
+    listing_s = _timed(lambda: _list(lake))
+    options = ["--metastore", f"thrift://{address}", "--tables", f"{_DATABASE}.{_TABLE}", "--mode", "add"]
+    fast = [*options, "--database", url]
+    nothing_s = _timed(lambda: _repair(fast, 0))
+    seconds = []
+    for number, arguments in enumerate((fast, options)):
+        for extra in range(new):
+            os.makedirs(lake / _name(count + number * new + extra), exist_ok=True)
+        seconds.append(_timed(lambda arguments=arguments: _repair(arguments, new)))  # type: ignore[misc]
+    peak_mib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return listing_s, nothing_s, *seconds, peak_mib
+
+
+def _list(lake: Path) -> int:
+    found = 0
+    for day in os.scandir(lake):
+        with os.scandir(day.path) as hours:
+            found += sum(1 for hour in hours if hour.is_dir())
+    return found
+
+
+def _repair(arguments: list[str], expected: int) -> None:
+    command = [str(Path(sys.executable).with_name("hms-cache")), "jobs", "repair", "--json", *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    summary: dict[str, Any] = json.loads(done.stdout)["summary"]
+    if summary["added"] != expected:
+        raise RuntimeError(f"not repaired: {summary}")
+
+
+def _timed(run: Callable[[], object]) -> float:
+    started_s = time.monotonic()
+    run()
+    return time.monotonic() - started_s
