@@ -117,7 +117,9 @@ def _list(lake: Path) -> int:
 
 def _repair(arguments: list[str], expected: int) -> None:
     command = [str(Path(sys.executable).with_name("hms-cache")), "jobs", "repair", "--json", *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:] or done.stdout[-2000:])
     summary: dict[str, Any] = json.loads(done.stdout)["summary"]
     if summary["added"] != expected:
         raise RuntimeError(f"not repaired: {summary}")
