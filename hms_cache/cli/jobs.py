@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,13 +21,70 @@ class _Jobs(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         from hms_cache.jobs.registry import JOBS
 
-        return sorted(JOBS)
+        return sorted([*JOBS, _run_plan.name or ""])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         from hms_cache.jobs.registry import JOBS
 
+        if cmd_name in (_run_plan.name, _step.name):
+            return _run_plan if cmd_name == _run_plan.name else _step
         job = JOBS.get(cmd_name)
         return None if job is None else _command(job)
+
+
+@click.command("run")
+@click.option("--plan", "plan_file", required=True, type=click.Path(path_type=Path), help="The plan, a TOML file.")
+@click.option("--only", multiple=True, metavar="STEP", help="Only this step; several times for more.")
+@click.option("--summary", type=click.Path(path_type=Path), help="File for the summary as JSON.")
+@click.option("--metrics", type=click.Path(path_type=Path), help="File for Prometheus' textfile collector, NAME.prom.")
+@click.option("--dry-run", is_flag=True, help="Each job reads and counts as always, and changes nothing.")
+@click.option("--json", "as_json", is_flag=True, help="The summary as JSON on standard output.")
+def _run_plan(
+    *,
+    plan_file: Path,
+    only: tuple[str, ...],
+    summary: Path | None,
+    metrics: Path | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Run the jobs of a plan in order, unattended.
+
+    Each job has a process, a time limit and a lease on its tables: where another run works on one of them, it waits
+    for it as long as its lease_wait says, and is left out then. A job that fails stops those that need it.
+
+    Exit status: 0 all done; 1 a job failed or took too long; 2 the plan cannot be used; 3 a job found what somebody
+    must look at, or did not run.
+    """
+    from hms_cache.jobs.schedule.execution import run_plan
+    from hms_cache.jobs.schedule.plan import chosen, read_plan
+    from hms_cache.jobs.schedule.report import summary_of, write_metrics, write_summary
+
+    signal.signal(signal.SIGTERM, _interrupt)
+    plan = chosen(read_plan(plan_file), only)
+    results = run_plan(plan, dry_run=dry_run, told=lambda line: click.echo(line, err=True))
+    told = summary_of(plan, results, dry_run=dry_run)
+    if summary is not None:
+        write_summary(summary, told)
+    if metrics is not None and not dry_run:
+        write_metrics(metrics, plan, results)
+    if as_json:
+        click.echo(json.dumps(told, indent=2, default=str))
+    sys.exit(told["exit_status"])
+
+
+def _interrupt(*_: object) -> None:
+    """SIGTERM as Ctrl-C: the step that runs is ended, and its lease given back."""
+    raise KeyboardInterrupt
+
+
+@click.command("step", hidden=True)
+@click.argument("order", type=click.Path(path_type=Path))
+def _step(order: Path) -> None:
+    """One step of a plan, in the process that `run` started for it."""
+    from hms_cache.jobs.schedule.step import carry_out
+
+    sys.exit(carry_out(order))
 
 
 @click.command(cls=_Jobs)
@@ -102,7 +161,7 @@ def _run(
             with terminal_progress(Console(stderr=True), spark) as progress:
                 result = job.run(spark, options, dry_run=dry_run, progress=progress)
     if as_json:
-        click.echo(json.dumps(_as_json(result, dry_run), indent=2, default=str))
+        click.echo(json.dumps(result.as_json(dry_run), indent=2, default=str))
     else:
         _show(job, result, dry_run)
     sys.exit(result.exit_status)
@@ -117,13 +176,6 @@ def _session(
         return nullcontext()
     needed = job.spark_settings(options) if job.spark_settings is not None else {}
     return job_session(job.name, master, {**needed, **conf})
-
-
-def _as_json(result: JobResult, dry_run: bool) -> dict[str, Any]:
-    tables = {
-        table.title: [dict(zip(table.columns, row, strict=True)) for row in table.rows] for table in result.tables
-    }
-    return {"dry_run": dry_run, "summary": dict(result.summary), "tables": tables}
 
 
 def _show(job: Job, result: JobResult, dry_run: bool) -> None:

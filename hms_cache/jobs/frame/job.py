@@ -54,6 +54,13 @@ class JobResult:
     tables: Sequence[ResultTable] = ()
     exit_status: int = 0
 
+    def as_json(self, dry_run: bool) -> dict[str, Any]:
+        """For programs: the summary, and rows of the tables by their titles."""
+        tables = {
+            table.title: [dict(zip(table.columns, row, strict=True)) for row in table.rows] for table in self.tables
+        }
+        return {"dry_run": dry_run, "summary": dict(self.summary), "tables": tables}
+
 
 @dataclass(frozen=True, slots=True)
 class JobRun:

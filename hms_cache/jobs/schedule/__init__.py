@@ -1,0 +1,1 @@
+"""Several jobs in order, unattended: a plan, leases on tables, time limits, a summary and metrics."""

@@ -1,0 +1,175 @@
+"""A lease on tables, in the database: one job at a time works on a table, whoever started it and wherever.
+
+A lease is an exclusive lock as Hive's metastore grants them (HIVE_LOCKS), on names that no table has: queries do not
+wait for it, and any metastore of the database can tell of it (``SHOW LOCKS``, ``hms-cache locks list``). Whoever holds
+it says every so often that it is alive; a holder that was killed loses it after the metastore's `txn.timeout`.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from thrift.Thrift import TException
+
+from hms_cache.client import MetastoreClient
+from hms_cache.config.quantities import parse_duration_s
+from hms_cache.errors import HmsCacheError
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CheckLockRequest,
+    DataOperationType,
+    HeartbeatRequest,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockState,
+    LockType,
+    UnlockRequest,
+)
+
+_LONGEST_NAME = 128
+"""Of HIVE_LOCKS.HL_DB, in every release."""
+
+_TIMEOUT_S = 300.0
+"""Hive's `metastore.txn.timeout`, where the metastore does not tell its own."""
+
+_CHECK_INTERVAL_S = 1.0
+
+Target = tuple[str, str | None]
+"""A database (``catalog.database``) or another namespace, and a table in it; None: all of it."""
+
+
+class LeaseBusyError(HmsCacheError):
+    """Another job holds a lease on one of the tables."""
+
+    retriable = True
+
+
+class Lease:
+    """A lease that is held until `release`, or until it is lost.
+
+    One thread says that it is alive; `_client` is used by it alone once the lease is held.
+    """
+
+    def __init__(self, metastore: str, targets: Iterable[Target], *, who: str, wait_s: float = 0) -> None:
+        """Waits for it at most `wait_s`. All targets are leased together, or none.
+
+        Raises LeaseBusyError, MetastoreUnavailableError, TException.
+        """
+        self._client = MetastoreClient(metastore)
+        self._ended = threading.Event()
+        self.lost = threading.Event()
+        """Set when it is no longer held: nobody knows who works on the tables."""
+
+        try:
+            timeout = self._client.call("get_config_value", "metastore.txn.timeout", f"{_TIMEOUT_S}s")
+            self._timeout_s = _seconds(timeout)
+            self._lock_id = self._acquire(list(targets), who, wait_s)
+        except BaseException:
+            self._client.close()
+            raise
+        self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
+        self._thread.start()
+
+    def _acquire(self, targets: list[Target], who: str, wait_s: float) -> int:
+        components = [_component(*target) for target in dict.fromkeys(targets)]
+        request = LockRequest(
+            component=components, user=getpass.getuser(), hostname=socket.gethostname(), agentInfo=who
+        )
+        answer = self._client.call("lock", request)
+        until_s = time.monotonic() + wait_s
+        pause = threading.Event()
+        try:
+            while answer.state == LockState.WAITING:
+                left_s = until_s - time.monotonic()
+                if left_s <= 0:
+                    break
+                pause.wait(min(_CHECK_INTERVAL_S, left_s))
+                answer = self._client.call("check_lock", CheckLockRequest(lockid=answer.lockid))
+        except BaseException:
+            self._unlock(answer.lockid)
+            raise
+        if answer.state == LockState.ACQUIRED:
+            return int(answer.lockid)
+        self._unlock(answer.lockid)
+        raise LeaseBusyError("another job works on these tables: " + ", ".join(map(_text, targets[:5])))
+
+    def _keep(self) -> None:
+        alive_s = time.monotonic()
+        while not self._ended.wait(self._timeout_s / 6):
+            try:
+                self._client.call("heartbeat", HeartbeatRequest(lockid=self._lock_id))
+                alive_s = time.monotonic()
+            except HmsCacheError:  # no metastore answers: it is held until its time is over
+                if time.monotonic() - alive_s > self._timeout_s * 2 / 3:
+                    self.lost.set()
+                    return
+            except TException:  # the lock is gone
+                self.lost.set()
+                return
+
+    def release(self) -> None:
+        """Gives it back; where no metastore can be told, its time runs out."""
+        self._ended.set()
+        self._thread.join()
+        self._unlock(self._lock_id)
+        self._client.close()
+
+    @contextmanager
+    def releasing(self) -> Iterator[Lease]:
+        """Released at the end of the block."""
+        try:
+            yield self
+        finally:
+            self.release()
+
+    def _unlock(self, lock_id: int) -> None:
+        try:
+            self._client.call("unlock", UnlockRequest(lockid=lock_id))
+        except (HmsCacheError, TException):
+            return  # its time runs out
+
+
+def _component(namespace: str, table: str | None) -> LockComponent:
+    return LockComponent(
+        type=LockType.EXCLUSIVE,
+        level=LockLevel.DB if table is None else LockLevel.TABLE,
+        dbname=_bounded(f"{namespace} (jobs)"),
+        tablename=None if table is None else _bounded(table),
+        operationType=DataOperationType.NO_TXN,
+        isTransactional=False,
+    )
+
+
+def _bounded(name: str) -> str:
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"jobs {hashlib.sha256(name.encode()).hexdigest()}"
+
+
+def _text(target: Target) -> str:
+    return ".".join(part for part in (target[0], target[1]) if part)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return parse_duration_s(text, "s") or _TIMEOUT_S
+    except ValueError:
+        return _TIMEOUT_S
+
+
+def is_running(pid: int, kill: Callable[[int, int], None] = os.kill) -> bool:
+    """Whether there is a process of this id on this machine."""
+    try:
+        kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
