@@ -10,7 +10,9 @@ JOB = Job(
     name="files",
     summary="Compare the files of tables and partitions with the catalog; add and drop partitions that differ.",
     description=(
-        "Lists all directories in parallel. --repair add registers directories with files that no partition has, drop "
+        "Lists all directories in parallel, object stores by prefix. --output keeps what it finds as tables: each run "
+        "writes the directories that are not as the run before found them.\n\n"
+        "--repair add registers directories with files that no partition has, drop "
         "removes partitions whose directory is gone (no file is deleted), all does both; nothing is changed if there "
         "are more than --limit. --dry-run shows what would be. Exit status 3 if differences remain."
     ),
@@ -24,6 +26,16 @@ JOB = Job(
         Option("small_file_mib", "Files below this are small.", kind=int, default=16, minimum=0, metavar="MIB"),
         Option("block_mib", "Size of a block of the file system.", kind=int, default=128, minimum=1, metavar="MIB"),
         Option("slices", "Most parts that directories are divided into.", kind=int, default=64, minimum=1),
+        Option(
+            "requests_per_s",
+            "Most listings a second of one store, such as a bucket; 0 for no limit.",
+            kind=int,
+            default=0,
+            minimum=0,
+        ),
+        Option("output", "Directory (or, for iceberg, namespace) that keeps what runs find, as tables.", metavar="DIR"),
+        Option("format", "Format of these tables.", default="parquet", choices=("parquet", "iceberg")),
+        Option("full_every", "Runs from one that keeps all directories to the next.", kind=int, default=30, minimum=1),
         Option("shown", "Differences, and tables, to show.", kind=int, default=50, minimum=0),
     ),
 )

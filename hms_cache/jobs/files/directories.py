@@ -1,14 +1,13 @@
-"""Directories as they are: the files in one, and those below a table that look like partitions."""
+"""Directories as they are: the files in one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hms_cache.metadata.partition_name_codec import unescape_path_name
-from hms_cache.metadata.partition_names import make_partition_name
+from hms_cache.jobs.frame.rate_limit import RateLimit
 from hms_cache.store.warehouse.file_systems import FileSystems
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -17,6 +16,10 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 # not there; and of differences from the catalog.
 PARTITION, ORPHAN, EMPTY, UNREADABLE, NO_ROOT = "partition", "orphan", "empty", "unreadable", "no root"
 MISSING, UNREGISTERED, OUTDATED = "missing", "unregistered", "outdated"
+
+
+OF_DIRECTORIES = frozenset({"file", "hdfs", "viewfs", "webhdfs", "swebhdfs", "ofs", "o3fs"})
+"""Schemes of file systems with directories; others are stores of objects, which have prefixes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,9 @@ class DirectoryFiles:
     blocks: int = 0
     newest_us: int = 0
     """Last modification of the newest, in microseconds since 1970; 0 where the file system does not say."""
+
+    depth: int = 0
+    """Directories between it and its deepest file."""
 
     problem: str | None = None
     """Why it could not be listed; then nothing is known."""
@@ -56,81 +62,98 @@ def canonical(location: str) -> str:
 class DirectoryLister:
     """Lists directories of any file system, never from what fsspec remembers."""
 
-    def __init__(self, *, small_file_bytes: int = 0, block_bytes: int = 1) -> None:
+    def __init__(self, *, small_file_bytes: int = 0, block_bytes: int = 1, limit: RateLimit | None = None) -> None:
         self._file_systems = FileSystems()
         self._small_file_bytes = small_file_bytes
         self._block_bytes = block_bytes
+        self._limit = limit or RateLimit(0)
+
+    def open(self, location: Location) -> tuple[Any, str]:
+        """The file system and the path in it, when its turn has come, without what was remembered of it.
+
+        Raises MetaException, OSError.
+        """
+        self._limit.wait(f"{location.scheme}://{location.authority}")
+        file_system, path = self._file_systems.open(location)
+        file_system.invalidate_cache(path)
+        return file_system, path
 
     def files(self, location: str) -> DirectoryFiles:
         """The files of a directory. Never raises: what goes wrong is told."""
+        infos: list[tuple[int, Mapping[str, Any]]] = []
         try:
-            file_system, path = self._file_systems.open(Location.parse(location))
-            file_system.invalidate_cache(path)
-            found = file_system.find(path, detail=True)
-            if not found and not file_system.exists(path):
-                return DirectoryFiles(exists=False)
+            here = Location.parse(location)
+            start = len(here.path.rstrip("/")) + 1
+            seen = False
+            for path, info in self.below(here):
+                if isinstance(info, Exception):
+                    return DirectoryFiles(exists=False, problem=told(info))
+                seen = True
+                if info["type"] != "directory" and not is_hidden(path[start:]):
+                    infos.append((path[start:].count("/"), info))
+            if not seen:
+                file_system, path = self.open(here)
+                return DirectoryFiles(exists=bool(file_system.exists(path)))
         except FileNotFoundError:
             return DirectoryFiles(exists=False)
         except (OSError, MetaException) as error:
-            return DirectoryFiles(exists=False, problem=_told(error))
-        start = len(path.rstrip("/")) + 1
-        infos = [info for name, info in found.items() if not _is_hidden(name[start:])]
-        sizes = [int(info["size"] or 0) for info in infos]
-        return DirectoryFiles(
-            exists=True,
-            files=len(sizes),
-            bytes=sum(sizes),
-            small_files=sum(1 for size in sizes if size < self._small_file_bytes),
-            blocks=sum(-(-size // self._block_bytes) for size in sizes),
-            newest_us=max(map(_modified_us, infos), default=0),
-        )
+            return DirectoryFiles(exists=False, problem=told(error))
+        return self.figures(infos)
 
-    def below(self, location: str, keys: Sequence[str], depth: int | None = None) -> Iterator[FoundDirectory]:
-        """Directories of partitions below a directory whose own partition keys, if any, are not among `keys`.
+    def entries(self, location: Location) -> dict[str, Mapping[str, Any]]:
+        """What is in a directory, by name. Raises FileNotFoundError, OSError, MetaException."""
+        file_system, path = self.open(location)
+        found = {}
+        for info in file_system.ls(path, detail=True):
+            full = str(info["name"]).strip("/")
+            if full != path.strip("/"):  # stores of objects may tell the marker of the directory itself
+                found[full.rpartition("/")[2]] = info
+        return found
 
-        With `depth` only so many levels down; what is found there may have levels of its own. Never raises.
+    def below(self, location: Location) -> Iterator[tuple[str, Mapping[str, Any] | Exception]]:
+        """Paths, as locations have them, of all that is below; for a directory that cannot be listed, the error.
+
+        Raises FileNotFoundError if the location is not there; of a store of objects, MetaException and OSError, too.
         """
-        yield from self._below(location, tuple(keys), (), depth)
+        if location.scheme not in OF_DIRECTORIES:
+            file_system, path = self.open(location)
+            start = len(path.strip("/")) + 1
+            for name, info in file_system.find(path, withdirs=True, detail=True).items():
+                below = str(name).strip("/")[start:]
+                if below:
+                    yield f"{location.path}/{below}", info
+            return
+        waiting = [location]
+        while waiting:
+            here = waiting.pop()
+            try:
+                entries = self.entries(here)
+            except FileNotFoundError:
+                if here is location:
+                    raise
+                continue  # it went since it was found
+            except (OSError, MetaException) as error:
+                yield here.path, error
+                continue
+            if here is location:
+                yield here.path, {"type": "directory"}
+            for name, info in entries.items():
+                yield f"{here.path}/{name}", info
+                if info["type"] == "directory" and not is_hidden(name):
+                    waiting.append(here.child(name))
 
-    def rest(self, location: str, table_location: str, keys: Sequence[str]) -> Iterator[FoundDirectory]:
-        """Directories of partitions at and below a directory that `below` found under the table's."""
-        parts = location[len(table_location.rstrip("/")) + 1 :].split("/")
-        values = tuple(unescape_path_name(part.partition("=")[2]) for part in parts)
-        if len(values) == len(keys):
-            yield FoundDirectory(PARTITION, location, make_partition_name(keys, values))
-        else:
-            yield from self._below(location, tuple(keys), values, None)
-
-    def _below(
-        self, location: str, keys: tuple[str, ...], values: tuple[str, ...], depth: int | None
-    ) -> Iterator[FoundDirectory]:
-        if depth == 0 or len(values) == len(keys):
-            yield FoundDirectory(PARTITION, location, make_partition_name(keys[: len(values)], values))
-            return
-        try:
-            here = Location.parse(location)
-            file_system, path = self._file_systems.open(here)
-            file_system.invalidate_cache(path)
-            entries = file_system.ls(path, detail=True)
-        except FileNotFoundError:
-            yield FoundDirectory(EMPTY if values else NO_ROOT, location)
-            return
-        except (OSError, MetaException) as error:
-            yield FoundDirectory(UNREADABLE, location, problem=_told(error))
-            return
-        names = [entry["name"].rstrip("/").rpartition("/")[2] for entry in entries if entry["type"] == "directory"]
-        names = [name for name in names if not _is_hidden(name)]
-        if values and not names:
-            files = [entry["name"] for entry in entries if not _is_hidden(entry["name"].rpartition("/")[2])]
-            yield FoundDirectory(ORPHAN if files else EMPTY, location)
-        for name in sorted(names):
-            key, equals, value = name.partition("=")
-            below = str(here.child(name))
-            if equals and key.lower() == keys[len(values)].lower():
-                deeper = None if depth is None else depth - 1
-                yield from self._below(below, keys, (*values, unescape_path_name(value)), deeper)
-            else:
-                yield FoundDirectory(ORPHAN, below)
+    def figures(self, infos: Iterable[tuple[int, Mapping[str, Any]]]) -> DirectoryFiles:
+        """Of these files, as fsspec describes them, each with the number of directories above it."""
+        files = size = small = blocks = newest_us = deepest = 0
+        for depth, info in infos:
+            deepest = max(deepest, depth)
+            file_bytes = int(info["size"] or 0)
+            files += 1
+            size += file_bytes
+            small += file_bytes < self._small_file_bytes
+            blocks += -(-file_bytes // self._block_bytes)
+            newest_us = max(newest_us, _modified_us(info))
+        return DirectoryFiles(True, files, size, small, blocks, newest_us, deepest)
 
 
 _MODIFIED = ("mtime", "LastModified", "last_modified", "updated", "modified")
@@ -149,9 +172,11 @@ def _modified_us(info: Mapping[str, Any]) -> int:
     return round(value * 1_000_000) if isinstance(value, int | float) else 0
 
 
-def _is_hidden(relative_path: str) -> bool:
+def is_hidden(relative_path: str) -> bool:
+    """Whether a name on the path begins with a dot or an underscore."""
     return any(part.startswith(("_", ".")) for part in relative_path.split("/"))
 
 
-def _told(error: Exception) -> str:
+def told(error: Exception) -> str:
+    """What to tell of it."""
     return str(getattr(error, "message", None) or error) or type(error).__name__

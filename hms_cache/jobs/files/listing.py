@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
+from thrift.Thrift import TException
 from thrift.TSerialization import serialize
 
-from hms_cache.jobs.files.directories import (
-    EMPTY,
-    NO_ROOT,
-    PARTITION,
-    UNREADABLE,
-    UNREGISTERED,
-    DirectoryLister,
-    canonical,
-)
+from hms_cache.jobs.files.directories import NO_ROOT, PARTITION, canonical, told
+from hms_cache.jobs.files.trees import TreeLister
+from hms_cache.jobs.frame.rate_limit import RateLimit
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.metadata.names import DEFAULT_CATALOG
@@ -44,21 +39,24 @@ PLACES = StructType(
         # As its parameters say.
         StructField("recorded_files", _LONG),
         StructField("recorded_bytes", _LONG),
+        # Why it could not be read, or listed. Then nothing else is known.
+        StructField("problem", _STRING),
     ]
 )
 """Where the catalog says that data is."""
 
-LISTED = StructType(
-    [
-        *PLACES.fields,
-        StructField("exists", BooleanType(), False),
-        StructField("files", _LONG, False),
-        StructField("bytes", _LONG, False),
-        StructField("small_files", _LONG, False),
-        StructField("blocks", _LONG, False),
-        StructField("problem", _STRING),
-    ]
-)
+_FIGURES = [
+    StructField("files", _LONG),
+    StructField("bytes", _LONG),
+    StructField("small_files", _LONG),
+    StructField("blocks", _LONG),
+    # Of the last modification, in microseconds since 1970; 0 where the file system does not say.
+    StructField("newest_us", _LONG),
+    # Directories between it and its deepest file.
+    StructField("depth", _LONG),
+]
+
+LISTED = StructType([*PLACES.fields, StructField("exists", BooleanType(), False), *_FIGURES])
 """The same with what is there."""
 
 ROOTS = StructType(
@@ -73,6 +71,8 @@ FOUND = StructType(
         StructField("location", _STRING, False),
         StructField("partition", _STRING),
         StructField("problem", _STRING),
+        # Of a partition's directory only.
+        *_FIGURES,
     ]
 )
 """Directories below tables; kinds are those of `directories`."""
@@ -81,20 +81,45 @@ _PROTOCOL = TBinaryProtocolAcceleratedFactory()
 _Rows = Iterator[dict[str, Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class ListingOptions:
+    """How directories are listed. Travels to Spark's workers."""
+
+    small_file_bytes: int
+    block_bytes: int
+    requests_per_s: float = 0
+    """Listings of one task in a second, of one store; 0 for no limit."""
+
+    def lister(self) -> TreeLister:
+        """A lister for one task."""
+        limit = RateLimit(self.requests_per_s)
+        return TreeLister(small_file_bytes=self.small_file_bytes, block_bytes=self.block_bytes, limit=limit)
+
+
 def places_of(slices: DataFrame, metastore: str) -> DataFrame:
-    """The partitions named in `slices` (`SLICES`) with their locations (`PLACES`)."""
+    """The partitions named in `slices` (`SLICES`) with their locations (`PLACES`); a row with the problem for a slice
+    that cannot be read."""
 
     def read(rows: _Rows) -> _Rows:
         reader = MetastoreReader(metastore)
         try:
             for row in rows:
                 table = TableName(DEFAULT_CATALOG, row["database"], row["table"])
-                for name, partition in reader.partitions(PartitionRange(table, names=tuple(row["partitions"]))):
-                    yield place_row(table, name, partition.sd.location, partition, partition.parameters)
+                try:
+                    for name, partition in reader.partitions(PartitionRange(table, names=tuple(row["partitions"]))):
+                        yield place_row(table, name, partition.sd.location, partition, partition.parameters)
+                except TException as error:
+                    yield failed_row(table, error)
         finally:
             reader.close()
 
     return _mapped(slices, read, PLACES)
+
+
+def failed_row(table: TableName, error: Exception) -> dict[str, Any]:
+    """A row of `PLACES` for what cannot be read of a table."""
+    row = dict.fromkeys(PLACES.names) | {"database": table.database, "table": table.table}
+    return row | {"location": "", "encoded_bytes": 0, "problem": told(error)}
 
 
 def place_row(
@@ -109,6 +134,7 @@ def place_row(
         "encoded_bytes": len(serialize(struct, _PROTOCOL)),
         "recorded_files": _number(parameters, "numFiles"),
         "recorded_bytes": _number(parameters, "totalSize"),
+        "problem": None,
     }
 
 
@@ -117,58 +143,54 @@ def _number(parameters: dict[str, str] | None, name: str) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def transform(places: DataFrame, *, small_file_bytes: int, block_bytes: int) -> DataFrame:
-    """The places (`PLACES`) with the files that are there (`LISTED`)."""
+def transform(places: DataFrame, found: DataFrame, parts: int, options: ListingOptions) -> DataFrame:
+    """The places (`PLACES`) with the files that are there (`LISTED`): as their tables' trees have them (`FOUND`), and
+    by a listing of its own for what is not in its table's tree."""
+    names = [field.name for field in _FIGURES]
+    owner = ["database", "table", "location"]
+    of_trees = found.where((found["kind"] == PARTITION) & found["files"].isNotNull())
+    # Two partitions may lie in one directory, which is listed once.
+    joined = places.join(of_trees.select(*owner, *names).dropDuplicates(owner), owner, "left")
 
     def list_them(rows: _Rows) -> _Rows:
-        lister = DirectoryLister(small_file_bytes=small_file_bytes, block_bytes=block_bytes)
+        lister = options.lister()
         for row in rows:
-            yield row | asdict(lister.files(row["location"]))
+            if row["files"] is not None or row["problem"] is not None:
+                yield row | {"exists": row["problem"] is None}
+            else:
+                yield row | asdict(lister.files(row["location"]))
 
-    return _mapped(places, list_them, LISTED)
+    ordered = joined.select(*PLACES.names, *names)
+    return _mapped(ordered.repartition(parts), list_them, LISTED)
 
 
-def directories_below(roots: DataFrame, slices: int) -> DataFrame:
-    """The directories below tables (`ROOTS`) that are partitions', or nobody's (`FOUND`).
+def directories_below(roots: DataFrame, slices: int, options: ListingOptions) -> DataFrame:
+    """The directories below tables (`ROOTS`) that are partitions', with their files, or nobody's (`FOUND`).
 
-    The first level is listed table by table, what is below it in as many parts as `slices` says.
+    The tables' own directories are listed first, what is below them in as many parts as `slices` says.
     """
 
-    def first_level(rows: _Rows) -> _Rows:
-        lister = DirectoryLister()
+    def prefixes(rows: _Rows) -> _Rows:
+        lister = options.lister()
         for row in rows:
-            for found in lister.below(row["location"], row["keys"], depth=1):
+            for found in lister.prefixes(row["location"], row["keys"]):
                 yield row | asdict(found) | {"root": row["location"]}
 
-    def rest(rows: _Rows) -> _Rows:
-        lister = DirectoryLister()
+    def trees(rows: _Rows) -> _Rows:
+        lister = options.lister()
         for row in rows:
             owner = {"database": row["database"], "table": row["table"]}
             if row["kind"] != PARTITION:
-                yield {field.name: row[field.name] for field in FOUND}
+                yield {field.name: row.get(field.name) for field in FOUND}
                 continue
-            for found in lister.rest(row["location"], row["root"], row["keys"]):
-                yield owner | asdict(found)
+            for one in lister.tree(row["location"], row["root"], row["keys"]):
+                figures = {} if one.files is None else asdict(one.files)
+                yield owner | figures | asdict(one.found)
 
     between = StructType(
         [*FOUND.fields, StructField("root", _STRING, False), StructField("keys", ArrayType(_STRING, False), False)]
     )
-    return _mapped(_mapped(roots, first_level, between).repartition(slices), rest, FOUND)
-
-
-def looked_into(unknown: DataFrame) -> DataFrame:
-    """Directories (`FOUND`) with those of partitions told apart: unregistered with files, else empty."""
-
-    def look(rows: _Rows) -> _Rows:
-        lister = DirectoryLister()
-        for row in rows:
-            if row["kind"] == PARTITION:
-                now = lister.files(row["location"])
-                row["kind"] = UNREADABLE if now.problem else UNREGISTERED if now.files else EMPTY
-                row["problem"] = now.problem
-            yield row
-
-    return _mapped(unknown, look, FOUND)
+    return _mapped(_mapped(roots, prefixes, between).repartition(slices), trees, FOUND)
 
 
 def missing_roots(found: DataFrame) -> DataFrame:

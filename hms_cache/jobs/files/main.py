@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
+from thrift.Thrift import TException
 from thrift.TSerialization import serialize
 
 from hms_cache.client import MetastoreClient
@@ -16,7 +18,8 @@ from hms_cache.jobs.files import listing
 from hms_cache.jobs.files.definition import MEBIBYTE
 from hms_cache.jobs.files.directories import MISSING, OUTDATED, UNREGISTERED, canonical
 from hms_cache.jobs.files.repair import Outcome, Repair, repair_table
-from hms_cache.jobs.files.transform import DIFFERENCES, differences, sizes, unknown_directories
+from hms_cache.jobs.files.results import Results
+from hms_cache.jobs.files.transform import DIFFERENCES, OK, differences, directories, sizes, unknown_directories
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
 from hms_cache.jobs.sources.catalog_reader import TableName
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
@@ -44,22 +47,28 @@ _PROTOCOL = TBinaryProtocolAcceleratedFactory()
 
 
 def main(run: JobRun) -> JobResult:
-    """Lists, compares, reports; then repairs what it was asked to, unless that is too much or this is a dry run.
+    """Lists, compares, keeps what it found, reports; then repairs what it was asked to, unless that is too much or this
+    is a dry run. What cannot be read of a table is a row, and the others go on.
 
     Raises MetastoreUnavailableError.
     """
     options = run.options
+    started_at = datetime.now(UTC)
+    scope = TableScope(tuple(one.lower() for one in options["tables"]))
     with run.progress.step("Reading the catalog"):
-        tables = _tables(options["metastore"], TableScope(tuple(one.lower() for one in options["tables"])))
-        places, roots, parts = _frames(run, tables)
+        tables, failures = _tables(options["metastore"], scope)
+        places, roots, parts = _frames(run, tables, failures)
+    at_once = min(parts, run.spark.sparkContext.defaultParallelism)
+    listing_options = listing.ListingOptions(
+        options["small_file_mib"] * MEBIBYTE, options["block_mib"] * MEBIBYTE, options["requests_per_s"] / at_once
+    )
     with run.progress.step("Listing directories"):
-        listed = listing.transform(
-            places, small_file_bytes=options["small_file_mib"] * MEBIBYTE, block_bytes=options["block_mib"] * MEBIBYTE
-        ).cache()
-        found = listing.directories_below(roots, parts).cache()
-        unknown = listing.looked_into(unknown_directories(listed, found).coalesce(parts))
-        differing = differences(listed, unknown).cache()
-        counts = {row["kind"]: row["count"] for row in differing.groupBy("kind").count().collect()}
+        found = listing.directories_below(roots, parts, listing_options).cache()
+        listed = listing.transform(places, found, parts, listing_options).cache()
+        every = directories(listed, unknown_directories(listed, found)).cache()
+        differing = differences(every)
+        by_kind = {row["kind"]: row["count"] for row in every.groupBy("kind").count().collect()}
+        counts = {kind: count for kind, count in by_kind.items() if kind != OK}
         rootless = {(row["database"], row["table"]) for row in listing.missing_roots(found).collect()}
     with run.progress.step("Adding up"):
         report = sizes(listed, _table_rows(run, tables)).orderBy(f.desc("rule_bytes"), "database", "table")
@@ -73,6 +82,18 @@ def main(run: JobRun) -> JobResult:
         name.replace("_", " "): totals[name] or 0 for name in _SUMMED
     }
     summary |= {f"{kind} directories": counts[kind] for kind in sorted(counts)}
+    if options["output"] and not run.dry_run:
+        with run.progress.step("Keeping what was found"):
+            results = Results(run.spark, options["output"], options["format"])
+            name, written = results.add(
+                every,
+                report,
+                scope=scope,
+                started_at=started_at,
+                counts=(len(tables), sum(by_kind.values()), sum(counts.values())),
+                full_every=options["full_every"],
+            )
+        summary |= {"run": name, "directories written": written}
     reports = [
         ResultTable("Tables", report.columns, by_table),
         ResultTable("Differences", DIFFERENCES.names, shown),
@@ -80,7 +101,7 @@ def main(run: JobRun) -> JobResult:
     remaining = sum(count for kind, count in counts.items() if kind != OUTDATED)
     if options["repair"] != "none":
         remaining -= _repair(run, tables, differing, rootless, summary, reports)
-    for frame in (differing, found, listed):
+    for frame in (every, listed, found):
         frame.unpersist()
     return JobResult(summary, reports, _FOUND_DIFFERENCES if remaining else 0)
 
@@ -88,13 +109,18 @@ def main(run: JobRun) -> JobResult:
 _SUMMED = ("partitions", "files", "bytes", "small_files", "blocks", "rule_bytes", "encoded_bytes")
 
 
-def _tables(metastore: str, scope: TableScope) -> list[tuple[Table, list[str] | None]]:
-    """The tables with files, each with the names of its partitions; None without partition keys."""
+_Tables = Sequence[tuple[Table, list[str] | None]]
+"""The tables with files, each with the names of its partitions; None without partition keys."""
+
+
+def _tables(metastore: str, scope: TableScope) -> tuple[_Tables, list[dict[str, Any]]]:
+    """The tables, and rows of `listing.PLACES` for what could not be read."""
     found: list[tuple[Table, list[str] | None]] = []
+    failures: list[dict[str, Any]] = []
     reader = MetastoreReader(metastore)
     try:
         if not scope.admits(DEFAULT_CATALOG):
-            return found
+            return found, failures
         for database in reader.database_names(DEFAULT_CATALOG):
             if not scope.admits(DEFAULT_CATALOG, database):
                 continue
@@ -104,16 +130,20 @@ def _tables(metastore: str, scope: TableScope) -> list[tuple[Table, list[str] | 
                 if table.tableType not in _WITH_FILES or not table.sd.location:
                     continue
                 name = TableName(DEFAULT_CATALOG, table.dbName, table.tableName)
-                found.append((table, reader.partition_names(name) if table.partitionKeys else None))
+                try:
+                    found.append((table, reader.partition_names(name) if table.partitionKeys else None))
+                except TException as error:
+                    failures.append(listing.failed_row(name, error))
     finally:
         reader.close()
-    return found
+    return found, failures
 
 
-def _frames(run: JobRun, tables: Iterable[tuple[Table, list[str] | None]]) -> tuple[DataFrame, DataFrame, int]:
+def _frames(run: JobRun, tables: _Tables, failures: Iterable[dict[str, Any]]) -> tuple[DataFrame, DataFrame, int]:
     """Where the catalog says that data is (`listing.PLACES`), the partitioned tables (`listing.ROOTS`), and how many
     parts directories are divided into."""
-    slices, roots, plain = [], [], []
+    slices, roots = [], []
+    plain = [tuple(row[column] for column in listing.PLACES.names) for row in failures]
     for table, names in tables:
         name = TableName(DEFAULT_CATALOG, table.dbName, table.tableName)
         if names is None:
@@ -135,7 +165,7 @@ def _frames(run: JobRun, tables: Iterable[tuple[Table, list[str] | None]]) -> tu
     return places, below, parts
 
 
-def _table_rows(run: JobRun, tables: Iterable[tuple[Table, list[str] | None]]) -> DataFrame:
+def _table_rows(run: JobRun, tables: _Tables) -> DataFrame:
     rows = [
         (table.dbName, table.tableName, len(table.sd.cols or ()), len(serialize(table, _PROTOCOL)))
         for table, _ in tables
@@ -145,7 +175,7 @@ def _table_rows(run: JobRun, tables: Iterable[tuple[Table, list[str] | None]]) -
 
 def _repair(
     run: JobRun,
-    tables: Iterable[tuple[Table, list[str] | None]],
+    tables: _Tables,
     differing: DataFrame,
     rootless: set[tuple[str, str]],
     summary: dict[str, object],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from hms_cache.jobs.files.directories import EMPTY, MISSING, ORPHAN, OUTDATED, PARTITION, UNREADABLE, UNREGISTERED
 from hms_cache.jobs.files.listing import FOUND
@@ -27,40 +27,74 @@ DIFFERENCES = StructType(
     ]
 )
 
+DIRECTORIES = StructType(
+    [
+        *DIFFERENCES.fields,
+        StructField("files", LongType()),
+        StructField("bytes", LongType()),
+        StructField("small_files", LongType()),
+        StructField("blocks", LongType()),
+        # Directories between it and its deepest file.
+        StructField("depth", LongType()),
+        StructField("newest_file_at", TimestampType()),
+        # As the catalog's parameters say.
+        StructField("recorded_files", LongType()),
+        StructField("recorded_bytes", LongType()),
+    ]
+)
+
 PARTITION_BYTES, COLUMN_BYTES, FILE_BYTES, BLOCK_BYTES = 2048, 400, 500, 150
 """Impala's rule of thumb for what its catalog keeps: by partition, by partition and column (with incremental
 statistics), by file, by block."""
 
 
+OK = "ok"
+"""The kind of a directory without a difference."""
+
+
 def unknown_directories(listed: DataFrame, found: DataFrame) -> DataFrame:
     """Of the directories below tables (`listing.FOUND`) those that no partition of the catalog (`listing.LISTED`) has.
 
-    One that is named as a partition which lies elsewhere is an orphan.
+    One of a partition by its name is unregistered, or empty if it has no files; an orphan if that partition lies
+    elsewhere.
     """
     owner = ["database", "table"]
     known = listed.where(listed["partition"].isNotNull())
-    unknown = found.join(known.select(*owner, "location"), [*owner, "location"], "left_anti")
-    names = known.select(*owner, "partition", f.lit(True).alias("is_known"))
+    # Of a table whose partitions could not all be read, nobody knows what is unregistered.
+    unread = listed.where(listed["location"] == "").select(*owner).distinct()
+    unknown = found.join(unread, owner, "left_anti")
+    unknown = unknown.join(known.select(*owner, "location"), [*owner, "location"], "left_anti")
+    names = known.select(*owner, "partition", f.lit(True).alias("is_known")).distinct()
     marked = unknown.join(names, [*owner, "partition"], "left")
-    is_elsewhere = (marked["kind"] == PARTITION) & marked["is_known"].isNotNull()
-    return marked.withColumn("kind", f.when(is_elsewhere, ORPHAN).otherwise(marked["kind"])).select(*FOUND.names)
+    kind = (
+        f.when(marked["kind"] != PARTITION, marked["kind"])
+        .when(marked["is_known"].isNotNull(), ORPHAN)
+        .when(marked["files"] > 0, UNREGISTERED)
+        .otherwise(EMPTY)
+    )
+    return marked.withColumn("kind", kind).select(*FOUND.names)
 
 
-def differences(listed: DataFrame, unknown: DataFrame) -> DataFrame:
-    """All differences (`DIFFERENCES`) of the catalog's places (`listing.LISTED`) and the directories that are none of
-    them (`listing.looked_into`)."""
+def directories(listed: DataFrame, unknown: DataFrame) -> DataFrame:
+    """A row (`DIRECTORIES`) for each of the catalog's places (`listing.LISTED`), and for each directory that is none of
+    them (`unknown_directories`)."""
+    outdated = (listed["recorded_files"] != listed["files"]) | (listed["recorded_bytes"] != listed["bytes"])
     kind = (
         f.when(listed["problem"].isNotNull(), UNREADABLE)
         .when(~listed["exists"], MISSING)
         .when(listed["files"] == 0, EMPTY)
-        .when(
-            (listed["recorded_files"] != listed["files"]) | (listed["recorded_bytes"] != listed["bytes"]),
-            OUTDATED,
-        )
+        .when(outdated, OUTDATED)
+        .otherwise(OK)
     )
-    of_catalog = listed.withColumn("kind", kind).where(f.col("kind").isNotNull()).select(*DIFFERENCES.names)
     of_files = unknown.where(unknown["kind"].isin(ORPHAN, UNREGISTERED, EMPTY, UNREADABLE))
-    return of_catalog.unionByName(of_files.select(*DIFFERENCES.names))
+    both = listed.withColumn("kind", kind).unionByName(of_files, allowMissingColumns=True)
+    newest = f.when(both["newest_us"] > 0, f.timestamp_micros("newest_us"))
+    return both.withColumn("newest_file_at", newest).select(*DIRECTORIES.names)
+
+
+def differences(found: DataFrame) -> DataFrame:
+    """Those (`DIFFERENCES`) of all directories (`DIRECTORIES`) that are not as the catalog says."""
+    return found.where(found["kind"] != OK).select(*DIFFERENCES.names)
 
 
 def sizes(listed: DataFrame, tables: DataFrame) -> DataFrame:
@@ -69,13 +103,17 @@ def sizes(listed: DataFrame, tables: DataFrame) -> DataFrame:
     `tables`: ``database``, ``table``, ``columns`` (how many), ``encoded_bytes``. A table without partition keys counts
     as one partition, as it does in Impala.
     """
-    of_places = listed.groupBy("database", "table").agg(
-        f.count("*").alias("partitions"),
-        f.sum("files").alias("files"),
-        f.sum("bytes").alias("bytes"),
-        f.sum("small_files").alias("small_files"),
-        f.sum("blocks").alias("blocks"),
-        f.sum(f.when(listed["partition"].isNotNull(), listed["encoded_bytes"]).otherwise(0)).alias("of_partitions"),
+    of_places = (
+        listed.where(listed["problem"].isNull() | listed["partition"].isNotNull())
+        .groupBy("database", "table")
+        .agg(
+            f.count("*").alias("partitions"),
+            f.sum("files").alias("files"),
+            f.sum("bytes").alias("bytes"),
+            f.sum("small_files").alias("small_files"),
+            f.sum("blocks").alias("blocks"),
+            f.sum(f.when(listed["partition"].isNotNull(), listed["encoded_bytes"]).otherwise(0)).alias("of_partitions"),
+        )
     )
     counted = tables.join(of_places, ["database", "table"], "left").na.fill(0)
     rule = (

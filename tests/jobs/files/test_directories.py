@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import fsspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hms_cache.jobs.files.directories import DirectoryFiles, DirectoryLister, canonical
+from hms_cache.jobs.files.trees import ListedDirectory, TreeLister
+from hms_cache.store.warehouse.locations import Location
 
 
 def write(path: Path, size: int = 1) -> None:
@@ -21,7 +28,7 @@ def test_files_are_counted_with_those_below_and_without_hidden_ones(tmp_path: Pa
     lister = DirectoryLister(small_file_bytes=100, block_bytes=100)
     newest_us = max(round((tmp_path / "p" / name).stat().st_mtime * 1_000_000) for name in ("a", "b", "below/c"))
     os.utime(tmp_path / "p" / ".a.crc", (2**33, 2**33))
-    wanted = DirectoryFiles(True, files=3, bytes=355, small_files=1, blocks=5, newest_us=newest_us)
+    wanted = DirectoryFiles(True, files=3, bytes=355, small_files=1, blocks=5, newest_us=newest_us, depth=1)
     assert lister.files(f"file:{tmp_path}/p") == wanted
     write(tmp_path / "p" / "later", 1)
     assert lister.files(f"file://{tmp_path}/p/").files == 4
@@ -43,7 +50,7 @@ def test_directories_below_a_table(tmp_path: Path) -> None:
     write(tmp_path / "a=4" / "stray")
     for name in ("a=3", "old/b=1", "a=1/c=1", "_hidden", ".staging"):
         (tmp_path / name).mkdir(parents=True)
-    root, lister = canonical(f"file://{tmp_path}/"), DirectoryLister()
+    root = canonical(f"file://{tmp_path}/")
     expected = {
         ("partition", f"{root}/A=1/b=x", "a=1/b=x"),
         ("partition", f"{root}/a=1/b=%2F", "a=1/b=%2F"),
@@ -53,10 +60,97 @@ def test_directories_below_a_table(tmp_path: Path) -> None:
         ("orphan", f"{root}/old", None),
         ("orphan", f"{root}/a=1/c=1", None),
     }
-    found = list(lister.below(root, ["a", "b"]))
-    assert {(one.kind, one.location, one.partition) for one in found} == expected
-    in_parts = []
-    for one in lister.below(root, ["a", "b"], depth=1):
-        in_parts += list(lister.rest(one.location, root, ["a", "b"])) if one.kind == "partition" else [one]
-    assert sorted(in_parts, key=str) == sorted(found, key=str)
-    assert [one.kind for one in lister.below(f"{root}/nothing", ["a"])] == ["no root"]
+    assert kinds(root, ["a", "b"]) == expected
+    assert kinds(f"{root}/nothing", ["a"]) == {("no root", f"{root}/nothing", None)}
+
+
+def kinds(root: str, keys: list[str]) -> set[tuple[str, str, str | None]]:
+    return {(one.found.kind, one.found.location, one.found.partition) for one in listed(root, keys)}
+
+
+def listed(root: str, keys: list[str]) -> list[ListedDirectory]:
+    """All below a table's directory, prefix by prefix; each told once."""
+    lister, found = TreeLister(small_file_bytes=100, block_bytes=100), []
+    for prefix in lister.prefixes(root, keys):
+        known = prefix.kind == "partition"
+        found += list(lister.tree(prefix.location, root, keys)) if known else [ListedDirectory(prefix)]
+    assert len({one.found.location for one in found}) == len(found)
+    return found
+
+
+PATHS = st.lists(
+    st.tuples(st.sampled_from(["a=1", "A=2", "a=x%2F", "c=1", "_tmp"]), st.sampled_from(["b=1", "b=2", "x"]))
+    | st.tuples(st.sampled_from(["a=1", "a=3"]))
+    | st.tuples(st.just("a=1"), st.just("b=1"), st.sampled_from(["deep", ".hidden"])),
+    max_size=12,
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(PATHS, st.sampled_from([["a"], ["a", "b"]]))
+def test_a_tree_is_the_same_in_a_store_of_objects(
+    tmp_path_factory: pytest.TempPathFactory, paths: list[tuple[str, ...]], keys: list[str]
+) -> None:
+    """Local directories are listed one by one, prefixes of a store with all below them: the same partitions with the
+    same files, each as a listing of its own tells it; and in the store one listing for each value of the first key."""
+    root = tmp_path_factory.mktemp("tree")
+    memory = fsspec.filesystem("memory")
+    memory.store.clear()
+    memory.pseudo_dirs[:] = [""]
+    for number, path in enumerate([*paths, ("_SUCCESS",)]):
+        name = "/".join(path) + ("/f" if path[-1] != "_SUCCESS" else "")
+        write(root / f"{name}{number}", 40 * number)
+        memory.pipe_file(f"/lake/t/{name}{number}", b"x" * 40 * number)
+    local = {one.found.location.removeprefix(f"file:{root}"): one for one in listed(f"file:{root}", keys)}
+    objects = {one.found.location.removeprefix("memory:/lake/t"): one for one in listed("memory:/lake/t", keys)}
+    assert {place: one.found.kind for place, one in local.items()} == {
+        place: one.found.kind for place, one in objects.items()
+    }
+    for place, one in local.items():
+        if one.files is not None:
+            assert one.files == TreeLister(small_file_bytes=100, block_bytes=100).files(f"file:{root}{place}")
+            of_object = objects[place].files
+            assert of_object is not None
+            assert replace(of_object, newest_us=0) == replace(one.files, newest_us=0)
+
+
+@pytest.mark.parametrize(("keys", "listings"), [(["a"], 1), (["a", "b"], 4)])
+def test_a_store_of_objects_is_listed_by_prefix(keys: list[str], listings: int) -> None:
+    memory = fsspec.filesystem("memory")
+    memory.store.clear()
+    memory.pseudo_dirs[:] = [""]
+    for day in range(3):
+        for hour in range(24):
+            memory.pipe_file(f"/lake/t/a={day}/b={hour}/f", b"x")
+
+    class Counted(TreeLister):
+        opened = 0
+
+        def open(self, location: Location) -> tuple[Any, str]:
+            self.opened += 1
+            return super().open(location)
+
+    lister, partitions = Counted(), 0
+    prefixes = list(lister.prefixes("memory:/lake/t", keys))
+    for prefix in prefixes:
+        partitions += len(list(lister.tree(prefix.location, "memory:/lake/t", keys)))
+    assert partitions == (3 if keys == ["a"] else 72)
+    assert lister.opened == (2 if keys == ["a"] else listings)
+
+
+def test_a_directory_that_cannot_be_listed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are listed all the same."""
+    for name in ("a=1/b=1", "a=1/b=2", "a=2/b=1"):
+        write(tmp_path / name / "file")
+    real = TreeLister.entries
+
+    def refusing(self: TreeLister, location: Location) -> Any:
+        if location.path.endswith("a=1/b=2"):
+            raise PermissionError("no")
+        return real(self, location)
+
+    monkeypatch.setattr(TreeLister, "entries", refusing)
+    root = f"file:{tmp_path}"
+    assert ("unreadable", f"{root}/a=1/b=2", None) in kinds(root, ["a", "b"])
+    assert ("partition", f"{root}/a=2/b=1", "a=2/b=1") in kinds(root, ["a", "b"])
+    assert TreeLister().files(f"{root}/a=1").problem == "no"

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.files.definition import JOB
+from hms_cache.jobs.files.results import Results
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AddPartitionsRequest,
     FieldSchema,
@@ -150,7 +151,7 @@ class Scene:
         self.options = {"metastore": server.uri, "shown": 10 * count, "slices": 2, "tables": ["default.sales"]}
 
     def run(self, **options: Any) -> dict[str, Any]:
-        report: dict[str, Any] = self.spark.call(run_files, **self.options, **options)
+        report: dict[str, Any] = self.spark.call(run_files, **self.options | options)
         return report
 
     def names(self) -> set[str]:
@@ -223,6 +224,95 @@ def test_what_a_repair_leaves_alone(make_scene: Callable[..., Scene], tmp_path: 
     assert unmounted["summary"]["missing directories"] == len(names)
     assert unmounted["summary"]["dropped"] == 0
     assert scene.names() == names
+
+
+def kept(spark: SparkSession, output: str, file_format: str = "parquet") -> dict[str, Any]:
+    """What is in the tables of an output: of each run the changes, and the directories as they are known now."""
+    results = Results(spark, output, file_format)
+    runs = [row["run"] for row in results.runs()]
+    changes = []
+    for run in runs:
+        found = results.directories([run]).collect()
+        changes.append(sorted((row["change"], row["kind"], row["location"]) for row in found))
+    now = {row["location"]: row["kind"] for row in results.latest().collect()}
+    return {"changes": changes, "latest": now, "runs": runs, "bases": [row["base"] for row in results.runs()]}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("file_format", ["parquet", "iceberg"])
+def test_what_runs_keep(make_scene: Callable[..., Scene], tmp_path: Path, file_format: str) -> None:
+    """Each run keeps what changed since the one before; a killed one nothing; every second one all."""
+    scene = make_scene("sqlite", 40)
+    tree, spark = scene.tree, scene.spark
+    output = str(tmp_path / "found")
+    if file_format == "iceberg":
+        output = "kept.files"
+        spark.call(iceberg_catalog, warehouse=str(tmp_path / "iceberg"))
+    keeping = {"output": output, "format": file_format, "full_every": 3}
+    first = scene.run(**keeping)
+    found = spark.call(kept, output=output, file_format=file_format)
+    assert len(found["latest"]) == first["summary"]["directories written"]
+    kinds = [kind for _, kind, _ in found["changes"][0]]
+    by_kind = {kind: len(places) for kind, places in tree.damage.items()}
+    assert {kind: kinds.count(kind) for kind in by_kind} == by_kind
+    assert {change for change, _, _ in found["changes"][0]} == {"new"}
+
+    assert scene.run(**keeping)["summary"]["directories written"] == 0
+    new = tree.root / "a=3" / "b=added"
+    new.mkdir()
+    (new / "f").write_bytes(b"x")
+    good = tree.name(13)
+    (tree.root / good / "one-more").write_bytes(b"y")
+    shutil.rmtree(tree.root / "lost+found")
+    third = scene.run(**keeping)
+    assert third["summary"]["directories written"] == 3
+    found = spark.call(kept, output=output, file_format=file_format)
+    assert found["changes"][1:] == [
+        [],
+        [
+            ["changed", "outdated", tree.location(good)],
+            ["gone", "orphan", f"file:{tree.root}/lost+found"],
+            ["new", "unregistered", f"file:{new}"],
+        ],
+    ]
+    assert len(found["latest"]) == first["summary"]["directories written"]
+
+    fourth = scene.run(**keeping)
+    assert fourth["summary"]["directories written"] == len(found["latest"])
+    again = spark.call(kept, output=output, file_format=file_format)
+    assert again["latest"] == found["latest"]
+    assert again["bases"] == [again["runs"][0]] * 3 + [again["runs"][3]]
+    assert again["runs"] == sorted(again["runs"])
+    if file_format == "parquet":
+        # A run that was killed: its directories are there, its row is not.
+        shutil.copytree(
+            f"{output}/directories/run={again['runs'][3]}", f"{output}/directories/run=99991231T000000.000000Z"
+        )
+        assert spark.call(kept, output=output)["latest"] == found["latest"]
+        assert scene.run(**keeping)["summary"]["directories written"] == 0
+
+
+def iceberg_catalog(spark: SparkSession, warehouse: str) -> None:
+    for name, value in (
+        ("spark.sql.catalog.kept", "org.apache.iceberg.spark.SparkCatalog"),
+        ("spark.sql.catalog.kept.type", "hadoop"),
+        ("spark.sql.catalog.kept.warehouse", f"file:{warehouse}"),
+    ):
+        spark.conf.set(name, value)
+
+
+@pytest.mark.soak
+def test_what_cannot_be_read_of_a_table_is_a_row(make_scene: Callable[..., Scene]) -> None:
+    """The other tables are compared all the same, and what is kept of the unread one does not look gone."""
+    scene = make_scene("sqlite", 20)
+    client, tree = scene.client, scene.tree
+    table = client.call("get_table", "default", "sales")
+    table.tableName, table.sd.location = "broken", "hdfs://host.invalid:1/lake"
+    client.call("create_table", table)
+    report = scene.run(tables=[])
+    assert ["default", "broken"] in [row[:2] for row in report["tables"]["Differences"] if row[2] == "unreadable"]
+    assert found_by(report, tree)["unregistered"] == tree.damage["unregistered"]
+    assert report["exit_status"] == 3
 
 
 @pytest.mark.soak

@@ -1,0 +1,192 @@
+"""What runs of the job found, as tables: Parquet below a directory, or Iceberg.
+
+``directories`` holds rows of `DIRECTORIES`: of a full run each directory, of the others those that are not as the run
+before left them. ``tables`` holds what each table adds up to, ``runs`` a row for each run that ended; it is written
+last, so that what a killed run left is never read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Window
+from pyspark.sql import functions as f
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+
+from hms_cache.jobs.files.directories import UNREADABLE
+from hms_cache.jobs.files.transform import DIRECTORIES
+from hms_cache.jobs.sources.scope import TableScope
+from hms_cache.metadata.names import DEFAULT_CATALOG
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NEW, CHANGED, SAME, GONE = "new", "changed", "same", "gone"
+"""Values of ``change``: beside the run before."""
+
+_RUN, _CHANGE = StructField("run", StringType(), False), StructField("change", StringType(), False)
+
+KEPT_DIRECTORIES = StructType([*DIRECTORIES.fields, _CHANGE, _RUN])
+RUNS = StructType(
+    [
+        # The full run that this one goes back to: itself, of a full one.
+        StructField("base", StringType(), False),
+        StructField("started_at", TimestampType(), False),
+        StructField("ended_at", TimestampType(), False),
+        StructField("scope", StringType(), False),
+        StructField("tables", LongType(), False),
+        StructField("directories", LongType(), False),
+        StructField("written", LongType(), False),
+        StructField("differences", LongType(), False),
+        _RUN,
+    ]
+)
+
+_KEY = ["database", "table", "kept_as", "location"]
+"""Of a directory. Two partitions may lie in one, so the partition belongs to it."""
+
+
+class Results:
+    """The tables of one output."""
+
+    def __init__(self, spark: SparkSession, output: str, file_format: str) -> None:
+        """`output`: a directory for ``parquet``; a namespace of a catalog of Spark's, such as ``lake.files``, for
+        ``iceberg``."""
+        self._spark = spark
+        self._output = output.rstrip("/")
+        self._format = file_format
+
+    def runs(self) -> list[Any]:
+        """The rows of runs that ended, the oldest first."""
+        found = self._read("runs", RUNS)
+        return [] if found is None else list(found.orderBy("run").collect())
+
+    def directories(self, runs: Sequence[str]) -> DataFrame:
+        """What these runs wrote."""
+        found = self._read("directories", KEPT_DIRECTORIES)
+        if found is None or not runs:
+            return self._spark.createDataFrame([], KEPT_DIRECTORIES)
+        return found.where(found["run"].isin(list(runs)))
+
+    def latest(self) -> DataFrame:
+        """Each directory as the last run that ended knew it: rows of `DIRECTORIES` with the run that wrote them."""
+        runs = self.runs()
+        base = runs[-1]["base"] if runs else ""
+        written = _keyed(self.directories([row["run"] for row in runs if row["run"] >= base]))
+        newest = f.row_number().over(Window.partitionBy(*_KEY).orderBy(f.desc("run")))
+        kept = written.withColumn("newest", newest).where(f.col("newest") == 1)
+        return kept.where(kept["change"] != GONE).drop("newest", "kept_as", "change")
+
+    def next_run(self, runs: Sequence[Any], now: datetime) -> str:
+        """An id that sorts after all there are."""
+        name = _run_name(now)
+        while runs and name <= runs[-1]["run"]:
+            now += timedelta(microseconds=1)
+            name = max(_run_name(now), f"{runs[-1]['run']}+")
+        return name
+
+    def add(
+        self,
+        found: DataFrame,
+        tables: DataFrame,
+        *,
+        scope: TableScope,
+        started_at: datetime,
+        counts: tuple[int, int, int],
+        full_every: int,
+    ) -> tuple[str, int]:
+        """Keeps what a run found; its id, and how many directories were written.
+
+        `counts`: of tables, of directories, of differences.
+        """
+        runs = self.runs()
+        run = self.next_run(runs, started_at)
+        base = runs[-1]["base"] if runs else run
+        if sum(1 for row in runs if row["base"] == base) >= full_every:
+            base = run
+        changes = self._changes(found, scope, keep_same=base == run).withColumn("run", f.lit(run)).cache()
+        written = changes.count()
+        self._append("directories", changes.select(*KEPT_DIRECTORIES.names))
+        self._append("tables", tables.withColumn("run", f.lit(run)))
+        ended_at = datetime.now(UTC)
+        row = (base, started_at, ended_at, ",".join(scope.patterns) or "*", *counts[:2], written, counts[2], run)
+        self._append("runs", self._spark.createDataFrame([row], RUNS).coalesce(1))
+        changes.unpersist()
+        return run, written
+
+    def _changes(self, found: DataFrame, scope: TableScope, *, keep_same: bool) -> DataFrame:
+        """The rows to write, each with its ``change``."""
+        names = DIRECTORIES.names
+        before = _keyed(self.latest())
+        before = before.select(
+            *_KEY, f.xxhash64(*names).alias("hash_before"), *(f.col(n).alias(f"b_{n}") for n in names)
+        )
+        now = _keyed(found).withColumn("hash_now", f.xxhash64(*names))
+        both = now.join(before, _KEY, "full")
+        gone = both["hash_now"].isNull()
+        change = (
+            f.when(gone, GONE)
+            .when(both["hash_before"].isNull(), NEW)
+            .when(both["hash_before"] != both["hash_now"], CHANGED)
+            .otherwise(SAME)
+        )
+        key_names = {"database", "table", "location"}
+        columns = [
+            f.col(name) if name in key_names else f.when(gone, f.col(f"b_{name}")).otherwise(f.col(name)).alias(name)
+            for name in names
+        ]
+        rows = both.select(*columns, change.alias("change"))
+        # Of a table that could not be listed whole nobody knows what is gone; nor of one that was not asked for.
+        unknown = found.where(found["kind"] == UNREADABLE).select("database", "table").distinct()
+        gone_tables = rows.where(rows["change"] == GONE).select("database", "table").distinct()
+        admitted = [
+            (row["database"], row["table"])
+            for row in gone_tables.join(unknown, ["database", "table"], "left_anti").collect()
+            if scope.admits(DEFAULT_CATALOG, row["database"], row["table"])
+        ]
+        owner = StructType([StructField("database", StringType()), StructField("table", StringType())])
+        really = rows.where(rows["change"] == GONE).join(
+            f.broadcast(self._spark.createDataFrame(admitted, owner)), ["database", "table"], "left_semi"
+        )
+        unwritten = (GONE,) if keep_same else (GONE, SAME)
+        kept = rows.where(~rows["change"].isin(*unwritten))
+        # A full run is read alone: what is gone is simply not in it.
+        return kept if keep_same else kept.unionByName(really)
+
+    def _read(self, name: str, schema: StructType) -> DataFrame | None:
+        if self._format == "iceberg":
+            table = f"{self._output}.{name}"
+            return self._spark.table(table) if self._spark.catalog.tableExists(table) else None
+        path = f"{self._output}/{name}"
+        return self._spark.read.schema(schema).parquet(path) if _exists(self._spark, path) else None
+
+    def _append(self, name: str, rows: DataFrame) -> None:
+        if self._format != "iceberg":
+            rows.write.mode("append").partitionBy("run").parquet(f"{self._output}/{name}")
+            return
+        table = f"{self._output}.{name}"
+        if self._spark.catalog.tableExists(table):
+            rows.writeTo(table).append()
+        else:
+            rows.writeTo(table).using("iceberg").partitionedBy(f.col("run")).create()
+
+
+def latest(spark: SparkSession, output: str, file_format: str = "parquet") -> DataFrame:
+    """Each directory as the last run that ended knew it."""
+    return Results(spark, output, file_format).latest()
+
+
+def _keyed(rows: DataFrame) -> DataFrame:
+    return rows.withColumn("kept_as", f.coalesce(rows["partition"], f.lit("")))
+
+
+def _run_name(now: datetime) -> str:
+    return f"{now.astimezone(UTC):%Y%m%dT%H%M%S.%f}Z"
+
+
+def _exists(spark: SparkSession, path: str) -> bool:
+    jvm: Any = spark._jvm
+    place = jvm.org.apache.hadoop.fs.Path(path)
+    return bool(place.getFileSystem(spark._jsc.hadoopConfiguration()).exists(place))

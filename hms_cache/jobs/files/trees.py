@@ -1,0 +1,151 @@
+"""All files below a table, from one recursive listing for each prefix: of which partition each is, by its path.
+
+A store of objects (S3, GCS, ABFS) lists a prefix with all that is below it, a thousand objects in an answer: there a
+prefix is the directory of a value of the first key, or the table's if there is one key. A file system of directories
+lists each of them once, in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hms_cache.jobs.files.directories import (
+    EMPTY,
+    NO_ROOT,
+    OF_DIRECTORIES,
+    ORPHAN,
+    PARTITION,
+    UNREADABLE,
+    DirectoryFiles,
+    DirectoryLister,
+    FoundDirectory,
+    is_hidden,
+    told,
+)
+from hms_cache.metadata.partition_name_codec import unescape_path_name
+from hms_cache.metadata.partition_names import make_partition_name
+from hms_cache.store.warehouse.locations import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDirectory:
+    """A directory below a table's, with the data files in it and below; `files` is None where it was not listed."""
+
+    found: FoundDirectory
+    files: DirectoryFiles | None = None
+
+
+@dataclass(slots=True)
+class _Directory:
+    """What was seen in a directory above the last level."""
+
+    has_files: bool = False
+    has_directories: bool = False
+
+
+class TreeLister(DirectoryLister):
+    """Lists trees of partitions."""
+
+    def prefixes(self, location: str, keys: Sequence[str]) -> Iterator[FoundDirectory]:
+        """What `tree` is to be asked for, together all that is below the table's directory. Never raises."""
+        try:
+            root = Location.parse(location)
+            if root.scheme not in OF_DIRECTORIES and len(keys) == 1:
+                file_system, path = self.open(root)
+                kind = PARTITION if file_system.exists(path) else NO_ROOT
+                yield FoundDirectory(kind, location)
+                return
+            entries = self.entries(root)
+        except FileNotFoundError:
+            yield FoundDirectory(NO_ROOT, location)
+            return
+        except (OSError, MetaException) as error:
+            yield FoundDirectory(UNREADABLE, location, problem=told(error))
+            return
+        for name in sorted(name for name, info in entries.items() if info["type"] == "directory"):
+            if not is_hidden(name):
+                yield FoundDirectory(PARTITION, str(root.child(name)))
+
+    def tree(self, prefix: str, location: str, keys: Sequence[str]) -> Iterator[ListedDirectory]:
+        """Directories of partitions at and below `prefix`, of the table at `location`, with their files; and others
+        that are nobody's. Never raises."""
+        root = Location.parse(location)
+        start = len(root.path.rstrip("/")) + 1
+        seen = _Tree(tuple(keys))
+        try:
+            for path, info in self.below(Location.parse(prefix)):
+                if isinstance(info, Exception):
+                    seen.unread.append(path[start:])
+                    yield ListedDirectory(FoundDirectory(UNREADABLE, f"{root}/{path[start:]}", problem=told(info)))
+                elif not is_hidden(path[start:]):
+                    seen.add(path[start:].split("/"), info)
+        except FileNotFoundError:
+            return  # it went since it was found
+        except (OSError, MetaException) as error:
+            yield ListedDirectory(FoundDirectory(UNREADABLE, prefix, problem=told(error)))
+            return
+        for directory, (name, infos) in seen.known():
+            yield ListedDirectory(FoundDirectory(PARTITION, f"{root}/{directory}", name), self.figures(infos))
+        for directory, kind in seen.others():
+            yield ListedDirectory(FoundDirectory(kind, f"{root}/{directory}"))
+
+
+class _Tree:
+    """Entries below a table's directory, sorted into partitions and what is none."""
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self._keys = tuple(key.lower() for key in keys)
+        self.partitions: dict[str, tuple[str, list[tuple[int, Mapping[str, Any]]]]] = {}
+        """By directory: the partition's name, and its files with their depths."""
+
+        self.unread: list[str] = []
+        """Directories that could not be listed."""
+
+        self._orphans: set[str] = set()
+        self._above: dict[str, _Directory] = {}
+
+    def add(self, parts: list[str], info: Mapping[str, Any]) -> None:
+        """An entry by the names on its path from the table's directory."""
+        is_directory = info["type"] == "directory"
+        directories = parts if is_directory else parts[:-1]
+        depth = len(self._keys)
+        values = self._values(directories)
+        for level in range(1, min(len(values), depth - 1) + 1):
+            above = self._above.setdefault("/".join(directories[:level]), _Directory())
+            above.has_directories |= len(directories) > level
+            above.has_files |= not is_directory and len(directories) == level
+        if len(values) == depth:
+            directory = "/".join(directories[:depth])
+            if directory not in self.partitions:
+                self.partitions[directory] = (make_partition_name(self._keys, values), [])
+            if not is_directory:
+                self.partitions[directory][1].append((len(directories) - depth, info))
+        elif len(values) < len(directories):
+            self._orphans.add("/".join(directories[: len(values) + 1]))
+
+    def _values(self, directories: Sequence[str]) -> list[str]:
+        """Of the first directories, as far as they are named by the keys."""
+        values: list[str] = []
+        for key, directory in zip(self._keys, directories, strict=False):
+            name, equals, value = directory.partition("=")
+            if not equals or name.lower() != key:
+                break
+            values.append(unescape_path_name(value))
+        return values
+
+    def known(self) -> Iterator[tuple[str, tuple[str, list[tuple[int, Mapping[str, Any]]]]]]:
+        """The partitions that were listed whole."""
+        for directory, partition in self.partitions.items():
+            if not any(f"{path}/".startswith(f"{directory}/") for path in self.unread):
+                yield directory, partition
+
+    def others(self) -> Iterator[tuple[str, str]]:
+        """Directories that are no partition's, with their kinds."""
+        for directory in self._orphans:
+            yield directory, ORPHAN
+        for directory, seen in self._above.items():
+            if not seen.has_directories and directory not in self.unread:
+                yield directory, ORPHAN if seen.has_files else EMPTY
