@@ -143,6 +143,8 @@ class Attacker:
                     warehouse / choose(["", "link", "up", "up/a", "loop", f"{VICTIM}.db", f"{VICTIM}.db/t1", "free"]),
                     warehouse / f"{VICTIM}.db" / choose(["t1/k=1", "t1/k=1/l=1", "t1/deeper", "plain", "ext", "new"]),
                     warehouse / self.directory_of_database() / choose(["", "t1", "t1/k=1", "t2", "link", "t1/t2"]),
+                    warehouse
+                    / choose(["up/a/k=1", "up/b.db/t1", "up/a/data", "link/k=1", "link/k=1/l=1", "up/deep/er"]),
                     self.tree.root / choose(["", "declared", "declared/t1", "declared/t1/k=1", "."]),
                     Path("/"),
                 ]

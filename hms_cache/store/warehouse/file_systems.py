@@ -44,6 +44,8 @@ class FileSystems:
             raise MetaException(f'No FileSystem for scheme "{location.scheme}"{hint}') from error
         except OSError as error:
             raise MetaException(f"Cannot reach the file system of {location}: {error}") from error
+        # Other programs write there, too: what the driver has listed before is not looked at.
+        file_system.invalidate_cache()
         return file_system, _path_in(file_system, protocol, location)
 
 

@@ -2,12 +2,17 @@
 
 Nothing here lets a driver expand `*`, `?` or `[` in a path: `rm` and `mv` of fsspec do, and would take along what only
 matches. Where a path has such characters, its files are handled one by one.
+
+S3 has objects and no directories. As Hadoop's S3A does, a directory without files is an empty object whose key ends in
+a slash: readers that are sent there find a directory. Listings of fsspec show such an object as a file, its `mv` fails
+at it, and its `rmdir` knows none; so directories of S3 are handled by their keys.
 """
 
 from __future__ import annotations
 
 import posixpath
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -15,11 +20,18 @@ from fsspec.core import has_magic
 
 from hms_cache.store.warehouse.local_files import ListingTooLong, is_hidden
 
+_KEYS_AT_ONCE = 1000
+"""Keys in one request to list or to delete: the most that S3 takes."""
+
 
 def make_directory(file_system: Any, path: str) -> bool:
     """Makes the directory and its parents; False when it was there already, or another call made it meanwhile."""
     if file_system.isdir(path):
         return False
+    if _is_s3(file_system):
+        bucket, key = _bucket_and_key(path)
+        file_system.call_s3("put_object", Bucket=bucket, Key=f"{key}/", Body=b"")
+        return True
     try:
         file_system.makedirs(path, exist_ok=False)
     except FileExistsError:
@@ -33,12 +45,17 @@ def is_vacant(file_system: Any, path: str) -> bool:
     """Whether nothing is there, or an empty directory."""
     if not file_system.exists(path):
         return True
-    return bool(file_system.isdir(path)) and not file_system.ls(path, detail=False)
+    return bool(file_system.isdir(path)) and not names(file_system, path)
 
 
 def remove_empty_directory(file_system: Any, path: str) -> None:
     """Removes a directory without anything in it; one that has something, or is none, stays as it is."""
-    if file_system.isdir(path) and not file_system.ls(path, detail=False):
+    if not file_system.isdir(path) or names(file_system, path):
+        return
+    if _is_s3(file_system):
+        bucket, key = _bucket_and_key(path)
+        file_system.call_s3("delete_object", Bucket=bucket, Key=f"{key}/")
+    else:
         file_system.rmdir(path)
 
 
@@ -46,6 +63,9 @@ def move(file_system: Any, source: str, destination: str) -> None:
     """Moves a directory with all in it. Raises FileExistsError for a destination that is there."""
     if file_system.exists(destination):
         raise FileExistsError(destination)
+    if _is_s3(file_system):
+        _move_keys(file_system, source, destination)
+        return
     file_system.makedirs(posixpath.dirname(destination), exist_ok=True)
     if not has_magic(source) and not has_magic(destination):
         file_system.mv(source, destination, recursive=True)
@@ -58,15 +78,40 @@ def move(file_system: Any, source: str, destination: str) -> None:
     delete(file_system, source)
 
 
+def _move_keys(file_system: Any, source: str, destination: str) -> None:
+    """Copies all objects, then deletes those of the source: until then it is whole. Copies of a failed move go."""
+    bucket, key = _bucket_and_key(source)
+    goal = _bucket_and_key(destination)[1]
+    try:
+        for keys in _keys_below(file_system, source):
+            copied = [(each, f"{goal}/{each[len(key) + 1 :]}") for each in keys]
+            for old, new in copied:
+                if old.endswith("/"):
+                    file_system.call_s3("put_object", Bucket=bucket, Key=new, Body=b"")
+            files = [(old, new) for old, new in copied if not old.endswith("/")]
+            if files:
+                file_system.copy(
+                    [f"{bucket}/{old}" for old, _ in files], [f"{bucket}/{new}" for _, new in files], on_error="raise"
+                )
+    except BaseException:
+        with suppress(Exception):
+            _delete_keys(file_system, destination)
+        raise
+    _delete_keys(file_system, source)
+
+
 def delete(file_system: Any, path: str) -> None:
     """Deletes a file or a directory with all in it; nothing there is fine."""
     if not file_system.exists(path):
         return
-    if not has_magic(path):
-        file_system.rm(path, recursive=True)
-        return
     if file_system.isfile(path):
         file_system.rm_file(path)
+        return
+    if _is_s3(file_system):
+        _delete_keys(file_system, path)
+        return
+    if not has_magic(path):
+        file_system.rm(path, recursive=True)
         return
     found = file_system.find(path, withdirs=True, detail=True)
     for name in sorted((*found, path), key=len, reverse=True):
@@ -81,7 +126,11 @@ def names(file_system: Any, path: str) -> list[str]:
     """What a directory holds; nothing when it is absent."""
     if not file_system.isdir(path):
         return []
-    found = (posixpath.basename(entry.rstrip("/")) for entry in file_system.ls(path, detail=False))
+    found = (
+        posixpath.basename(entry.rstrip("/"))
+        for entry in file_system.ls(path, detail=False)
+        if entry.strip("/") != path.strip("/")  # the object that stands for the directory itself
+    )
     return [name for name in found if name]
 
 
@@ -96,7 +145,6 @@ def count(file_system: Any, path: str, *, max_entries: int, deadline_s: float) -
     directories = [path]
     while directories:
         directory = directories.pop()
-        file_system.invalidate_cache(directory)
         for found in file_system.ls(directory, detail=True):
             entries += 1
             if entries > max_entries or time.monotonic() > deadline_s:
@@ -105,6 +153,8 @@ def count(file_system: Any, path: str, *, max_entries: int, deadline_s: float) -
             if found["type"] == "directory":
                 if name.strip("/") != directory.strip("/") and not is_hidden(posixpath.basename(name)):
                     directories.append(str(found["name"]))
+            elif str(found["name"]).endswith("/"):
+                continue  # the object that stands for the directory
             elif name.strip("/") == path.strip("/") or not is_hidden(posixpath.basename(name)):
                 files += 1
                 size += int(found.get("size") or 0)
@@ -122,3 +172,42 @@ def delete_file(file_system: Any, path: str) -> None:
     """Deletes one file; nothing there is fine."""
     if file_system.isfile(path):
         file_system.rm_file(path)
+
+
+def _is_s3(file_system: Any) -> bool:
+    protocol = file_system.protocol
+    return "s3" in ((protocol,) if isinstance(protocol, str) else protocol) and hasattr(file_system, "call_s3")
+
+
+def _bucket_and_key(path: str) -> tuple[str, str]:
+    bucket, _, key = path.strip("/").partition("/")
+    if not key:
+        raise PermissionError(f"A bucket is never changed as a whole: {path}")
+    return bucket, key
+
+
+def _keys_below(file_system: Any, path: str) -> Iterator[list[str]]:
+    """All keys of a directory, its own included, in pages."""
+    bucket, key = _bucket_and_key(path)
+    options: dict[str, Any] = {"Bucket": bucket, "Prefix": f"{key}/", "MaxKeys": _KEYS_AT_ONCE}
+    while True:
+        page = file_system.call_s3("list_objects_v2", **options)
+        if keys := [each["Key"] for each in page.get("Contents", ())]:
+            yield keys
+        if not page.get("IsTruncated"):
+            return
+        options["ContinuationToken"] = page["NextContinuationToken"]
+
+
+def _delete_keys(file_system: Any, path: str) -> None:
+    bucket = _bucket_and_key(path)[0]
+    while True:
+        keys = next(_keys_below(file_system, path), None)
+        if not keys:
+            return
+        answer = file_system.call_s3(
+            "delete_objects", Bucket=bucket, Delete={"Objects": [{"Key": each} for each in keys], "Quiet": True}
+        )
+        if errors := answer.get("Errors"):
+            first = errors[0]
+            raise OSError(f"{len(errors)} objects cannot be deleted, the first {first.get('Key')}: {first.get('Code')}")

@@ -1,0 +1,192 @@
+"""A warehouse on S3: what the server does with objects, and what of it a reader of S3 sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from hms_cache.store.contract.partitions import ByNames
+from hms_cache.store.warehouse import AllowedLocation, WarehouseSettings
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.moto_server import ObjectStore, object_store
+from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
+
+KEYS = [("k", "string")]
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with object_store(tmp_path_factory.mktemp("moto")) as store:
+        yield store
+
+
+@pytest.fixture
+def bucket(objects: ObjectStore) -> str:
+    """A new one."""
+    name = f"lake{next(_numbers)}"
+    objects.make_bucket(name)
+    return name
+
+
+@pytest.fixture(params=["object"])
+def store_kind(request: pytest.FixtureRequest) -> str:
+    """Files are no business of the cache's."""
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture(params=["sqlite"])
+def database_kind(request: pytest.FixtureRequest) -> str:
+    """Nor of the database's."""
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture
+def warehouse_settings(tmp_path: Path, bucket: str, objects: ObjectStore) -> WarehouseSettings:
+    return WarehouseSettings(directory=f"s3a://{bucket}/w", options={"s3a": objects.options})
+
+
+class Lake:
+    """The bucket of a test."""
+
+    def __init__(self, objects: ObjectStore, bucket: str) -> None:
+        self._objects = objects
+        self._bucket = bucket
+
+    def put(self, *keys: str, storage_class: str = "STANDARD") -> None:
+        for key in keys:
+            self._objects.put(self._bucket, f"w/d.db/{key}", storage_class)
+
+    def keys(self) -> list[str]:
+        """Those of the database, without its own."""
+        return [key.removeprefix("w/d.db/") for key in self._objects.keys(self._bucket) if key != "w/d.db/"]
+
+
+@pytest.fixture
+def lake(objects: ObjectStore, bucket: str) -> Lake:
+    return Lake(objects, bucket)
+
+
+def test_directories_are_objects_as_hadoop_writes_them(catalog: StoreUnderTest, lake: Lake) -> None:
+    catalog.create_table("t", keys=KEYS)
+    catalog.add_partitions("t", ("1",))
+    assert lake.keys() == ["t/", "t/k=1/"]
+    assert catalog.get("t").sd.location.startswith("s3a://lake")
+    catalog.drop("t")
+    assert lake.keys() == []
+    catalog.store.drop_database(CATALOG, DATABASE, delete_data=True, cascade=True)
+    catalog.create_database()
+
+
+def test_statistics(catalog: StoreUnderTest, lake: Lake) -> None:
+    """Objects that stand for directories are no files."""
+    lake.put("t/a", "t/deep/b", "t/_hidden", "t/.hidden/c", "t/deep/more/")
+    made = catalog.create_table("t")
+    assert (made.parameters["numFiles"], made.parameters["totalSize"]) == ("2", "10")
+    catalog.create_table("e")
+    new = catalog.get("e")
+    catalog.alter("e", new)
+    assert catalog.get("e").parameters["numFiles"] == "0"
+
+
+def test_another_writer_is_seen_at_once(catalog: StoreUnderTest, lake: Lake) -> None:
+    """Drivers keep listings: the next statement would count what was there."""
+    catalog.create_table("t")
+    for number in range(3):
+        lake.put(f"t/{number}")
+        catalog.alter("t", catalog.get("t"))
+        assert catalog.get("t").parameters["numFiles"] == str(number + 1)
+
+
+def test_rename_a_table(catalog: StoreUnderTest, lake: Lake) -> None:
+    catalog.create_table("t", keys=KEYS)
+    catalog.create_table("t2")
+    catalog.add_partitions("t", ("1",), ("2",))
+    lake.put("t/k=1/a", "t/k=1/deep/b", "t2/a", "t/k=1/*", "t/k=1/[x]?")
+    new = catalog.get("t")
+    new.tableName = "u"
+    catalog.alter("t", new)
+    assert lake.keys() == sorted(
+        ["t2/", "t2/a", "u/", "u/k=1/", "u/k=1/*", "u/k=1/[x]?", "u/k=1/a", "u/k=1/deep/b", "u/k=2/"]
+    )
+    assert [each.sd.location.rpartition("/d.db/")[2] for each in catalog.partitions("u")] == ["u/k=1", "u/k=2"]
+
+
+def test_rename_and_exchange_of_partitions(catalog: StoreUnderTest, lake: Lake) -> None:
+    for name in ("t", "v"):
+        catalog.create_table(name, keys=KEYS)
+    catalog.add_partitions("t", ("1",), ("2",))
+    lake.put("t/k=1/a", "t/k=2/b")
+    [first, _] = catalog.partitions("t")
+    first.values = ["9"]
+    catalog.store.rename_partition(CATALOG, DATABASE, "t", ["1"], first)
+    assert lake.keys() == ["t/", "t/k=2/", "t/k=2/b", "t/k=9/", "t/k=9/a", "v/"]
+    catalog.store.exchange_partitions({"k": "2"}, (CATALOG, DATABASE, "t"), (CATALOG, DATABASE, "v"))
+    assert lake.keys() == ["t/", "t/k=9/", "t/k=9/a", "v/", "v/k=2/", "v/k=2/b"]
+
+
+def test_truncate_and_drops(catalog: StoreUnderTest, lake: Lake) -> None:
+    catalog.create_table("t", keys=KEYS)
+    catalog.add_partitions("t", ("1",), ("12",))
+    catalog.create_table("plain")
+    lake.put("t/k=1/a", "t/k=12/b", "plain/a", "plain/deep/b", "plain/_keep")
+    catalog.store.truncate_table(CATALOG, DATABASE, "plain")
+    assert lake.keys() == ["plain/", "plain/_keep", "t/", "t/k=1/", "t/k=1/a", "t/k=12/", "t/k=12/b"]
+    catalog.store.drop_partitions(CATALOG, DATABASE, "t", ByNames(("k=1",)), delete_data=True)
+    assert lake.keys() == ["plain/", "plain/_keep", "t/", "t/k=12/", "t/k=12/b"]
+    catalog.store.drop_database(CATALOG, DATABASE, delete_data=True, cascade=True)
+    assert lake.keys() == []
+    catalog.create_database()
+
+
+@pytest.mark.long
+def test_more_objects_than_a_request_takes(catalog: StoreUnderTest, lake: Lake) -> None:
+    catalog.create_table("t")
+    lake.put(*(f"t/{number:05}" for number in range(1_005)))
+    new = catalog.get("t")
+    new.tableName = "u"
+    catalog.alter("t", new)
+    found = lake.keys()
+    assert len(found) == 1_006
+    assert all(key.startswith("u/") for key in found)
+    catalog.drop("u")
+    assert lake.keys() == []
+
+
+def test_a_move_that_fails_leaves_the_source_whole(catalog: StoreUnderTest, lake: Lake) -> None:
+    """One object is archived, and cannot be copied; what was copied already goes again."""
+    catalog.create_table("t")
+    lake.put("t/a", "t/b")
+    lake.put("t/c", storage_class="GLACIER")
+    new = catalog.get("t")
+    new.tableName = "u"
+    with pytest.raises(ttypes.InvalidOperationException, match="failed to move data"):
+        catalog.alter("t", new)
+    assert lake.keys() == ["t/", "t/a", "t/b", "t/c"]
+    assert catalog.get("t").sd.location.endswith("/d.db/t")
+    lake.put("t/c")
+    catalog.alter("t", new)
+    assert lake.keys() == ["u/", "u/a", "u/b", "u/c"]
+
+
+def test_a_rolled_back_write_takes_its_directories_back(catalog: StoreUnderTest, lake: Lake) -> None:
+    catalog.create_table("t", keys=KEYS)
+    catalog.add_partitions("t", ("1",))
+    with pytest.raises(ttypes.AlreadyExistsException):
+        catalog.add_partitions("t", ("2",), ("1",))
+    assert lake.keys() == ["t/", "t/k=1/"]
+    assert [each.values for each in catalog.partitions("t")] == [["1"]]
+
+
+def test_a_bucket_that_is_not_there(catalog: StoreUnderTest) -> None:
+    """None is made for a name that is misspelt."""
+    place = catalog.context.warehouse.location("s3a://misspelt/x/y")
+    with pytest.raises(ttypes.MetaException, match="unable to create one"):
+        catalog.context.warehouse.make_directory(AllowedLocation(place, (place.parent,)))
