@@ -36,6 +36,7 @@ from hms_cache.store.transactions import (
     opening,
     snapshots,
     time_outs,
+    txn_owners,
     write_notifications,
     writing,
 )
@@ -270,6 +271,20 @@ class TxnStore:
         """
         snapshot = valid_write_ids.current_snapshot(connection, self._context)
         return valid_write_ids.valid_write_ids_of(connection, tables, snapshot)
+
+    # Owners
+
+    def users_of_txns(self, txn_ids: Sequence[int]) -> dict[int, str]:
+        """Who opened each; see `txn_owners`."""
+        return self._read(txn_owners.users_of_txns, txn_ids)
+
+    def users_of_range(self, first: int, last: int) -> set[str]:
+        """Who opened the transactions from one id to another."""
+        return self._read(txn_owners.users_of_range, first, last)
+
+    def users_of_lock(self, lock_id: int) -> set[str]:
+        """Who took a lock."""
+        return self._read(txn_owners.users_of_lock, lock_id)
 
     # Locks
 

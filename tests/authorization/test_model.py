@@ -62,7 +62,12 @@ class Reference:
         patterns = grant.get(key, ["hive"] if key == "catalogs" else ["*"] if key == "tables" else [])
         return "*" in patterns if name is None else any(fnmatch.fnmatchcase(name, one) for one in patterns)
 
-    def allows(self, user: str, method: str, arguments: Any, one: tuple[str, str, str]) -> bool:
+    def allows(self, user: str, method: str, arguments: Any, one: tuple[str, str, str], owner: str) -> bool:
+        service = any("service" in g["actions"] for g in self.of(user))
+        is_own = method not in OF_OWNERS or owner == user or service
+        return is_own and self.decides(user, method, arguments, one)
+
+    def decides(self, user: str, method: str, arguments: Any, one: tuple[str, str, str]) -> bool:
         way, actions = RULES[method].way.value, [action.value for action in RULES[method].actions]
         catalog, database, table = one
         if way == "open":
@@ -88,6 +93,33 @@ class Reference:
         if method.startswith("exchange_partition") and not self.may(user, "delete", *names):
             return False
         return any(self.may(user, a, *names) for a in actions)
+
+
+_OF_OWNERS = """
+    abort_txn add_dynamic_partitions add_write_notification_log add_write_notification_log_in_batch
+    allocate_table_write_ids check_lock commit_txn drop_database_req get_latest_txnid_in_conflict
+    get_lock_materialization_rebuild get_lock_materialization_rebuild_req heartbeat
+    heartbeat_lock_materialization_rebuild heartbeat_lock_materialization_rebuild_req heartbeat_txn_range lock
+    rename_partition_req unlock
+"""
+OF_OWNERS = frozenset(_OF_OWNERS.split())
+"""What names a transaction or a lock."""
+
+
+class Owned:
+    """Every transaction and lock is one user's."""
+
+    def __init__(self, owner: str) -> None:
+        self.transactions, self.owner = self, owner
+
+    def users_of_txns(self, txn_ids: list[int]) -> dict[int, str]:
+        return dict.fromkeys(txn_ids, self.owner)
+
+    def users_of_range(self, first: int, last: int) -> set[str]:
+        return {self.owner}
+
+    def users_of_lock(self, lock_id: int) -> set[str]:
+        return {self.owner}
 
 
 _DATABASE_LEVEL = """
@@ -153,9 +185,10 @@ def test_guard_and_reference_agree(tmp_path: Path, rounds: int) -> None:
             arguments = arguments_of(method, Names(chance, one))
             user = chance.choice(USERS)
             session = sessions[user]  # with what an earlier policy decided
-            expected = reference.allows(user, method, arguments, one)
+            owner = chance.choice(USERS)
+            expected = reference.allows(user, method, arguments, one, owner)
             try:
-                guard.answer(Call(method, session, None), guard.decisions(session), ran, arguments)  # type: ignore[arg-type]
+                guard.answer(Call(method, session, Owned(owner)), guard.decisions(session), ran, arguments)  # type: ignore[arg-type]
                 allowed = True
             except _RanError:
                 allowed = True

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hms_cache.authorization.decisions import METASTORE, Action, Authorizer, Decisions, SecuredObject, UndecidedError
+from hms_cache.server.authorization import ownership
 from hms_cache.server.authorization.answers import (
     EMPTY,
     FILTERS,
@@ -106,6 +107,8 @@ class Guard:
         decisions.prepare([(action, need.of) for need in needs for action in need.actions])
         for need in needs:
             self._require(call, decisions, need)
+        if rule.way is not Way.METASTORE and ownership.names_owned(method, arguments):
+            _check_owner(call, decisions, arguments)
         if rule.way is Way.GRANTS:
             _check_grants(decisions, method, arguments, call.session)
         if rule.way is not Way.OPEN and not decisions.has_any:
@@ -164,6 +167,20 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequenc
             return [_locked(component) for component in components]
         case Way.OWN_GRANTS:
             return () if _is_own(arguments, session) else (_Needed(rule.actions, METASTORE),)
+
+
+def _check_owner(call: Call, decisions: Decisions, arguments: Any) -> None:
+    """Of the transactions and locks that a request names. Raises AccessDenied."""
+    user = call.session.user
+    is_service: bool | None = None
+    if call.method in ownership.TAKING:
+        is_service = decisions.allow(Action.SERVICE, METASTORE)
+        if is_service:
+            return
+        ownership.claim(call.method, arguments, user)
+    told = ownership.foreign(call.method, arguments, user, call.stores.transactions)
+    if told is not None and (is_service is False or not decisions.allow(Action.SERVICE, METASTORE)):
+        raise AccessDenied(told)
 
 
 def _check_grants(decisions: Decisions, method: str, arguments: Any, session: Session) -> None:

@@ -1,0 +1,34 @@
+"""Whose transactions and locks are named. An id is never given twice, so that an answer stays true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, select
+
+from hms_cache.store.schema import HIVE_LOCKS, TXNS
+
+MOST_IDS = 1000
+"""In one statement."""
+
+
+def users_of_txns(connection: Connection, txn_ids: Sequence[int]) -> dict[int, str]:
+    """Who opened each; those that are over and forgotten are left out. A statement for each thousand."""
+    found: dict[int, str] = {}
+    for start in range(0, len(txn_ids), MOST_IDS):
+        some = list(txn_ids[start : start + MOST_IDS])
+        rows = connection.execute(select(TXNS.c.TXN_ID, TXNS.c.TXN_USER).where(TXNS.c.TXN_ID.in_(some)))
+        found.update((txn_id, user) for txn_id, user in rows)
+    return found
+
+
+def users_of_range(connection: Connection, first: int, last: int) -> set[str]:
+    """Who opened the transactions from one id to another."""
+    statement = select(TXNS.c.TXN_USER).distinct().where(TXNS.c.TXN_ID >= first, TXNS.c.TXN_ID <= last)
+    return set(connection.execute(statement).scalars())
+
+
+def users_of_lock(connection: Connection, lock_id: int) -> set[str]:
+    """Who took a lock; nobody, if it is not there."""
+    statement = select(HIVE_LOCKS.c.HL_USER).distinct().where(HIVE_LOCKS.c.HL_LOCK_EXT_ID == lock_id)
+    return {user or "" for user in connection.execute(statement).scalars()}
