@@ -22,6 +22,8 @@ _numbers = count()
 
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    pytest.importorskip("s3fs")
+    pytest.importorskip("moto")
     with object_store(tmp_path_factory.mktemp("moto")) as store:
         yield store
 
