@@ -18,6 +18,7 @@ from typing import Any
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.assembly import CacheOptions, build_cache
 from hms_cache.clock import SystemClock
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
 from hms_cache.notifications.poller import Poller, PollerOptions
@@ -26,7 +27,7 @@ from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.settings import StoreSettings
@@ -89,12 +90,14 @@ def _partition(table: str, number: int) -> ttypes.Partition:
     )
 
 
-def load(store: RawStore, count: int) -> None:
+def load(store: MetadataStore, count: int) -> None:
     """Two tables with partitions by day and hour."""
-    store.create_database(ttypes.Database(name=DATABASE, catalogName=CATALOG, description="", parameters={}))
+    store.writes.databases.create_database(
+        ttypes.Database(name=DATABASE, catalogName=CATALOG, description="", parameters={})
+    )
     keys = [ttypes.FieldSchema("dt", "string", None), ttypes.FieldSchema("hr", "int", None)]
     for table, partitions in ((LARGE, count), (MIDDLE, 1_000)):
-        store.create_table(
+        store.writes.tables.create_table(
             ttypes.Table(
                 tableName=table,
                 dbName=DATABASE,
@@ -109,7 +112,7 @@ def load(store: RawStore, count: int) -> None:
         )
         for first in range(0, partitions, BATCH):
             batch = [_partition(table, number) for number in range(first, min(first + BATCH, partitions))]
-            store.add_partitions(CATALOG, DATABASE, table, batch)
+            store.writes.partitions.add_partitions(TableName(CATALOG, DATABASE, table), batch)
 
 
 def questions(count: int) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -193,11 +196,11 @@ def main() -> None:
             pollers.append(Poller(NotificationLog(database), sink, clock, PollerOptions()))
             return pollers[-1]
 
-        cache = build_cache(objects, clock, CacheOptions(), follow)
+        cache = build_cache(objects.reads, clock, CacheOptions(), follow)
         load(objects, options.partitions)
         pollers[0].start()
         pollers[0].step()
-        stores = {"cached": cache.store} | ({"uncached": objects} if options.uncached else {})
+        stores = {"cached": cache.reads} | ({"uncached": objects.reads} if options.uncached else {})
         print("| question | store | CPU ms | reply bytes |\n|---|---|---|---|")
         for label, (method, arguments) in questions(options.partitions).items():
             data = request(method, arguments)

@@ -16,7 +16,7 @@ from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import Traffic
 from hms_cache.metrics.operations import Operations
 from hms_cache.notifications.poller import Poller
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.snapshots import StoreReads
 from hms_cache.store.txn_store import TxnStore
 
 
@@ -38,7 +38,7 @@ class AdminSources:
     read_log_end: Callable[[], int]
     """The last event's id, by one statement; raises ``DatabaseUnavailable`` when the database does not answer."""
 
-    store: SnapshotStore
+    store: StoreReads
     """The database, not through the cache."""
     transactions: TxnStore
     cache: Cache | None

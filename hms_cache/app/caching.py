@@ -25,7 +25,7 @@ from hms_cache.notifications.poller import Poller, PollerOptions
 from hms_cache.notifications.poller_status import IllegalPollerCommand
 from hms_cache.store.engine.database import Database
 from hms_cache.store.events.notification_log import NotificationLog
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.snapshots import StoreReads
 
 _log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ def reason_against_caching(settings: Settings) -> str | None:
 
 def build_caching(
     settings: Settings,
-    store: SnapshotStore,
+    store: StoreReads,
     database: Database,
     log: NotificationLog,
     metrics: Metrics,

@@ -39,6 +39,7 @@ from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.app.system.allocator import keep_trimmed
 from hms_cache.app.warming_process import WarmingProcess
+from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.authorization.decisions import Authorizer
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.cache.reads.assembly import Cache
@@ -59,7 +60,7 @@ from hms_cache.server.sasl import SaslPort
 from hms_cache.server.service import MetastoreServer
 from hms_cache.server.stores import Stores
 from hms_cache.server.tls import TlsPort
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.contract.metadata import MetadataReads
 from hms_cache.store.engine.database import Database
 from hms_cache.store.transactions.committed_writes import read_committed_writes
 
@@ -129,15 +130,13 @@ class Service:
                     ensure_first_rows(database, self._settings)
                     stores.auxiliary.roles.ensure_admins(self._settings.catalog.users_in_admin_role)
             self._authorize(stores, starting)
-            raw = self._cached(stores, database, starting)
+            reads = self._cached(stores, database, starting)
             tokens = token_manager(
                 self._settings, stores.auxiliary.tokens, is_hive_3=(database.features.version or "").startswith("3.")
             )
             Housekeeping(self._settings, stores, tokens).start(starting)
             keep_trimmed(starting)
-            uri = self._listen(
-                Stores(raw, stores.transactions, stores.log, self._site, stores.auxiliary, tokens), database, starting
-            )
+            uri = self._listen(self._stores(reads, stores, tokens), database, starting)
             if self._settings.admin.enabled:
                 self.admin_sources = self._admin_sources(uri, database, stores)
                 self.management = start_management(self.admin_sources, starting, self._siblings)
@@ -183,7 +182,7 @@ class Service:
             self._caching.reload(self._configuration.settings)
         return taken, refused
 
-    def _cached(self, stores: DatabaseStores, database: Database, starting: ExitStack) -> RawStore:
+    def _cached(self, stores: DatabaseStores, database: Database, starting: ExitStack) -> MetadataReads:
         """The store that handlers read from: a cache around the object store, if caching is allowed."""
         reason = reason_against_caching(self._settings)
         if reason is not None:
@@ -191,10 +190,10 @@ class Service:
             for status in PollerStatus:
                 self.metrics.events.status.labels(status.value).set(status is PollerStatus.DISABLED)
             _log.warning("the cache is off: %s", reason)
-            return stores.objects
+            return stores.objects.reads
         self._caching = build_caching(
             self._settings,
-            stores.objects,
+            stores.objects.reads,
             database,
             stores.log,
             self.metrics,
@@ -203,7 +202,13 @@ class Service:
             self._positions.slot(self._siblings.own_index) if self._positions is not None else None,
         )
         self._caching.start(starting)
-        return self._caching.cache.store
+        return self._caching.cache.reads
+
+    def _stores(self, reads: MetadataReads, stores: DatabaseStores, tokens: TokenManager | None = None) -> Stores:
+        """What handlers use, with these reads."""
+        return Stores(
+            reads, stores.objects.writes, stores.transactions, stores.log, self._site, stores.auxiliary, tokens
+        )
 
     def _admin_sources(self, uri: str, database: Database, stores: DatabaseStores) -> AdminSources:
         caching = self._caching
@@ -215,14 +220,14 @@ class Service:
             configuration_in_force=lambda: self._configuration,
             metrics=self.metrics,
             read_log_end=stores.log.current_event_id,
-            store=stores.objects,
+            store=stores.objects.reads,
             transactions=stores.transactions,
             cache=caching.cache if caching is not None else None,
             poller=caching.poller if caching is not None else None,
             operations=self.metrics.operations,
             kept_replies=KeptReplies(
                 all_handlers(),
-                Stores(stores.objects, stores.transactions, stores.log, self._site, stores.auxiliary),
+                self._stores(stores.objects.reads, stores),
                 self._authorizer,
             ),
             cache_off_reason=self._cache_off_reason,

@@ -21,7 +21,7 @@ from hms_cache.config import Settings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.poller import Poller
 from hms_cache.server.workers import CALL_THREADS
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.snapshots import StoreReads
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Warming:
         self,
         settings: Settings,
         cache: Cache,
-        store: SnapshotStore,
+        store: StoreReads,
         poller: Poller,
         processes: Sequence[WarmingProcess] = (),
     ) -> None:

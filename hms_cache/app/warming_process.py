@@ -135,7 +135,7 @@ def _serve(connection: Connection, settings: Settings) -> NoReturn:
             signal.signal(number, signal.SIG_IGN)
         os.nice(_NICENESS)
         with closing(open_database(settings)) as database:
-            store = build_database_stores(settings, database).objects
+            store = build_database_stores(settings, database).objects.reads
             _answer_all(connection, SnapshotReads(store, settings.cache.budget_bytes))
         status = 0
     except BrokenPipeError:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from hms_cache.cache.reads.reads_of_writes import for_write
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.contract.metadata import MetadataReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 
@@ -69,10 +69,10 @@ def one_moment(function: Callable[[Call, Arguments], Answer]) -> Callable[[Call,
 
     @functools.wraps(function)
     def answer(call: Call, arguments: Arguments) -> Answer:
-        def ask(store: RawStore) -> Answer:
-            return function(replace(call, stores=replace(call.stores, raw=store)), arguments)
+        def ask(reads: MetadataReads) -> Answer:
+            return function(replace(call, stores=replace(call.stores, reads=reads)), arguments)
 
-        return call.stores.raw.at_one_moment(ask)
+        return call.stores.reads.at_one_moment(ask)
 
     return answer
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.contract.metadata import MetadataReads, MetadataWrites
 from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.txn_store import TxnStore
 
@@ -22,9 +22,10 @@ class Site(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Built once by `app`. `raw` is the cached store, or the object store itself when the cache is off."""
+    """Built once by `app`. `reads` is the cache, or the object store's reads when it is off."""
 
-    raw: RawStore
+    reads: MetadataReads
+    writes: MetadataWrites
     transactions: TxnStore
     notifications: NotificationLog
     site: Site

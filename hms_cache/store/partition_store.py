@@ -1,4 +1,4 @@
-"""Partitions: the store's `PartitionStore` over the database."""
+"""Partitions: `PartitionReads` and `PartitionWrites` over the database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection
 
 from hms_cache.expressions.partition_orders import parse_order, sort_by_values, sort_key
-from hms_cache.metadata.names import normalize_identifier, qualified
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByNames,
@@ -15,9 +15,11 @@ from hms_cache.store.contract.partitions import (
     Grantee,
     PartitionAnswer,
     PartitionProjection,
+    PartitionReads,
     PartitionSelection,
-    PartitionStore,
+    PartitionWrites,
 )
+from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.additions import add_partitions
@@ -54,47 +56,40 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 
-class PartitionReads:
-    """The reads of `PartitionStore`."""
+class StoredPartitions(PartitionReads):
+    """`PartitionReads` over the database."""
 
-    _context: StoreContext
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
 
     def get_partition(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         values: Sequence[str],
         *,
         grantee: Grantee | None = None,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> Partition:
-        """See `PartitionStore.get_partition`."""
-        answer = self.get_partitions(
-            catalog, database, table, ByValues(tuple(values)), grantee=grantee, valid_write_ids=valid_write_ids
-        )
+        """See `PartitionReads.get_partition`."""
+        answer = self.get_partitions(table, ByValues(tuple(values)), grantee=grantee, version=version)
         if not answer.partitions:
             raise NoSuchObjectException(f"partition values=[{', '.join(values)}]")
         return answer.partitions[0]
 
     def get_partitions(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         selection: PartitionSelection,
         *,
         max_parts: int = -1,
         grantee: Grantee | None = None,
         projection: PartitionProjection | None = None,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> PartitionAnswer:
-        """See `PartitionStore.get_partitions`."""
+        """See `PartitionReads.get_partitions`."""
 
         def read(connection: Connection) -> PartitionAnswer:
-            header = find_partitioned_table(connection, catalog, database, table)
+            header = find_partitioned_table(connection, table)
             selected = self._select(connection, header, selection, max_parts)
             rows = read_partition_rows(connection, header, selected)
             partitions = partitions_of_rows(rows)
@@ -102,7 +97,7 @@ class PartitionReads:
                 privileges = read_partition_privileges(connection, header.table_id, rows.part_ids, grantee)
                 for partition, granted in zip(partitions, privileges or (), strict=False):
                     partition.privileges = granted
-            judge_partitions(connection, header, partitions, valid_write_ids)
+            judge_partitions(connection, header, partitions, version.valid_write_ids)
             return PartitionAnswer(partitions, selected.has_unknown)
 
         answer = run_read(self._context.database, read)
@@ -112,20 +107,17 @@ class PartitionReads:
 
     def get_partition_names(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         selection: PartitionSelection,
         *,
         max_parts: int = -1,
         order: str | None = None,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> list[str]:
-        """See `PartitionStore.get_partition_names`."""
+        """See `PartitionReads.get_partition_names`."""
 
         def read(connection: Connection) -> list[str]:
-            header = find_partitioned_table(connection, catalog, database, table)
+            header = find_partitioned_table(connection, table)
             ordered_by = parse_order(order, len(header.keys))
             selected = self._select(connection, header, selection, -1 if ordered_by else max_parts, is_checked=False)
             if selected.has_unknown:
@@ -144,18 +136,15 @@ class PartitionReads:
 
     def get_partition_count(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         selection: PartitionSelection,
         *,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> int:
-        """See `PartitionStore.get_partition_count`."""
+        """See `PartitionReads.get_partition_count`."""
 
         def read(connection: Connection) -> int:
-            header = find_partitioned_table(connection, catalog, database, table)
+            header = find_partitioned_table(connection, table)
             selected = self._select(connection, header, selection, -1, is_checked=False)
             return count_all(connection, header) if selected.part_ids is None else len(selected.part_ids)
 
@@ -163,22 +152,19 @@ class PartitionReads:
 
     def get_partition_values(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         keys: Sequence[str],
         *,
         selection: PartitionSelection | None = None,
         distinct: bool = True,
         ascending: bool = True,
         max_parts: int = -1,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> list[PartitionValuesRow]:
-        """See `PartitionStore.get_partition_values`."""
+        """See `PartitionReads.get_partition_values`."""
 
         def read(connection: Connection) -> tuple[PartitionedTable, list[list[str]]]:
-            header = find_partitioned_table(connection, catalog, database, table)
+            header = find_partitioned_table(connection, table)
             selected = self._select(connection, header, selection or AllPartitions(), -1, is_checked=False)
             pairs = all_names(connection, header)
             if selected.part_ids is not None:
@@ -196,6 +182,13 @@ class PartitionReads:
         )
         # Hive takes 0 for no limit here, too.
         return [PartitionValuesRow(row=list(row)) for row in (rows[:max_parts] if max_parts > 0 else rows)]
+
+    def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:
+        """See `PartitionReads.is_partition_marked_for_event`."""
+        return run_read(
+            self._context.database,
+            lambda connection: is_partition_marked(connection, table, values, event_type),
+        )
 
     def _select(
         self,
@@ -250,29 +243,27 @@ def _key_position(table: PartitionedTable, key: str) -> int:
     raise MetaException(f"Partition column {key} is not a partition key of {table.database}.{table.name}")
 
 
-class PartitionWrites:
-    """Additions and drops of `PartitionStore`."""
+class PartitionWriter(PartitionWrites):
+    """`PartitionWrites` over the database."""
 
-    _context: StoreContext
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
 
     def add_partitions(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partitions: Sequence[Partition],
         *,
         if_not_exists: bool = False,
         environment_context: EnvironmentContext | None = None,
         write_id: int | None = None,
     ) -> list[Partition]:
-        """See `PartitionStore.add_partitions`."""
+        """See `PartitionWrites.add_partitions`."""
 
         def add(transaction: WriteTransaction) -> list[Partition]:
-            names = normalized(catalog, database, table)
-            found = share_table(transaction.connection, *names)
+            found = share_table(transaction.connection, *table)
             if found is None:
-                raise InvalidObjectException(f"Unable to add partitions because {qualified(*names)} does not exist")
+                raise InvalidObjectException(f"Unable to add partitions because {table} does not exist")
             added = add_partitions(
                 self._context,
                 transaction,
@@ -296,9 +287,7 @@ class PartitionWrites:
 
     def drop_partitions(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         selection: PartitionSelection,
         *,
         delete_data: bool,
@@ -306,13 +295,13 @@ class PartitionWrites:
         environment_context: EnvironmentContext | None = None,
         write_id: int | None = None,
     ) -> list[Partition]:
-        """See `PartitionStore.drop_partitions`."""
+        """See `PartitionWrites.drop_partitions`."""
 
         def drop(transaction: WriteTransaction) -> list[Partition]:
             return drop_partitions(
                 self._context,
                 transaction,
-                require_locked_table(transaction.connection, catalog, database, table),
+                require_locked_table(transaction.connection, table),
                 selection,
                 delete_data=delete_data,
                 if_exists=if_exists,
@@ -323,44 +312,22 @@ class PartitionWrites:
             return []
         return run_write(self._context.database, drop)
 
-
-def normalized(catalog: str, database: str, table: str) -> tuple[str, str, str]:
-    """The three names as stored."""
-    return normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(table)
-
-
-def require_locked_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
-    """The whole table, its row locked. Raises NoSuchObjectException."""
-    names = normalized(catalog, database, table)
-    found = lock_table(connection, *names)
-    if found is None:
-        raise NoSuchObjectException(f"{qualified(*names)} table not found")
-    return found
-
-
-class PartitionChanges:
-    """Changes of what there is: alter, rename, exchange, markers."""
-
-    _context: StoreContext
-
     def alter_partitions(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partitions: Sequence[Partition],
         *,
         environment_context: EnvironmentContext | None = None,
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
-        """See `PartitionStore.alter_partitions`."""
+        """See `PartitionWrites.alter_partitions`."""
 
         def alter(transaction: WriteTransaction) -> None:
             alter_partitions(
                 self._context,
                 transaction,
-                _table_to_alter(transaction.connection, catalog, database, table),
+                _table_to_alter(transaction.connection, table),
                 partitions,
                 environment_context=environment_context,
                 write_id=write_id,
@@ -372,22 +339,20 @@ class PartitionChanges:
 
     def rename_partition(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         old_values: Sequence[str],
         partition: Partition,
         *,
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
-        """See `PartitionStore.rename_partition`."""
+        """See `PartitionWrites.rename_partition`."""
 
         def rename(transaction: WriteTransaction) -> None:
             rename_partition(
                 self._context,
                 transaction,
-                _table_to_alter(transaction.connection, catalog, database, table),
+                _table_to_alter(transaction.connection, table),
                 old_values,
                 partition,
                 write_id=write_id,
@@ -399,10 +364,10 @@ class PartitionChanges:
     def exchange_partitions(
         self,
         partition_specification: dict[str, str],
-        source: tuple[str, str, str],
-        destination: tuple[str, str, str],
+        source: TableName,
+        destination: TableName,
     ) -> list[Partition]:
-        """See `PartitionStore.exchange_partitions`."""
+        """See `PartitionWrites.exchange_partitions`."""
         return run_write(
             self._context.database,
             lambda transaction: exchange_partitions(
@@ -410,37 +375,25 @@ class PartitionChanges:
             ),
         )
 
-    def mark_partition_for_event(
-        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
-    ) -> None:
-        """See `PartitionStore.mark_partition_for_event`."""
+    def mark_partition_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> None:
+        """See `PartitionWrites.mark_partition_for_event`."""
         run_write(
             self._context.database,
-            lambda transaction: mark_partition(
-                self._context, transaction, (catalog, database, table), values, event_type
-            ),
+            lambda transaction: mark_partition(self._context, transaction, table, values, event_type),
             ids={"MPartitionEvent": 1},
         )
 
-    def is_partition_marked_for_event(
-        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
-    ) -> bool:
-        """See `PartitionStore.is_partition_marked_for_event`."""
-        return run_read(
-            self._context.database,
-            lambda connection: is_partition_marked(connection, (catalog, database, table), values, event_type),
-        )
 
-
-def _table_to_alter(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
-    found = lock_table(connection, *normalized(catalog, database, table))
+def require_locked_table(connection: Connection, table: TableName) -> TableRow:
+    """The whole table, its row locked. Raises NoSuchObjectException."""
+    found = lock_table(connection, *table)
     if found is None:
-        raise InvalidOperationException("Unable to alter partition because table or database does not exist.")
+        raise NoSuchObjectException(f"{table} table not found")
     return found
 
 
-class Partitions(PartitionReads, PartitionWrites, PartitionChanges, PartitionStore):
-    """Partitions of the store's tables."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
+def _table_to_alter(connection: Connection, table: TableName) -> TableRow:
+    found = lock_table(connection, *table)
+    if found is None:
+        raise InvalidOperationException("Unable to alter partition because table or database does not exist.")
+    return found

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.event_log import LogHead
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.contract.metadata import MetadataReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class StatisticsOfColumn(NamedTuple):
     last_analyzed_s: int
 
 
-class SnapshotStore(RawStore):
-    """A `RawStore` whose reads can be bound to one moment. `ObjectStore` is one; so is whatever a cache wraps."""
+class StoreReads(MetadataReads):
+    """Reads that can be bound to one moment: those of the database, which a cache answers from."""
 
     @abstractmethod
     @contextmanager
@@ -46,7 +47,7 @@ class SnapshotStore(RawStore):
         """
 
     @abstractmethod
-    def read_partition_pages(self, catalog: str, database: str, table: str) -> Iterator[PartitionRows]:
+    def read_partition_pages(self, table: TableName) -> Iterator[PartitionRows]:
         """All partitions of a table as rows, page by page in no order, to be read within one `snapshot`.
 
         A fixed number of statements per page, and memory for one page. Raises NoSuchObjectException,
@@ -54,7 +55,7 @@ class SnapshotStore(RawStore):
         """
 
     @abstractmethod
-    def count_partitions(self, catalog: str, database: str, table: str, most: int) -> int:
+    def count_partitions(self, table: TableName, most: int) -> int:
         """How many partitions a table has, `most` where it has more: so many rows of an index are read; 0 where there
         is no such table. One statement, for an estimate of what a load would cost. Raises DatabaseUnavailable.
         """
@@ -62,9 +63,7 @@ class SnapshotStore(RawStore):
     @abstractmethod
     def read_column_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partition_names: Sequence[str] | None,
         columns: Sequence[str],
         *,
@@ -77,7 +76,7 @@ class SnapshotStore(RawStore):
         """
 
     @abstractmethod
-    def get_write_id_tag(self, catalog: str, database: str, table: str) -> str | None:
+    def get_write_id_tag(self, table: TableName) -> str | None:
         """The `ValidWriteIdList` of a table without any current transaction: every open write id is invalid in it.
 
         Read in the same snapshot as the table it is exactly the tag of that table (P2). None when write ids cannot be

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from hms_cache.app.warming import rest_s
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, partition, table
@@ -29,13 +30,17 @@ def filled(initialized_database: Database, tmp_path: Path) -> str:
     """URL of a catalog with 60 tables, one that is transactional, and one of ten partitions."""
     url = initialized_database.url.render_as_string(hide_password=False)
     writer = Server(url, tmp_path)
-    writer.objects.create_database(ttypes.Database(name="d", catalogName=CATALOG, parameters={}))
+    writer.objects.writes.databases.create_database(ttypes.Database(name="d", catalogName=CATALOG, parameters={}))
     for number in range(60):
-        writer.objects.create_table(table("d", f"t{number:02d}"))
-    writer.objects.create_table(table("d", "acid", transactional="true", transactional_properties="insert_only"))
+        writer.objects.writes.tables.create_table(table("d", f"t{number:02d}"))
+    writer.objects.writes.tables.create_table(
+        table("d", "acid", transactional="true", transactional_properties="insert_only")
+    )
     partitioned = table("d", "p", keys=(("dt", "string"),))
-    writer.objects.create_table(partitioned)
-    writer.objects.add_partitions(CATALOG, "d", "p", [partition(partitioned, (str(n),)) for n in range(10)])
+    writer.objects.writes.tables.create_table(partitioned)
+    writer.objects.writes.partitions.add_partitions(
+        TableName(CATALOG, "d", "p"), [partition(partitioned, (str(n),)) for n in range(10)]
+    )
     writer.close()
     return url
 

@@ -63,7 +63,7 @@ def main(url: str, what: str) -> dict[str, Any]:
         if what == "read":
             seen["there"] = outcome(process)
             with closing(open_database(settings)) as database:
-                store = build_database_stores(settings, database).objects
+                store = build_database_stores(settings, database).objects.reads
                 seen["here"] = described(SnapshotReads(store, settings.cache.budget_bytes).read(WANTED))
             seen["priority"] = os.getpriority(os.PRIO_PROCESS, process.process_id)
         elif what == "kill":

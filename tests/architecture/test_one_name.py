@@ -1,4 +1,4 @@
-"""A table's name has one class after the edge, and one at it."""
+"""A table's name has one class."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import ast
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "hms_cache"
-#: The normalized name of a table, and the name as a request spelled it.
-FORMS = {"metadata/object_names.py": "TableName", "server/handlers/names.py": "RequestedTable"}
+#: The normalized name of a table, made by the handlers of what a request says.
+FORMS = {"metadata/object_names.py": "TableName"}
 
 
 def classes_of_table_names() -> dict[str, str]:
@@ -24,5 +24,5 @@ def classes_of_table_names() -> dict[str, str]:
     return found
 
 
-def test_a_name_of_a_table_has_two_forms() -> None:
+def test_a_name_of_a_table_has_one_form() -> None:
     assert classes_of_table_names() == FORMS

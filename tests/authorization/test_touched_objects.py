@@ -19,6 +19,7 @@ import pytest
 
 from hms_cache.authorization.decisions import SecuredObject
 from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.server.authorization.objects import objects_of
 from hms_cache.server.authorization.rules import RULES, Way
 from hms_cache.server.calls import Call
@@ -27,7 +28,6 @@ from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 from hms_cache.store.engine.database import Database
 from hms_cache.store.installation.init import init_schema
-from hms_cache.store.object_store import ObjectStore
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS
 from tests.authorization.requests import Names, arguments_of
@@ -40,16 +40,16 @@ _STRUCTS = {"table": ttypes.Table, "statistics": object, "updates": list}
 class Noting:
     """An object store that notes which objects it is asked for."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: object, asked: list[tuple[str, SecuredObject]] | None = None) -> None:
         self._store = store
-        self.asked: list[tuple[str, SecuredObject]] = []
+        self.asked: list[tuple[str, SecuredObject]] = [] if asked is None else asked
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
         if name == "at_one_moment":
             return lambda ask: method(lambda store: ask(self))
         if not callable(method):
-            return method
+            return Noting(method, self.asked)
 
         def call(*arguments: Any, **options: Any) -> Any:
             bound = inspect.signature(method).bind(*arguments, **options).arguments
@@ -61,18 +61,13 @@ class Noting:
 
 def named(method: str, given: dict[str, Any]) -> Iterator[SecuredObject]:
     """The objects in the arguments of a method of the store."""
-    table = given.get("table")
-    if isinstance(given.get("catalog"), str):
-        database = given.get("database")
-        if database is None and method in ("get_database", "alter_database", "drop_database"):
-            database = given["name"]
-        if table is None and "table" in method:
-            table = given.get("name")
-        if isinstance(database, str):
-            yield one(given["catalog"], database, table if isinstance(table, str) else None)
-    for name in ("source", "destination"):
-        if isinstance(given.get(name), tuple):
-            yield one(*given[name])
+    for value in given.values():
+        if isinstance(value, TableName):
+            yield one(*value)
+        elif isinstance(value, DatabaseName | FunctionName):
+            yield one(value.catalog, value.database, None)
+    if isinstance(given.get("catalog"), str) and isinstance(given.get("database"), str):
+        yield one(given["catalog"], given["database"], None)
     for name, kind in _STRUCTS.items():
         value = given.get(name)
         for struct in value if isinstance(value, list | tuple) else [value]:
@@ -105,7 +100,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def create_catalog(server: Server) -> None:
     """Databases and catalogs of which the requests speak, so that handlers get beyond their first question."""
     for catalog in ("c2", "c3"):
-        server.objects.create_catalog(ttypes.Catalog(name=catalog, locationUri=f"file:///tmp/{catalog}"))
+        server.objects.writes.catalogs.create_catalog(
+            ttypes.Catalog(name=catalog, locationUri=f"file:///tmp/{catalog}")
+        )
     fill(server)
 
 
@@ -114,12 +111,12 @@ def fill(server: Server) -> None:
     for catalog, name in (("hive", "d1"), ("hive", "d2"), ("c2", "d1"), ("c2", "d2"), ("c3", "d3")):
         database = ttypes.Database(name=name, catalogName=catalog, locationUri=f"file:///tmp/{catalog}/{name}")
         with suppress(ttypes.AlreadyExistsException):
-            server.objects.create_database(database)
+            server.objects.writes.databases.create_database(database)
         for table in ("t1", "t2", "t3"):
             made = table_of(name, table)
             made.catName = catalog
             with suppress(ttypes.AlreadyExistsException):
-                server.objects.create_table(made)
+                server.objects.writes.tables.create_table(made)
 
 
 @pytest.mark.parametrize("rounds", [10, pytest.param(100, marks=pytest.mark.soak)])
@@ -132,7 +129,7 @@ def test_no_object_is_asked_for_that_was_not_decided_upon(server: Server, rounds
         fill(server)
         for method in judged:
             noting = Noting(server.objects)
-            stores = Stores(noting, server.transactions.store, server.log, site, server.auxiliary)  # type: ignore[arg-type]
+            stores = Stores(noting.reads, noting.writes, server.transactions.store, server.log, site, server.auxiliary)  # type: ignore[arg-type]
             arguments = arguments_of(method, Names(random.Random(f"{seed} {method}")))
             sent = copy.deepcopy(arguments)
             try:

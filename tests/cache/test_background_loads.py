@@ -14,8 +14,8 @@ from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.background_loads import ASKED_AGAIN_S
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
-from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, create_database, encoded, partition, table
@@ -26,25 +26,39 @@ T = TableName(CATALOG, "d", "t")
 KEYS = (("p", "string"), ("q", "int"))
 LARGE = 20
 
-READS: dict[str, Callable[[RawStore], Any]] = {
-    "one": lambda store: store.get_partition(CATALOG, "d", "t", ["a", "3"]),
-    "none": lambda store: store.get_partition(CATALOG, "d", "t", ["a", "99"]),
-    "names": lambda store: store.get_partitions(CATALOG, "d", "t", ByNames(("p=a/q=1", "p=a/q=2", "p=x/q=1"))),
-    "filter": lambda store: store.get_partitions(CATALOG, "d", "t", ByFilter('p = "b" and q > 3')),
-    "ps": lambda store: store.get_partitions(CATALOG, "d", "t", ByPartialValues(("b",))),
-    "first of all": lambda store: store.get_partitions(CATALOG, "d", "t", AllPartitions(), max_parts=3),
-    "names of ps": lambda store: store.get_partition_names(CATALOG, "d", "t", ByPartialValues(("a",))),
-    "all names": lambda store: store.get_partition_names(CATALOG, "d", "t", AllPartitions()),
-    "count": lambda store: store.get_partition_count(CATALOG, "d", "t", ByFilter('p = "a"')),
-    "values": lambda store: store.get_partition_values(CATALOG, "d", "t", ["p"]),
+READS: dict[str, Callable[[MetadataStore], Any]] = {
+    "one": lambda store: store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["a", "3"]),
+    "none": lambda store: store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["a", "99"]),
+    "names": lambda store: store.reads.partitions.get_partitions(
+        TableName(CATALOG, "d", "t"), ByNames(("p=a/q=1", "p=a/q=2", "p=x/q=1"))
+    ),
+    "filter": lambda store: store.reads.partitions.get_partitions(
+        TableName(CATALOG, "d", "t"), ByFilter('p = "b" and q > 3')
+    ),
+    "ps": lambda store: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), ByPartialValues(("b",))),
+    "first of all": lambda store: store.reads.partitions.get_partitions(
+        TableName(CATALOG, "d", "t"), AllPartitions(), max_parts=3
+    ),
+    "names of ps": lambda store: store.reads.partitions.get_partition_names(
+        TableName(CATALOG, "d", "t"), ByPartialValues(("a",))
+    ),
+    "all names": lambda store: store.reads.partitions.get_partition_names(
+        TableName(CATALOG, "d", "t"), AllPartitions()
+    ),
+    "count": lambda store: store.reads.partitions.get_partition_count(
+        TableName(CATALOG, "d", "t"), ByFilter('p = "a"')
+    ),
+    "values": lambda store: store.reads.partitions.get_partition_values(TableName(CATALOG, "d", "t"), ["p"]),
 }
 
 
 def make_large(server: Server) -> None:
     create_database(server.objects, "d")
-    server.objects.create_table(table("d", "t", KEYS))
+    server.objects.writes.tables.create_table(table("d", "t", KEYS))
     values = [(letter, str(number)) for letter in "ab" for number in range(LARGE // 2)]
-    server.objects.add_partitions(CATALOG, "d", "t", [partition(table("d", "t"), one) for one in values])
+    server.objects.writes.partitions.add_partitions(
+        TableName(CATALOG, "d", "t"), [partition(table("d", "t"), one) for one in values]
+    )
     server.poller.step()
 
 
@@ -99,7 +113,10 @@ def test_a_table_that_is_asked_again_is_loaded_beside_and_answers_then(name: str
 
 
 def test_what_asks_for_all_partitions_fills_the_cache_on_its_way(here: Server) -> None:
-    assert len(here.store.get_partitions(CATALOG, "d", "t", AllPartitions()).partitions) == LARGE
+    assert (
+        len(here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions()).partitions)
+        == LARGE
+    )
     assert is_held(here)
     here.reasons()
     READS["filter"](here.store)
@@ -146,7 +163,7 @@ def test_what_changes_while_a_table_is_loaded_is_seen(here: Server, servers: Mak
 
     def change() -> None:
         new = partition(table("d", "t"), ("b", "77"))
-        elsewhere.objects.add_partitions(CATALOG, "d", "t", [new], if_not_exists=True)
+        elsewhere.objects.writes.partitions.add_partitions(TableName(CATALOG, "d", "t"), [new], if_not_exists=True)
         here.poller.step()
 
     here.during_loads(change)

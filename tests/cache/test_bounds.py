@@ -28,17 +28,17 @@ KEYS = (("p", "string"),)
 def fill(server: Server, tables: int, partitions: int = 0) -> None:
     create_database(server.store, "d")
     for number in range(tables):
-        server.store.create_table(table("d", f"t{number}", KEYS, version="old"))
+        server.store.writes.tables.create_table(table("d", f"t{number}", KEYS, version="old"))
         values = [(str(value),) for value in range(partitions)]
-        server.store.add_partitions(
-            CATALOG, "d", f"t{number}", [partition(table("d", f"t{number}"), v) for v in values]
+        server.store.writes.partitions.add_partitions(
+            TableName(CATALOG, "d", f"t{number}"), [partition(table("d", f"t{number}"), v) for v in values]
         )
 
 
 def read(server: Server, *numbers: int) -> list[Reason]:
     server.reads.clear()
     for number in numbers:
-        server.store.get_table(CATALOG, "d", f"t{number}")
+        server.store.reads.tables.get_table(TableName(CATALOG, "d", f"t{number}"))
     return server.reasons()
 
 
@@ -60,7 +60,7 @@ def test_the_budget_is_kept_and_the_table_that_was_read_least_recently_goes(serv
     assert TableName(CATALOG, "d", f"t{oldest}") in shared.tables, "it was read since"
     assert TableName(CATALOG, "d", f"t{held[1]}") not in shared.tables
     here.reads.clear()
-    assert len(here.store.get_table_names(CATALOG, "d")) == 12
+    assert len(here.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d"))) == 12
     invariants.check(shared)
 
 
@@ -69,7 +69,7 @@ def test_names_that_nobody_has_do_not_pile_up(servers: MakeServer) -> None:
     here = servers(CacheOptions(budget_bytes=50_000))
     for number in range(500):
         with pytest.raises(NoSuchObjectException):
-            here.store.get_table(CATALOG, f"nowhere{number}", "t")
+            here.store.reads.tables.get_table(TableName(CATALOG, f"nowhere{number}", "t"))
         assert here.cache.shared.weight <= 50_000
     assert len(here.cache.shared.databases) < 500
     assert DatabaseName(CATALOG, "nowhere499") in here.cache.shared.databases
@@ -78,19 +78,23 @@ def test_names_that_nobody_has_do_not_pile_up(servers: MakeServer) -> None:
 def test_what_is_larger_than_the_budget_is_read_once_and_then_left_to_the_store(servers: MakeServer) -> None:
     elsewhere = servers()
     fill(elsewhere, 1, partitions=40)
-    elsewhere.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())
+    elsewhere.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())
     partitions = elsewhere.cache.shared.tables[T].weights[Facet.PARTITIONS]
     here = servers(CacheOptions(budget_bytes=elsewhere.cache.shared.weight - partitions // 2))
-    expected = here.objects.get_partition_names(CATALOG, "d", "t0", AllPartitions())
+    expected = here.objects.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())
     for _ in range(3):
-        assert here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions()) == expected
+        assert (
+            here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions()) == expected
+        )
     loads = here.cache.loader.loads
     here.reads.clear()
-    assert here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions()) == expected
+    assert here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions()) == expected
     assert here.cache.loader.loads == loads, "its size is remembered"
     assert here.reasons() == [Reason.INCOMPLETE]
-    elsewhere.objects.alter_table(CATALOG, "d", "t0", changed_table(elsewhere.objects, "d", "t0", version="new"))
-    here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())
+    elsewhere.objects.writes.tables.alter_table(
+        TableName(CATALOG, "d", "t0"), changed_table(elsewhere.objects, "d", "t0", version="new")
+    )
+    here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())
     assert here.cache.loader.loads > loads, "it may be smaller now"
     assert read(here, 0)[-1] in (Reason.HIT, Reason.MISS), "the table itself fits"
 
@@ -98,13 +102,13 @@ def test_what_is_larger_than_the_budget_is_read_once_and_then_left_to_the_store(
 def test_partitions_that_change_again_and_again_do_not_grow_the_account(servers: MakeServer) -> None:
     here, elsewhere = servers(), servers()
     fill(here, 1, partitions=10)
-    here.store.get_partitions(CATALOG, "d", "t0", AllPartitions())
+    here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t0"), AllPartitions())
     before = here.cache.shared.weight
     for number in range(20):
-        changed = elsewhere.objects.get_partition(CATALOG, "d", "t0", ["3"])
+        changed = elsewhere.objects.reads.partitions.get_partition(TableName(CATALOG, "d", "t0"), ["3"])
         changed.parameters = {"k": str(number)}
-        elsewhere.objects.alter_partitions(CATALOG, "d", "t0", [changed])
-        here.store.get_partitions(CATALOG, "d", "t0", AllPartitions())
+        elsewhere.objects.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t0"), [changed])
+        here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t0"), AllPartitions())
     assert here.cache.shared.weight < before * 1.2
 
 
@@ -112,7 +116,9 @@ def test_statistics_asked_in_many_ways_stay_within_the_budget(servers: MakeServe
     here = servers(CacheOptions(budget_bytes=40_000))
     fill(here, 1)
     for number in range(100):
-        here.store.get_table_column_statistics(CATALOG, "d", "t0", ["a", f"missing{number}"])
+        here.store.reads.statistics.get_table_column_statistics(
+            TableName(CATALOG, "d", "t0"), ["a", f"missing{number}"]
+        )
         assert here.cache.shared.weight <= 40_000
 
 
@@ -124,7 +130,7 @@ def test_answers_are_held_once_and_within_their_own_budget(servers: MakeServer) 
 
     def keep(key: bytes, size: int) -> None:
         reading.provenance.begin()
-        here.store.get_table(CATALOG, "d", "t0")
+        here.store.reads.tables.get_table(TableName(CATALOG, "d", "t0"))
         reading.keep_answer(key, "get_table", lambda sequence: sequence, size)
 
     for _ in range(50):
@@ -137,7 +143,9 @@ def test_answers_are_held_once_and_within_their_own_budget(servers: MakeServer) 
     assert len(shared.tables[T].answers) == len(shared.answers)
     found = shared.answers.find(b"request 199")
     assert isinstance(found, Answer) and found.current
-    here.store.alter_table(CATALOG, "d", "t0", changed_table(here.objects, "d", "t0", version="new"))
+    here.store.writes.tables.alter_table(
+        TableName(CATALOG, "d", "t0"), changed_table(here.objects, "d", "t0", version="new")
+    )
     here.poller.step()
     assert not found.current and len(shared.answers) == 0
     invariants.check(shared)
@@ -151,12 +159,12 @@ def test_what_was_read_recently_is_filled_again_after_an_event(servers: MakeServ
     here, elsewhere = servers(clock=clock), servers()
     fill(here, 4, partitions=2)
     read(here, 0, 1, 2)
-    here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())
+    here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())
     clock.advance(RECENT_S + 1)
     read(here, 0, 2)
     for number in range(3):
-        elsewhere.objects.alter_table(
-            CATALOG, "d", f"t{number}", changed_table(elsewhere.objects, "d", f"t{number}", version="new")
+        elsewhere.objects.writes.tables.alter_table(
+            TableName(CATALOG, "d", f"t{number}"), changed_table(elsewhere.objects, "d", f"t{number}", version="new")
         )
     here.poller.step()
     assert not any(Facet.TABLE in entry.facets for entry in here.cache.shared.tables.values())
@@ -164,22 +172,24 @@ def test_what_was_read_recently_is_filled_again_after_an_event(servers: MakeServ
         pass
     assert sorted(name.table for name in here.cache.shared.tables) == ["t0", "t2"], "t1 was not read lately"
     assert read(here, 0, 2) == [Reason.HIT, Reason.HIT]
-    assert here.store.get_table(CATALOG, "d", "t0").parameters["version"] == "new"
+    assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "t0")).parameters["version"] == "new"
     assert here.cache.refill.step() == 0
 
 
 def test_a_refill_asks_only_for_the_partitions_that_changed(servers: MakeServer) -> None:
     here, elsewhere = servers(), servers()
     fill(here, 1, partitions=5)
-    here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())
+    here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())
     read(here, 0)
-    elsewhere.objects.add_partitions(CATALOG, "d", "t0", [partition(table("d", "t0"), ("9",))])
+    elsewhere.objects.writes.partitions.add_partitions(
+        TableName(CATALOG, "d", "t0"), [partition(table("d", "t0"), ("9",))]
+    )
     here.poller.step()
     asked = here.loaded()
     assert here.cache.refill.step() == 1
     assert [(one.facet, one.detail) for one in asked] == [(Facet.PARTITIONS, (("9",),))]
     here.reads.clear()
-    assert len(here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())) == 6
+    assert len(here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())) == 6
     assert here.reasons() == [Reason.HIT]
 
 
@@ -189,14 +199,16 @@ def test_a_refill_while_the_database_is_away_fails_nothing(
     here, elsewhere = servers(), servers()
     fill(here, 1)
     read(here, 0)
-    elsewhere.objects.alter_table(CATALOG, "d", "t0", changed_table(elsewhere.objects, "d", "t0", version="new"))
+    elsewhere.objects.writes.tables.alter_table(
+        TableName(CATALOG, "d", "t0"), changed_table(elsewhere.objects, "d", "t0", version="new")
+    )
     here.poller.step()
 
     def away() -> Any:
         raise DatabaseUnavailable("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(here.objects, "snapshot", away)
+        patch.setattr(here.objects.reads, "snapshot", away)
         assert here.cache.refill.step() == 0
     assert read(here, 0) == [Reason.MISS]
 
@@ -221,7 +233,7 @@ def test_a_defect_in_what_is_held_costs_a_read_of_the_database_and_no_more(serve
     entry = here.cache.shared.tables[T]
     sound, entry.facets = entry.facets, Unreadable(entry.facets)
     here.reads.clear()
-    assert here.store.get_table(CATALOG, "d", "t0").tableName == "t0"
+    assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "t0")).tableName == "t0"
     assert here.reasons() == [Reason.BROKEN]
     entry.facets = sound
     assert read(here, 1) == [Reason.HIT]
@@ -242,12 +254,12 @@ def test_whatever_part_of_the_cache_fails_the_store_answers(
     owner, _, name = part.partition(".")
     with monkeypatch.context() as patch:
         patch.setattr(getattr(here.cache, owner), name, fail)
-        assert here.store.get_table(CATALOG, "d", "t0").tableName == "t0"
-        assert here.store.get_database(CATALOG, "d").name == "d"
-        assert len(here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())) == 2
-        assert here.store.get_table_names(CATALOG, "d") == ["t0"]
+        assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "t0")).tableName == "t0"
+        assert here.store.reads.databases.get_database(DatabaseName(CATALOG, "d")).name == "d"
+        assert len(here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())) == 2
+        assert here.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d")) == ["t0"]
         with pytest.raises(NoSuchObjectException):
-            here.store.get_table(CATALOG, "d", "nowhere")
+            here.store.reads.tables.get_table(TableName(CATALOG, "d", "nowhere"))
     assert read(here, 0, 0)[-1] is Reason.HIT
 
 
@@ -262,10 +274,12 @@ def test_a_write_is_made_and_seen_whatever_the_cache_does(servers: MakeServer, m
     with monkeypatch.context() as patch:
         patch.setattr(here.cache.shared, "apply", fail)
         patch.setattr(here.cache.own_writes, "committed", fail)
-        here.store.alter_table(CATALOG, "d", "t0", changed_table(here.objects, "d", "t0", version="new"))
-        assert here.store.get_table(CATALOG, "d", "t0").parameters["version"] == "new"
-    assert here.store.get_table(CATALOG, "d", "t0").parameters["version"] == "new"
-    assert here.objects.get_table(CATALOG, "d", "t0").parameters["version"] == "new"
+        here.store.writes.tables.alter_table(
+            TableName(CATALOG, "d", "t0"), changed_table(here.objects, "d", "t0", version="new")
+        )
+        assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "t0")).parameters["version"] == "new"
+    assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "t0")).parameters["version"] == "new"
+    assert here.objects.reads.tables.get_table(TableName(CATALOG, "d", "t0")).parameters["version"] == "new"
 
 
 @pytest.mark.parametrize("budget", [0, 1, 5_000])
@@ -273,8 +287,12 @@ def test_without_room_for_anything_every_read_is_answered(budget: int, servers: 
     here = servers(CacheOptions(budget_bytes=budget))
     fill(here, 2, partitions=2)
     for _ in range(2):
-        assert [one.tableName for one in here.store.get_tables(CATALOG, "d", ["t0", "t1"])] == ["t0", "t1"]
-        assert here.store.get_table(CATALOG, "d", "t1").tableName == "t1"
-        assert here.store.get_database_names(CATALOG) == here.objects.get_database_names(CATALOG)
-        assert len(here.store.get_partition_names(CATALOG, "d", "t0", AllPartitions())) == 2
+        assert [
+            one.tableName for one in here.store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), ["t0", "t1"])
+        ] == ["t0", "t1"]
+        assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "t1")).tableName == "t1"
+        assert here.store.reads.databases.get_database_names(
+            CATALOG
+        ) == here.objects.reads.databases.get_database_names(CATALOG)
+        assert len(here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())) == 2
         assert here.cache.shared.weight <= budget

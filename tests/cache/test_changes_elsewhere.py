@@ -23,11 +23,11 @@ import pytest
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
 from hms_cache.notifications.poller import StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
-from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table
@@ -52,27 +52,53 @@ DATABASES = ("d", "e")
 TABLES = ("t", "u", "v")
 ACID = {"transactional": "true", "transactional_properties": "insert_only"}
 
-Scenario = Callable[[RawStore, Server], object]
-Ask = Callable[[RawStore], object]
+Scenario = Callable[[MetadataStore, Server], object]
+Ask = Callable[[MetadataStore], object]
 
 
 # ---- the questions --------------------------------------------------------------------------------------------------
 
 
 def questions() -> Iterator[tuple[str, Ask]]:
-    yield "databases", lambda store: store.get_database_names(CATALOG)
+    yield "databases", lambda store: store.reads.databases.get_database_names(CATALOG)
     for database in DATABASES:
-        yield f"database {database}", lambda store, d=database: store.get_database(CATALOG, d)
-        yield f"names {database}", lambda store, d=database: store.get_table_names(CATALOG, d)
-        yield f"objects {database}", lambda store, d=database: store.get_tables(CATALOG, d, TABLES)
+        yield (
+            f"database {database}",
+            lambda store, d=database: store.reads.databases.get_database(DatabaseName(CATALOG, d)),
+        )
+        yield (
+            f"names {database}",
+            lambda store, d=database: store.reads.tables.get_table_names(DatabaseName(CATALOG, d)),
+        )
+        yield (
+            f"objects {database}",
+            lambda store, d=database: store.reads.tables.get_tables(DatabaseName(CATALOG, d), TABLES),
+        )
         for name in TABLES:
             at = (CATALOG, database, name)
-            yield f"table {at}", lambda store, at=at: store.get_table(*at)
-            yield f"partitions {at}", lambda store, at=at: store.get_partitions(*at, AllPartitions())
-            yield f"ps {at}", lambda store, at=at: store.get_partition_names(*at, ByPartialValues(("a",)))
-            yield f"filter {at}", lambda store, at=at: store.get_partition_names(*at, ByFilter('p >= "b"'))
-            yield f"partition {at}", lambda store, at=at: store.get_partition(*at, list(VALUES[0]))
-            yield f"statistics {at}", lambda store, at=at: store.get_table_column_statistics(*at, ["a"])
+            yield f"table {at}", lambda store, at=at: store.reads.tables.get_table(TableName(*at))
+            yield (
+                f"partitions {at}",
+                lambda store, at=at: store.reads.partitions.get_partitions(TableName(*at), AllPartitions()),
+            )
+            yield (
+                f"ps {at}",
+                lambda store, at=at: store.reads.partitions.get_partition_names(
+                    TableName(*at), ByPartialValues(("a",))
+                ),
+            )
+            yield (
+                f"filter {at}",
+                lambda store, at=at: store.reads.partitions.get_partition_names(TableName(*at), ByFilter('p >= "b"')),
+            )
+            yield (
+                f"partition {at}",
+                lambda store, at=at: store.reads.partitions.get_partition(TableName(*at), list(VALUES[0])),
+            )
+            yield (
+                f"statistics {at}",
+                lambda store, at=at: store.reads.statistics.get_table_column_statistics(TableName(*at), ["a"]),
+            )
 
 
 QUESTIONS = tuple(questions())
@@ -94,14 +120,18 @@ class Site:
     def clean(self) -> None:
         """No database but ``default`` and new ones of these two; no catalog but ``hive``."""
         objects = self.writer.objects
-        for catalog in objects.get_catalog_names():
-            for database in objects.get_database_names(catalog):
+        for catalog in objects.reads.catalogs.get_catalog_names():
+            for database in objects.reads.databases.get_database_names(catalog):
                 if database in DATABASES:
-                    objects.drop_database(catalog, database, delete_data=True, cascade=True)
+                    objects.writes.databases.drop_database(
+                        DatabaseName(catalog, database), delete_data=True, cascade=True
+                    )
             if catalog != CATALOG:
-                for database in objects.get_database_names(catalog):
-                    objects.drop_database(catalog, database, delete_data=True, cascade=True)
-                objects.drop_catalog(catalog)
+                for database in objects.reads.databases.get_database_names(catalog):
+                    objects.writes.databases.drop_database(
+                        DatabaseName(catalog, database), delete_data=True, cascade=True
+                    )
+                objects.writes.catalogs.drop_catalog(catalog)
         for database in DATABASES:
             create_database(objects, database)
         for name in ("t", "u"):
@@ -145,126 +175,130 @@ def site(shared_site: Site) -> Site:
 # ---- the scenarios --------------------------------------------------------------------------------------------------
 
 
-def make(store: RawStore, database: str, name: str, **parameters: str) -> None:
+def make(store: MetadataStore, database: str, name: str, **parameters: str) -> None:
     made = table(database, name, KEYS, **parameters)
-    store.create_table(made)
-    store.add_partitions(CATALOG, database, name, [partition(made, values) for values in VALUES])
+    store.writes.tables.create_table(made)
+    store.writes.partitions.add_partitions(
+        TableName(CATALOG, database, name), [partition(made, values) for values in VALUES]
+    )
 
 
-def drop(store: RawStore, database: str, name: str) -> None:
-    store.drop_table(CATALOG, database, name, delete_data=True)
+def drop(store: MetadataStore, database: str, name: str) -> None:
+    store.writes.tables.drop_table(TableName(CATALOG, database, name), delete_data=True)
 
 
-def rename(store: RawStore, old: tuple[str, str], new: tuple[str, str]) -> None:
+def rename(store: MetadataStore, old: tuple[str, str], new: tuple[str, str]) -> None:
     changed = changed_table(store, *old)
     changed.dbName, changed.tableName = new
-    store.alter_table(CATALOG, *old, changed)
+    store.writes.tables.alter_table(TableName(CATALOG, *old), changed)
 
 
-def create_drop_create_database(store: RawStore, _: Server) -> None:
+def create_drop_create_database(store: MetadataStore, _: Server) -> None:
     for round_ in range(3):
-        store.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+        store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=True)
         create_database(store, "d", round=str(round_))
     make(store, "d", "u", version="new")
 
 
-def drop_and_create_table(store: RawStore, _: Server) -> None:
+def drop_and_create_table(store: MetadataStore, _: Server) -> None:
     drop(store, "d", "t")
-    store.create_table(table("d", "t", KEYS, version="new"))
+    store.writes.tables.create_table(table("d", "t", KEYS, version="new"))
 
 
-def create_and_drop_table(store: RawStore, _: Server) -> None:
+def create_and_drop_table(store: MetadataStore, _: Server) -> None:
     make(store, "d", "v")
     drop(store, "d", "v")
 
 
-def drop_a_database_with_events_of_its_tables(store: RawStore, _: Server) -> None:
+def drop_a_database_with_events_of_its_tables(store: MetadataStore, _: Server) -> None:
     make(store, "e", "v")
-    store.alter_table(CATALOG, "e", "v", changed_table(store, "e", "v", k="1"))
-    store.drop_database(CATALOG, "e", delete_data=True, cascade=True)
+    store.writes.tables.alter_table(TableName(CATALOG, "e", "v"), changed_table(store, "e", "v", k="1"))
+    store.writes.databases.drop_database(DatabaseName(CATALOG, "e"), delete_data=True, cascade=True)
 
 
-def swap_names(store: RawStore, _: Server) -> None:
-    store.alter_table(CATALOG, "d", "t", changed_table(store, "d", "t", once="t"))
+def swap_names(store: MetadataStore, _: Server) -> None:
+    store.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed_table(store, "d", "t", once="t"))
     rename(store, ("d", "t"), ("d", "v"))
     rename(store, ("d", "u"), ("d", "t"))
     rename(store, ("d", "v"), ("d", "u"))
 
 
-def rename_across_databases_and_make_again(store: RawStore, _: Server) -> None:
+def rename_across_databases_and_make_again(store: MetadataStore, _: Server) -> None:
     rename(store, ("d", "t"), ("e", "t"))
     make(store, "d", "t", version="new")
     rename(store, ("e", "t"), ("e", "u"))
 
 
-def write_names_in_upper_case(store: RawStore, _: Server) -> None:
+def write_names_in_upper_case(store: MetadataStore, _: Server) -> None:
     changed = changed_table(store, "d", "t", k="upper")
     changed.dbName, changed.tableName = "D", "T"
-    store.alter_table("hive", "D", "T", changed)
+    store.writes.tables.alter_table(table_name("hive", "D", "T"), changed)
     with pytest.raises(ttypes.AlreadyExistsException):
-        store.create_table(table("D", "T", KEYS))
-    store.add_partitions(CATALOG, "D", "T", [partition(table("D", "T"), ("a", "9"))])
+        store.writes.tables.create_table(table("D", "T", KEYS))
+    store.writes.partitions.add_partitions(table_name(CATALOG, "D", "T"), [partition(table("D", "T"), ("a", "9"))])
 
 
-def odd_partition_values(store: RawStore, _: Server) -> None:
+def odd_partition_values(store: MetadataStore, _: Server) -> None:
     made = table("d", "t")
-    store.add_partitions(CATALOG, "d", "t", [partition(made, values) for values in ODD])
+    store.writes.partitions.add_partitions(TableName(CATALOG, "d", "t"), [partition(made, values) for values in ODD])
 
 
-def change_odd_partition_values(store: RawStore, server: Server) -> None:
+def change_odd_partition_values(store: MetadataStore, server: Server) -> None:
     odd_partition_values(store, server)
-    server.store.get_partitions(CATALOG, "d", "t", AllPartitions())
+    server.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions())
     for values in ODD[::2]:
-        changed = store.get_partition(CATALOG, "d", "t", list(values))
+        changed = store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), list(values))
         changed.parameters = {**changed.parameters, "changed": values[0]}
-        store.alter_partitions(CATALOG, "d", "t", [changed])
-    names = store.get_partition_names(CATALOG, "d", "t", AllPartitions())
+        store.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t"), [changed])
+    names = store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t"), AllPartitions())
     doomed = [name for name in names if "%" in name][:2]
     assert doomed
-    store.drop_partitions(CATALOG, "d", "t", ByNames(tuple(doomed)), delete_data=True)
+    store.writes.partitions.drop_partitions(TableName(CATALOG, "d", "t"), ByNames(tuple(doomed)), delete_data=True)
 
 
-def move_partition(store: RawStore, server: Server) -> None:
-    changed = store.get_partition(CATALOG, "d", "t", list(VALUES[0]))
+def move_partition(store: MetadataStore, server: Server) -> None:
+    changed = store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), list(VALUES[0]))
     changed.sd.location = f"file:{server.directory}/moved"
-    store.alter_partitions(CATALOG, "d", "t", [changed])
-    assert store.get_partition(CATALOG, "d", "t", list(VALUES[0])).sd.location.endswith("/moved")
+    store.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t"), [changed])
+    assert store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), list(VALUES[0])).sd.location.endswith(
+        "/moved"
+    )
 
 
-def change_what_is_called_trivial(store: RawStore, _: Server) -> None:
+def change_what_is_called_trivial(store: MetadataStore, _: Server) -> None:
     """Impala leaves its copy as it is when only these differ; a client sees them."""
     trivial = {"numFiles": "7", "totalSize": "77", "transient_lastDdlTime": "7777"}
-    store.alter_table(CATALOG, "d", "t", changed_table(store, "d", "t", **trivial))
-    changed = store.get_partition(CATALOG, "d", "t", list(VALUES[0]))
+    store.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed_table(store, "d", "t", **trivial))
+    changed = store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), list(VALUES[0]))
     changed.parameters = {**changed.parameters, **trivial}
-    store.alter_partitions(CATALOG, "d", "t", [changed])
+    store.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t"), [changed])
 
 
-def add_a_column_everywhere(store: RawStore, _: Server) -> None:
+def add_a_column_everywhere(store: MetadataStore, _: Server) -> None:
     changed = changed_table(store, "d", "t")
     changed.sd = copy.deepcopy(changed.sd)
     changed.sd.cols = [*changed.sd.cols, ttypes.FieldSchema("added", "string", "new")]
-    store.alter_table(CATALOG, "d", "t", changed, cascade=True)
-    assert len(store.get_partition(CATALOG, "d", "t", list(VALUES[0])).sd.cols) == 3
+    store.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed, cascade=True)
+    assert len(store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), list(VALUES[0])).sd.cols) == 3
 
 
-def truncate_table(store: RawStore, _: Server) -> None:
-    store.truncate_table(CATALOG, "d", "t")
+def truncate_table(store: MetadataStore, _: Server) -> None:
+    store.writes.tables.truncate_table(TableName(CATALOG, "d", "t"))
 
 
-def truncate_partition(store: RawStore, _: Server) -> None:
-    store.truncate_table(CATALOG, "d", "t", ["p=a/q=1"])
+def truncate_partition(store: MetadataStore, _: Server) -> None:
+    store.writes.tables.truncate_table(TableName(CATALOG, "d", "t"), ["p=a/q=1"])
 
 
-def insert_and_drop(store: RawStore, _: Server) -> None:
+def insert_and_drop(store: MetadataStore, _: Server) -> None:
     data = ttypes.InsertEventRequestData(filesAdded=["f"])
-    store.fire_insert_event(CATALOG, "d", "t", list(VALUES[0]), data)
+    store.writes.tables.fire_insert_event(TableName(CATALOG, "d", "t"), list(VALUES[0]), data)
     drop(store, "d", "t")
 
 
-def insert_events_of_tables_that_are_gone(store: RawStore, server: Server) -> None:
+def insert_events_of_tables_that_are_gone(store: MetadataStore, server: Server) -> None:
     """Written late, by somebody who still has the table in hand."""
-    made = copy.deepcopy(store.get_table(CATALOG, "d", "t"))
+    made = copy.deepcopy(store.reads.tables.get_table(TableName(CATALOG, "d", "t")))
     drop(store, "d", "t")
     nowhere = table("nowhere", "t", KEYS)
     for one in (made, nowhere):
@@ -272,59 +306,67 @@ def insert_events_of_tables_that_are_gone(store: RawStore, server: Server) -> No
         run_write(server.database, lambda transaction, row=row: transaction.append_event(row))
 
 
-def drop_and_add_partition(store: RawStore, _: Server) -> None:
-    store.drop_partitions(CATALOG, "d", "t", ByNames(("p=a/q=1",)), delete_data=True)
-    store.add_partitions(CATALOG, "d", "t", [partition(table("d", "t"), VALUES[0], version="new")])
+def drop_and_add_partition(store: MetadataStore, _: Server) -> None:
+    store.writes.partitions.drop_partitions(TableName(CATALOG, "d", "t"), ByNames(("p=a/q=1",)), delete_data=True)
+    store.writes.partitions.add_partitions(
+        TableName(CATALOG, "d", "t"), [partition(table("d", "t"), VALUES[0], version="new")]
+    )
 
 
-def add_and_drop_partition(store: RawStore, _: Server) -> None:
-    store.add_partitions(CATALOG, "d", "t", [partition(table("d", "t"), ("c", "1"))])
-    store.drop_partitions(CATALOG, "d", "t", ByNames(("p=c/q=1",)), delete_data=True)
+def add_and_drop_partition(store: MetadataStore, _: Server) -> None:
+    store.writes.partitions.add_partitions(TableName(CATALOG, "d", "t"), [partition(table("d", "t"), ("c", "1"))])
+    store.writes.partitions.drop_partitions(TableName(CATALOG, "d", "t"), ByNames(("p=c/q=1",)), delete_data=True)
 
 
-def change_partitions_of_two_tables_in_turn(store: RawStore, _: Server) -> None:
+def change_partitions_of_two_tables_in_turn(store: MetadataStore, _: Server) -> None:
     for number in range(6):
         name = ("t", "u")[number % 2]
-        changed = store.get_partition(CATALOG, "d", name, list(VALUES[number // 2]))
+        changed = store.reads.partitions.get_partition(TableName(CATALOG, "d", name), list(VALUES[number // 2]))
         changed.parameters = {**changed.parameters, "turn": str(number)}
-        store.alter_partitions(CATALOG, "d", name, [changed])
+        store.writes.partitions.alter_partitions(TableName(CATALOG, "d", name), [changed])
         if number == 3:
             rename(store, ("d", "u"), ("d", "v"))
             make(store, "d", "u", version="new")
 
 
-def rename_partition_onto_a_dropped_one(store: RawStore, _: Server) -> None:
-    store.drop_partitions(CATALOG, "d", "t", ByNames(("p=a/q=2",)), delete_data=True)
-    changed = store.get_partition(CATALOG, "d", "t", list(VALUES[0]))
+def rename_partition_onto_a_dropped_one(store: MetadataStore, _: Server) -> None:
+    store.writes.partitions.drop_partitions(TableName(CATALOG, "d", "t"), ByNames(("p=a/q=2",)), delete_data=True)
+    changed = store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), list(VALUES[0]))
     changed.values = list(VALUES[1])
-    store.rename_partition(CATALOG, "d", "t", list(VALUES[0]), changed)
+    store.writes.partitions.rename_partition(TableName(CATALOG, "d", "t"), list(VALUES[0]), changed)
 
 
-def use_names_in_another_catalog(store: RawStore, server: Server) -> None:
-    store.create_catalog(ttypes.Catalog(name="other", description="", locationUri=f"file:{server.directory}/other"))
-    store.create_database(ttypes.Database(name="d", catalogName="other", description="other", parameters={}))
+def use_names_in_another_catalog(store: MetadataStore, server: Server) -> None:
+    store.writes.catalogs.create_catalog(
+        ttypes.Catalog(name="other", description="", locationUri=f"file:{server.directory}/other")
+    )
+    store.writes.databases.create_database(
+        ttypes.Database(name="d", catalogName="other", description="other", parameters={})
+    )
     made = table("d", "t", KEYS)
     made.catName = "other"
-    store.create_table(made)
-    store.drop_table("other", "d", "t", delete_data=True)
+    store.writes.tables.create_table(made)
+    store.writes.tables.drop_table(TableName("other", "d", "t"), delete_data=True)
 
 
-def switch_flags(store: RawStore, _: Server) -> None:
+def switch_flags(store: MetadataStore, _: Server) -> None:
     """Switched off, changed, switched on; a table that is missing by then, and one that nobody had read."""
     make(store, "e", "v", **{"impala.disableHmsSync": "true"})
     for value in ("true", "false"):
         for name in ("t", "u"):
             changed = changed_table(store, "d", name, **{"impala.disableHmsSync": value, f"was {value}": "yes"})
-            store.alter_table(CATALOG, "d", name, changed)
+            store.writes.tables.alter_table(TableName(CATALOG, "d", name), changed)
     drop(store, "d", "u")
-    store.alter_table(CATALOG, "e", "v", changed_table(store, "e", "v", **{"impala.disableHmsSync": "false"}))
+    store.writes.tables.alter_table(
+        TableName(CATALOG, "e", "v"), changed_table(store, "e", "v", **{"impala.disableHmsSync": "false"})
+    )
 
 
-def make_transactional(store: RawStore, _: Server) -> None:
-    store.alter_table(CATALOG, "d", "t", changed_table(store, "d", "t", **ACID))
-    changed = store.get_partition(CATALOG, "d", "t", list(VALUES[0]))
+def make_transactional(store: MetadataStore, _: Server) -> None:
+    store.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed_table(store, "d", "t", **ACID))
+    changed = store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), list(VALUES[0]))
     changed.parameters = {**changed.parameters, "k": "v"}
-    store.alter_partitions(CATALOG, "d", "t", [changed])
+    store.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t"), [changed])
 
 
 SCENARIOS: tuple[Scenario, ...] = (
@@ -365,7 +407,7 @@ def test_afterwards_everybody_answers_as_the_database_does(scenario: Scenario, s
         assert server.poller.status is PollerStatus.ACTIVE
         assert server.poller.statistics().failed == 0
         assert server.poller.statistics().failed == 0
-        assert server.cache.shared.position == server.objects.current_event_id()
+        assert server.cache.shared.position == server.objects.reads.current_event_id()
     assert [server.cache.shared.resets for server in site.servers] == resets
 
 
@@ -376,17 +418,17 @@ def test_a_table_made_elsewhere_is_listed_and_not_loaded_until_it_is_read(site: 
     here = site.asking
     make(site.writer.objects, "d", "v")
     asked = here.loaded()
-    assert here.store.get_table_names(CATALOG, "d") == ["t", "u", "v"]
+    assert here.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d")) == ["t", "u", "v"]
     assert {one.key for one in asked if isinstance(one.key, TableName)} == set()
-    here.store.get_table(CATALOG, "d", "v")
+    here.store.reads.tables.get_table(TableName(CATALOG, "d", "v"))
     assert {one.key for one in asked if isinstance(one.key, TableName)} == {TableName(CATALOG, "d", "v")}
 
 
 def test_a_table_whose_creation_was_cleaned_away_is_loaded_like_any_other(site: Site) -> None:
     here = site.asking
     make(site.writer.objects, "d", "v")
-    site.writer.objects.alter_table(
-        CATALOG, "d", "u", changed_table(site.writer.objects, "d", "u", version="new")
+    site.writer.objects.writes.tables.alter_table(
+        TableName(CATALOG, "d", "u"), changed_table(site.writer.objects, "d", "u", version="new")
     )  # the event that the poller stands on must stay
     here.poller.step()
     with here.database.writing() as connection:
@@ -397,20 +439,22 @@ def test_a_table_whose_creation_was_cleaned_away_is_loaded_like_any_other(site: 
     resets = here.cache.shared.resets
     here.reads.clear()
     for _ in range(2):
-        assert here.store.get_table(CATALOG, "d", "v") == here.objects.get_table(CATALOG, "d", "v")
+        assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "v")) == here.objects.reads.tables.get_table(
+            TableName(CATALOG, "d", "v")
+        )
     assert here.reasons() == [Reason.MISS, Reason.HIT]
     here.poller.step()
     assert here.cache.shared.resets == resets
 
 
 def _seek_end(server: Server) -> None:
-    server.poller.seek(server.objects.current_event_id())
+    server.poller.seek(server.objects.reads.current_event_id())
 
 
 COMMANDS: dict[str, Callable[[Server], Any]] = {
     "resume": lambda server: server.poller.resume(),
     "seek the end": _seek_end,
-    "seek back": lambda server: server.poller.seek(server.objects.current_event_id() - 1),
+    "seek back": lambda server: server.poller.seek(server.objects.reads.current_event_id() - 1),
     "resync": lambda server: server.poller.resync(),
     "restart": lambda server: (server.poller.stop(), server.poller.start()),
 }

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.verification import invariants
+from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
-from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.evictions import evict_at_random
@@ -60,7 +61,7 @@ changes: st.SearchStrategy[Change] = st.one_of(
 steps = st.lists(st.tuples(st.integers(0, 1), changes, st.integers(0, 1)), min_size=1, max_size=25)
 
 
-def apply(store: RawStore, change: Change) -> None:
+def apply(store: MetadataStore, change: Change) -> None:
     """Makes one change; one that cannot be made (no such table, …) is refused with Hive's exceptions."""
     kind, *arguments = change
     with contextlib.suppress(
@@ -74,15 +75,15 @@ def apply(store: RawStore, change: Change) -> None:
         CHANGES[kind](store, *arguments)
 
 
-def _alter_table(store: RawStore, name: tuple[str, str], **parameters: str) -> None:
-    old = store.get_table(CATALOG, *name)
+def _alter_table(store: MetadataStore, name: tuple[str, str], **parameters: str) -> None:
+    old = store.reads.tables.get_table(TableName(CATALOG, *name))
     changed = ttypes.Table(**{slot: getattr(old, slot) for slot in old.__slots__})
     changed.parameters = {**(old.parameters or {}), **parameters}
-    store.alter_table(CATALOG, *name, changed)
+    store.writes.tables.alter_table(TableName(CATALOG, *name), changed)
 
 
-def _alter_structure(store: RawStore, name: tuple[str, str], what: str, cascade: bool) -> None:
-    changed = copy.deepcopy(store.get_table(CATALOG, *name))
+def _alter_structure(store: MetadataStore, name: tuple[str, str], what: str, cascade: bool) -> None:
+    changed = copy.deepcopy(store.reads.tables.get_table(TableName(CATALOG, *name)))
     match what:
         case "location":
             changed.sd.location = f"{changed.sd.location}_moved"
@@ -90,22 +91,21 @@ def _alter_structure(store: RawStore, name: tuple[str, str], what: str, cascade:
             changed.sd.cols.append(ttypes.FieldSchema(f"c{len(changed.sd.cols)}", "int", None))
         case _:
             changed.sd.serdeInfo.parameters = {"x": "y"}
-    store.alter_table(CATALOG, *name, changed, cascade=cascade)
+    store.writes.tables.alter_table(TableName(CATALOG, *name), changed, cascade=cascade)
 
 
-def _rename_table(store: RawStore, name: tuple[str, str], new: tuple[str, str]) -> None:
-    old = store.get_table(CATALOG, *name)
+def _rename_table(store: MetadataStore, name: tuple[str, str], new: tuple[str, str]) -> None:
+    old = store.reads.tables.get_table(TableName(CATALOG, *name))
     changed = ttypes.Table(**{slot: getattr(old, slot) for slot in old.__slots__})
     changed.dbName, changed.tableName = new
-    store.alter_table(CATALOG, *name, changed)
+    store.writes.tables.alter_table(TableName(CATALOG, *name), changed)
 
 
-def _alter_database(store: RawStore, name: str, sync: str) -> None:
+def _alter_database(store: MetadataStore, name: str, sync: str) -> None:
     parameters = {"hms_cache.sync": sync} if sync else {}
-    old = store.get_database(CATALOG, name)
-    store.alter_database(
-        CATALOG,
-        name,
+    old = store.reads.databases.get_database(DatabaseName(CATALOG, name))
+    store.writes.databases.alter_database(
+        DatabaseName(CATALOG, name),
         ttypes.Database(
             name=name,
             catalogName=CATALOG,
@@ -117,18 +117,18 @@ def _alter_database(store: RawStore, name: str, sync: str) -> None:
 
 
 def _changed_partition(
-    store: RawStore, name: tuple[str, str], values: tuple[str, ...], number: int
+    store: MetadataStore, name: tuple[str, str], values: tuple[str, ...], number: int
 ) -> ttypes.Partition:
-    old = store.get_partition(CATALOG, *name, list(values))
+    old = store.reads.partitions.get_partition(TableName(CATALOG, *name), list(values))
     changed = ttypes.Partition(**{slot: getattr(old, slot) for slot in old.__slots__})
     changed.parameters = {**(old.parameters or {}), "k": str(number)}
     return changed
 
 
-def _rename_partition(store: RawStore, name: tuple[str, str], old: tuple[str, ...], new: tuple[str, ...]) -> None:
+def _rename_partition(store: MetadataStore, name: tuple[str, str], old: tuple[str, ...], new: tuple[str, ...]) -> None:
     changed = _changed_partition(store, name, old, 1)
     changed.values = list(new)
-    store.rename_partition(CATALOG, *name, list(old), changed)
+    store.writes.partitions.rename_partition(TableName(CATALOG, *name), list(old), changed)
 
 
 def _function(database: str, name: str, number: int = 0) -> ttypes.Function:
@@ -145,7 +145,7 @@ def _function(database: str, name: str, number: int = 0) -> ttypes.Function:
     )
 
 
-def _add_primary_key(store: RawStore, name: tuple[str, str]) -> None:
+def _add_primary_key(store: MetadataStore, name: tuple[str, str]) -> None:
     key = ttypes.SQLPrimaryKey(
         table_db=name[0],
         table_name=name[1],
@@ -157,14 +157,14 @@ def _add_primary_key(store: RawStore, name: tuple[str, str]) -> None:
         rely_cstr=False,
         catName=CATALOG,
     )
-    store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=[key]))
+    store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=[key]))
 
 
-def _set_statistics(store: RawStore, name: tuple[str, str], number: int) -> None:
+def _set_statistics(store: MetadataStore, name: tuple[str, str], number: int) -> None:
     data = ttypes.ColumnStatisticsData(
         stringStats=ttypes.StringColumnStatsData(maxColLen=number, avgColLen=1.5, numNulls=0, numDVs=number)
     )
-    store.update_table_column_statistics(
+    store.writes.statistics.update_table_column_statistics(
         ttypes.ColumnStatistics(
             statsDesc=ttypes.ColumnStatisticsDesc(isTblLevel=True, dbName=name[0], tableName=name[1], catName=CATALOG),
             statsObj=[ttypes.ColumnStatisticsObj(colName="a", colType="string", statsData=data)],
@@ -174,7 +174,7 @@ def _set_statistics(store: RawStore, name: tuple[str, str], number: int) -> None
 
 
 def _set_partition_statistics(
-    store: RawStore, name: tuple[str, str], number: int, partition_name: str, column: str
+    store: MetadataStore, name: tuple[str, str], number: int, partition_name: str, column: str
 ) -> None:
     data = ttypes.ColumnStatisticsData(
         stringStats=ttypes.StringColumnStatsData(maxColLen=number, avgColLen=1.5, numNulls=0, numDVs=number)
@@ -183,97 +183,157 @@ def _set_partition_statistics(
         isTblLevel=False, dbName=name[0], tableName=name[1], catName=CATALOG, partName=partition_name
     )
     element = ttypes.ColumnStatisticsObj(colName=column, colType="string", statsData=data)
-    store.update_partition_column_statistics(
+    store.writes.statistics.update_partition_column_statistics(
         [ttypes.ColumnStatistics(statsDesc=described, statsObj=[element], engine="hive")]
     )
 
 
 CHANGES: dict[str, Callable[..., object]] = {
-    "create_database": lambda store, name: store.create_database(
+    "create_database": lambda store, name: store.writes.databases.create_database(
         ttypes.Database(name=name, catalogName=CATALOG, description="d", parameters={}, ownerName="o", createTime=1)
     ),
     "alter_database": _alter_database,
-    "drop_database": lambda store, name: store.drop_database(CATALOG, name, delete_data=True, cascade=True),
-    "create_table": lambda store, name: store.create_table(table(*name, keys=KEYS)),
+    "drop_database": lambda store, name: store.writes.databases.drop_database(
+        DatabaseName(CATALOG, name), delete_data=True, cascade=True
+    ),
+    "create_table": lambda store, name: store.writes.tables.create_table(table(*name, keys=KEYS)),
     "alter_table": lambda store, name, number: _alter_table(store, name, k=str(number)),
     "alter_structure": _alter_structure,
     "set_sync": lambda store, name, sync: _alter_table(store, name, **{"hms_cache.sync": sync}),
     "rename_table": _rename_table,
-    "drop_table": lambda store, name: store.drop_table(CATALOG, *name, delete_data=True),
-    "add_partitions": lambda store, name, values: store.add_partitions(
-        CATALOG, *name, [partition(table(*name), one) for one in values]
+    "drop_table": lambda store, name: store.writes.tables.drop_table(TableName(CATALOG, *name), delete_data=True),
+    "add_partitions": lambda store, name, values: store.writes.partitions.add_partitions(
+        TableName(CATALOG, *name), [partition(table(*name), one) for one in values]
     ),
-    "alter_partition": lambda store, name, values, number: store.alter_partitions(
-        CATALOG, *name, [_changed_partition(store, name, values, number)]
+    "alter_partition": lambda store, name, values, number: store.writes.partitions.alter_partitions(
+        TableName(CATALOG, *name), [_changed_partition(store, name, values, number)]
     ),
     "rename_partition": _rename_partition,
-    "drop_partition": lambda store, name, values: store.drop_partitions(
-        CATALOG, *name, ByNames((f"dt={values[0]}/hr={values[1]}",)), delete_data=True
+    "drop_partition": lambda store, name, values: store.writes.partitions.drop_partitions(
+        TableName(CATALOG, *name), ByNames((f"dt={values[0]}/hr={values[1]}",)), delete_data=True
     ),
-    "create_function": lambda store, database, name: store.create_function(_function(database, name)),
-    "alter_function": lambda store, database, name, number: store.alter_function(
-        CATALOG, database, name, _function(database, name, number)
+    "create_function": lambda store, database, name: store.writes.functions.create_function(_function(database, name)),
+    "alter_function": lambda store, database, name, number: store.writes.functions.alter_function(
+        FunctionName(CATALOG, database, name), _function(database, name, number)
     ),
-    "drop_function": lambda store, database, name: store.drop_function(CATALOG, database, name),
+    "drop_function": lambda store, database, name: store.writes.functions.drop_function(
+        FunctionName(CATALOG, database, name)
+    ),
     "add_primary_key": _add_primary_key,
-    "drop_constraint": lambda store, name: store.drop_constraint(CATALOG, *name, "pk"),
+    "drop_constraint": lambda store, name: store.writes.constraints.drop_constraint(TableName(CATALOG, *name), "pk"),
     "set_statistics": _set_statistics,
     "set_partition_statistics": _set_partition_statistics,
-    "delete_partition_statistics": lambda store, name, partition_name, column: store.delete_partition_column_statistics(
-        CATALOG, *name, [partition_name], [column]
+    "delete_partition_statistics": lambda store, name, partition_name, column: (
+        store.writes.statistics.delete_partition_column_statistics(
+            TableName(CATALOG, *name), [partition_name], [column]
+        )
     ),
 }
 
 
-def reads() -> Iterator[tuple[str, Callable[[RawStore], object]]]:
+def reads() -> Iterator[tuple[str, Callable[[MetadataStore], object]]]:
     """Every kind of read that may come from memory, about every name."""
-    yield "database names", lambda store: store.get_database_names(CATALOG)
-    yield "database pattern", lambda store: store.get_database_names(CATALOG, "d*")
-    yield "databases", lambda store: store.get_databases(CATALOG)
-    yield "databases by pattern", lambda store: store.get_databases(CATALOG, "d*")
+    yield "database names", lambda store: store.reads.databases.get_database_names(CATALOG)
+    yield "database pattern", lambda store: store.reads.databases.get_database_names(CATALOG, "d*")
+    yield "databases", lambda store: store.reads.databases.get_databases(CATALOG)
+    yield "databases by pattern", lambda store: store.reads.databases.get_databases(CATALOG, "d*")
     for database in DATABASES:
-        yield f"database {database}", lambda store, d=database: store.get_database(CATALOG, d)
-        yield f"tables {database}", lambda store, d=database: store.get_table_names(CATALOG, d)
+        yield (
+            f"database {database}",
+            lambda store, d=database: store.reads.databases.get_database(DatabaseName(CATALOG, d)),
+        )
+        yield (
+            f"tables {database}",
+            lambda store, d=database: store.reads.tables.get_table_names(DatabaseName(CATALOG, d)),
+        )
         yield (
             f"tables by type {database}",
-            lambda store, d=database: store.get_table_names(CATALOG, d, "t*", "MANAGED_TABLE"),
+            lambda store, d=database: store.reads.tables.get_table_names(
+                DatabaseName(CATALOG, d), "t*", "MANAGED_TABLE"
+            ),
         )
-        yield f"meta {database}", lambda store, d=database: store.get_table_meta(CATALOG, d, "*")
-        yield f"objects {database}", lambda store, d=database: store.get_tables(CATALOG, d, TABLES)
-        yield f"functions {database}", lambda store, d=database: store.get_function_names(CATALOG, d)
-        yield f"function {database}", lambda store, d=database: store.get_function(CATALOG, d, "f")
+        yield f"meta {database}", lambda store, d=database: store.reads.tables.get_table_meta(CATALOG, d, "*")
+        yield (
+            f"objects {database}",
+            lambda store, d=database: store.reads.tables.get_tables(DatabaseName(CATALOG, d), TABLES),
+        )
+        yield (
+            f"functions {database}",
+            lambda store, d=database: store.reads.functions.get_function_names(DatabaseName(CATALOG, d)),
+        )
+        yield (
+            f"function {database}",
+            lambda store, d=database: store.reads.functions.get_function(FunctionName(CATALOG, d, "f")),
+        )
     for name in itertools.product(DATABASES, TABLES):
-        yield f"table {name}", lambda store, n=name: store.get_table(CATALOG, *n)
-        yield f"constraints {name}", lambda store, n=name: store.get_table_constraints(CATALOG, *n)
-        yield f"statistics {name}", lambda store, n=name: store.get_table_column_statistics(CATALOG, *n, ["a", "b"])
+        yield f"table {name}", lambda store, n=name: store.reads.tables.get_table(TableName(CATALOG, *n))
+        yield (
+            f"constraints {name}",
+            lambda store, n=name: store.reads.constraints.get_table_constraints(TableName(CATALOG, *n)),
+        )
+        yield (
+            f"statistics {name}",
+            lambda store, n=name: store.reads.statistics.get_table_column_statistics(
+                TableName(CATALOG, *n), ["a", "b"]
+            ),
+        )
         yield (
             f"partition statistics {name}",
-            lambda store, n=name: store.get_partition_column_statistics(CATALOG, *n, [PARTITION_NAME], ["a", "b"]),
+            lambda store, n=name: store.reads.statistics.get_partition_column_statistics(
+                TableName(CATALOG, *n), [PARTITION_NAME], ["a", "b"]
+            ),
         )
         yield (
             f"statistics of some {name}",
-            lambda store, n=name: store.get_partition_column_statistics(CATALOG, *n, PARTITION_NAMES[1:4], ["a", "b"]),
+            lambda store, n=name: store.reads.statistics.get_partition_column_statistics(
+                TableName(CATALOG, *n), PARTITION_NAMES[1:4], ["a", "b"]
+            ),
         )
         yield (
             f"aggregate of all {name}",
-            lambda store, n=name: store.get_aggregate_statistics(CATALOG, *n, PARTITION_NAMES, ["a", "b"]),
+            lambda store, n=name: store.reads.statistics.get_aggregate_statistics(
+                TableName(CATALOG, *n), PARTITION_NAMES, ["a", "b"]
+            ),
         )
         yield (
             f"aggregate {name}",
-            lambda store, n=name: store.get_aggregate_statistics(CATALOG, *n, [PARTITION_NAME, "dt=x/hr=1"], ["a"]),
+            lambda store, n=name: store.reads.statistics.get_aggregate_statistics(
+                TableName(CATALOG, *n), [PARTITION_NAME, "dt=x/hr=1"], ["a"]
+            ),
         )
-        yield f"partition {name}", lambda store, n=name: store.get_partition(CATALOG, *n, list(VALUES[0]))
-        yield f"partitions {name}", lambda store, n=name: store.get_partitions(CATALOG, *n, AllPartitions())
+        yield (
+            f"partition {name}",
+            lambda store, n=name: store.reads.partitions.get_partition(TableName(CATALOG, *n), list(VALUES[0])),
+        )
+        yield (
+            f"partitions {name}",
+            lambda store, n=name: store.reads.partitions.get_partitions(TableName(CATALOG, *n), AllPartitions()),
+        )
         yield (
             f"limit {name}",
-            lambda store, n=name: store.get_partition_names(CATALOG, *n, AllPartitions(), max_parts=2),
+            lambda store, n=name: store.reads.partitions.get_partition_names(
+                TableName(CATALOG, *n), AllPartitions(), max_parts=2
+            ),
         )
-        yield f"filter {name}", lambda store, n=name: store.get_partitions(CATALOG, *n, ByFilter("hr > 1"))
-        yield f"bad filter {name}", lambda store, n=name: store.get_partitions(CATALOG, *n, ByFilter("nope = 1"))
-        yield f"ps {name}", lambda store, n=name: store.get_partition_names(CATALOG, *n, ByPartialValues(("", "10")))
+        yield (
+            f"filter {name}",
+            lambda store, n=name: store.reads.partitions.get_partitions(TableName(CATALOG, *n), ByFilter("hr > 1")),
+        )
+        yield (
+            f"bad filter {name}",
+            lambda store, n=name: store.reads.partitions.get_partitions(TableName(CATALOG, *n), ByFilter("nope = 1")),
+        )
+        yield (
+            f"ps {name}",
+            lambda store, n=name: store.reads.partitions.get_partition_names(
+                TableName(CATALOG, *n), ByPartialValues(("", "10"))
+            ),
+        )
         yield (
             f"count {name}",
-            lambda store, n=name: store.get_partition_count(CATALOG, *n, ByFilter('dt = "2024-01-01"')),
+            lambda store, n=name: store.reads.partitions.get_partition_count(
+                TableName(CATALOG, *n), ByFilter('dt = "2024-01-01"')
+            ),
         )
 
 
@@ -359,7 +419,7 @@ def test_what_passes_through_or_is_evicted_at_random_is_answered_the_same(
     check()
 
 
-def _fill(store: RawStore) -> None:
+def _fill(store: MetadataStore) -> None:
     for database in DATABASES:
         apply(store, ("drop_database", database))
         apply(store, ("create_database", database))
@@ -404,7 +464,7 @@ class _Disturbed:
             if self._chance.random() < 0.1:
                 self._here.cache.background.drain()
 
-    def _read(self, label: str, ask: Callable[[RawStore], object]) -> None:
+    def _read(self, label: str, ask: Callable[[MetadataStore], object]) -> None:
         """A read shows the moment before the change that it overlaps, or the moment after it."""
         before = encoded(lambda: ask(self._here.objects))
         self._may_overlap = True

@@ -9,7 +9,7 @@ import pytest
 
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.reasons import Reason
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
@@ -17,15 +17,15 @@ from tests.cache.world import CATALOG, Server, changed_table, create_database, e
 
 KEYS = (("p", "string"),)
 WRITES: dict[str, Callable[[Server], object]] = {
-    "alter": lambda server: server.objects.alter_table(
-        CATALOG, "d", "t", changed_table(server.objects, "d", "t", k="new")
+    "alter": lambda server: server.objects.writes.tables.alter_table(
+        TableName(CATALOG, "d", "t"), changed_table(server.objects, "d", "t", k="new")
     ),
-    "drop": lambda server: server.objects.drop_table(CATALOG, "d", "t", delete_data=True),
-    "add a partition": lambda server: server.objects.add_partitions(
-        CATALOG, "d", "t", [partition(table("d", "t", KEYS), ("2",))]
+    "drop": lambda server: server.objects.writes.tables.drop_table(TableName(CATALOG, "d", "t"), delete_data=True),
+    "add a partition": lambda server: server.objects.writes.partitions.add_partitions(
+        TableName(CATALOG, "d", "t"), [partition(table("d", "t", KEYS), ("2",))]
     ),
-    "alter the database": lambda server: server.objects.alter_database(
-        CATALOG, "d", ttypes.Database(name="d", description="new", parameters={"k": "v"})
+    "alter the database": lambda server: server.objects.writes.databases.alter_database(
+        DatabaseName(CATALOG, "d"), ttypes.Database(name="d", description="new", parameters={"k": "v"})
     ),
 }
 
@@ -37,15 +37,17 @@ def test_an_event_that_cannot_be_applied(
     here, elsewhere = servers(), servers()
     for name in ("d", "e"):
         create_database(elsewhere.objects, name)
-        elsewhere.objects.create_table(table(name, "t", KEYS))
-        elsewhere.objects.add_partitions(CATALOG, name, "t", [partition(table(name, "t", KEYS), ("1",))])
+        elsewhere.objects.writes.tables.create_table(table(name, "t", KEYS))
+        elsewhere.objects.writes.partitions.add_partitions(
+            TableName(CATALOG, name, "t"), [partition(table(name, "t", KEYS), ("1",))]
+        )
     reads: list[Callable[[Any], Any]] = [
-        lambda store: store.get_database(CATALOG, "d"),
-        lambda store: store.get_table(CATALOG, "d", "t"),
-        lambda store: store.get_partitions(CATALOG, "d", "t", AllPartitions()),
-        lambda store: store.get_table_names(CATALOG, "d"),
-        lambda store: store.get_table(CATALOG, "e", "t"),
-        lambda store: store.get_partitions(CATALOG, "e", "t", AllPartitions()),
+        lambda store: store.reads.databases.get_database(DatabaseName(CATALOG, "d")),
+        lambda store: store.reads.tables.get_table(TableName(CATALOG, "d", "t")),
+        lambda store: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions()),
+        lambda store: store.reads.tables.get_table_names(DatabaseName(CATALOG, "d")),
+        lambda store: store.reads.tables.get_table(TableName(CATALOG, "e", "t")),
+        lambda store: store.reads.partitions.get_partitions(TableName(CATALOG, "e", "t"), AllPartitions()),
     ]
     for read in reads:
         encoded(lambda read=read: read(here.store))  # type: ignore[misc]
@@ -61,7 +63,9 @@ def test_an_event_that_cannot_be_applied(
 
     monkeypatch.setattr(shared, "_apply_one", failing)
     write(elsewhere)
-    elsewhere.objects.alter_table(CATALOG, "e", "t", changed_table(elsewhere.objects, "e", "t", k="later"))
+    elsewhere.objects.writes.tables.alter_table(
+        TableName(CATALOG, "e", "t"), changed_table(elsewhere.objects, "e", "t", k="later")
+    )
     for read in reads:
         asked = encoded(lambda read=read: read(here.store))  # type: ignore[misc]
         assert asked == encoded(lambda read=read: read(elsewhere.objects))  # type: ignore[misc]
@@ -74,19 +78,22 @@ def test_what_changes_all_the_time_stays_within_the_budget(servers: MakeServer) 
     """Marks of partitions that events named are charged, and a set of which most is missing is given up."""
     here, elsewhere = servers(), servers()
     create_database(elsewhere.objects, "d")
-    elsewhere.objects.create_table(table("d", "t", KEYS))
+    elsewhere.objects.writes.tables.create_table(table("d", "t", KEYS))
     many = [partition(table("d", "t", KEYS), (str(number),)) for number in range(1500)]
-    elsewhere.objects.add_partitions(CATALOG, "d", "t", many[:10])
-    here.store.get_partitions(CATALOG, "d", "t", AllPartitions())
+    elsewhere.objects.writes.partitions.add_partitions(TableName(CATALOG, "d", "t"), many[:10])
+    here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions())
     entry = here.cache.shared.tables[TableName(CATALOG, "d", "t")]
     before = entry.weights[Facet.PARTITIONS]
-    elsewhere.objects.add_partitions(CATALOG, "d", "t", many[10:900])
+    elsewhere.objects.writes.partitions.add_partitions(TableName(CATALOG, "d", "t"), many[10:900])
     here.poller.step()
     held = entry.facets[Facet.PARTITIONS]
     assert len(held.missing) == 890
     assert entry.weights[Facet.PARTITIONS] >= held.memory_bytes() > before + 890 * 100
-    elsewhere.objects.add_partitions(CATALOG, "d", "t", many[900:])
+    elsewhere.objects.writes.partitions.add_partitions(TableName(CATALOG, "d", "t"), many[900:])
     here.poller.step()
     assert Facet.PARTITIONS not in entry.facets
-    assert len(here.store.get_partitions(CATALOG, "d", "t", AllPartitions()).partitions) == 1500
+    assert (
+        len(here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions()).partitions)
+        == 1500
+    )
     assert here.reasons()[-1] is Reason.MISS

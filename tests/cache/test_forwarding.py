@@ -1,33 +1,36 @@
-"""Every `RawStore` method is forwarded by `CachedStore`, itself and with all its arguments."""
+"""Every read that memory does not answer reaches the store, itself and with all its arguments."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_type_hints
 
 import pytest
 
 from hms_cache.cache.reads.assembly import CacheOptions, build_cache
-from hms_cache.cache.reads.cached_store import CachedStore
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.clock import SystemClock
+from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.notifications.poller_status import PollerStatus
-from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.contract.metadata import MetadataReads
+from hms_cache.store.contract.read_version import ReadVersion
 
-METHODS = sorted(
-    name
-    for name, member in inspect.getmembers(RawStore, inspect.isfunction)
+FACETS: dict[str, type] = get_type_hints(MetadataReads)
+METHODS = [
+    (facet, name)
+    for facet, contract in FACETS.items()
+    for name, member in inspect.getmembers(contract, inspect.isfunction)
     if getattr(member, "__isabstractmethod__", False)
-)
+]
 
 
-def recording_store() -> tuple[SnapshotStore, list[tuple[str, dict[str, Any]]]]:
+def recording_store() -> tuple[Any, list[tuple[str, dict[str, Any]]]]:
     """A store that notes what it is asked."""
     calls: list[tuple[str, dict[str, Any]]] = []
 
-    def method(name: str) -> Any:
-        signature = inspect.signature(getattr(SnapshotStore, name))
+    def method(contract: type, name: str) -> Any:
+        signature = inspect.signature(getattr(contract, name))
 
         def record(self: Any, *arguments: Any, **options: Any) -> str:
             bound = signature.bind(self, *arguments, **options)
@@ -39,9 +42,11 @@ def recording_store() -> tuple[SnapshotStore, list[tuple[str, dict[str, Any]]]]:
 
         return record
 
-    abstract: frozenset[str] = SnapshotStore.__abstractmethods__  # type: ignore[attr-defined]
-    recorder = type("Recorder", (SnapshotStore,), {name: method(name) for name in abstract})
-    return recorder(), calls
+    facets = {}
+    for facet, contract in FACETS.items():
+        abstract: frozenset[str] = contract.__abstractmethods__  # type: ignore[attr-defined]
+        facets[facet] = type("Recorder", (contract,), {name: method(contract, name) for name in abstract})()
+    return SimpleNamespace(**facets, log_head=None), calls
 
 
 class Stopped:
@@ -53,31 +58,41 @@ class Stopped:
         return False
 
 
+VALUES: dict[str, Any] = {
+    "TableName": TableName("hive", "d", "t"),
+    "DatabaseName": DatabaseName("hive", "d"),
+    "FunctionName": FunctionName("hive", "d", "f"),
+    "ReadVersion": ReadVersion(None, 7),
+}
+
+
 def argument_for(parameter: inspect.Parameter) -> Any:
-    """A value that no default equals, fit for names, which are normalized before they are compared."""
+    """A value that no default equals."""
+    if parameter.annotation in VALUES:
+        return VALUES[parameter.annotation]
     if parameter.name in ("parent", "child"):
         return ("database a", "table b")
-    if parameter.name in ("columns", "names", "values", "partition_names", "partitions", "keys"):
+    if parameter.name in ("columns", "names", "values", "partition_names", "keys"):
         return ["one", "two"]
     return f"value of {parameter.name}"
 
 
 @pytest.mark.parametrize("modes", [ReadModes(enabled=False), ReadModes()], ids=["switched off", "poller stopped"])
-@pytest.mark.parametrize("name", METHODS)
-def test_method_reaches_the_store_with_all_its_arguments(name: str, modes: ReadModes) -> None:
+@pytest.mark.parametrize(("facet", "name"), METHODS)
+def test_read_reaches_the_store_with_all_its_arguments(facet: str, name: str, modes: ReadModes) -> None:
     store, calls = recording_store()
     cache = build_cache(store, SystemClock(), CacheOptions(modes=modes), lambda sink: Stopped())
-    parameters = [p for p in inspect.signature(getattr(RawStore, name)).parameters.values() if p.name != "self"]
+    parameters = [p for p in inspect.signature(getattr(FACETS[facet], name)).parameters.values() if p.name != "self"]
     positional = [argument_for(p) for p in parameters if p.kind is not p.KEYWORD_ONLY]
     options = {p.name: argument_for(p) for p in parameters if p.kind is p.KEYWORD_ONLY}
-    answer = getattr(cache.store, name)(*positional, **options)
-    expected = {p.name: argument_for(p) for p in parameters}
-    assert calls == [(name, expected)]
-    if inspect.signature(getattr(RawStore, name)).return_annotation not in ("None", None):
-        assert answer == f"answer of {name}"
+    answer = getattr(getattr(cache.reads, facet), name)(*positional, **options)
+    assert calls == [(name, {p.name: argument_for(p) for p in parameters})]
+    assert answer == f"answer of {name}"
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_no_method_is_inherited_from_the_contract(name: str) -> None:
-    owner = next(one for one in CachedStore.__mro__ if name in vars(one))
-    assert owner.__module__.startswith("hms_cache.cache."), f"{name} comes from {owner}"
+def test_a_cache_has_nothing_that_writes() -> None:
+    store, _ = recording_store()
+    reads = build_cache(store, SystemClock(), CacheOptions(), lambda sink: Stopped()).reads
+    for facet in FACETS:
+        public = [name for name in dir(getattr(reads, facet)) if not name.startswith("_")]
+        assert [name for name in public if not name.startswith(("get_", "is_"))] == []

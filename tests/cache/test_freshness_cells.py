@@ -11,6 +11,7 @@ from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.event_log import UNKNOWN_HISTORY, History, LogHead
 from hms_cache.notifications.poller_status import PollerStatus
 from tests.cache.conftest import MakeServer
@@ -66,10 +67,10 @@ def test_what_a_read_does(
 ) -> None:
     server, elsewhere = servers(CacheOptions(max_staleness_s=SETTINGS[setting]), clock), servers(clock=clock)
     create_database(server.store, "d")
-    server.store.create_table(table("d", "t", version="old"))
-    assert server.store.get_table(CATALOG, "d", "t").parameters["version"] == "old"
+    server.store.writes.tables.create_table(table("d", "t", version="old"))
+    assert server.store.reads.tables.get_table(TableName(CATALOG, "d", "t")).parameters["version"] == "old"
     clock.advance(0.001)
-    server.store.get_table(CATALOG, "d", "t")  # proven current now, at every setting
+    server.store.reads.tables.get_table(TableName(CATALOG, "d", "t"))  # proven current now, at every setting
     BRINGS[status](server)
     assert server.poller.status is status
     server.reasons()
@@ -77,11 +78,13 @@ def test_what_a_read_does(
 
     if situation != "nothing":
         writer = server if situation == "written here" else elsewhere
-        writer.objects.alter_table(CATALOG, "d", "t", changed_table(writer.objects, "d", "t", version="new"))
+        writer.objects.writes.tables.alter_table(
+            TableName(CATALOG, "d", "t"), changed_table(writer.objects, "d", "t", version="new")
+        )
     if situation.endswith("time passed"):
         clock.advance(HALF_A_SECOND + 0.001)
 
-    found = server.store.get_table(CATALOG, "d", "t").parameters["version"]
+    found = server.store.reads.tables.get_table(TableName(CATALOG, "d", "t")).parameters["version"]
     reason, version, asked = CELLS.get((status, setting, situation), STORE)
     assert server.reasons() == [reason]
     assert found == ("old" if situation == "nothing" else version)
@@ -96,10 +99,10 @@ def test_what_the_event_loop_may_send(
     """`accept` and `is_recent`, the ways of requests that are answered from their bytes."""
     server = servers(CacheOptions(max_staleness_s=SETTINGS[setting]), clock)
     create_database(server.store, "d")
-    server.store.get_database(CATALOG, "d")
+    server.store.reads.databases.get_database(DatabaseName(CATALOG, "d"))
     BRINGS[status](server)
     freshness, position = server.cache.freshness, server.cache.shared.position
-    history = server.objects.log_head().history
+    history = server.objects.reads.log_head().history
     serves = status is PollerStatus.ACTIVE or (status is PollerStatus.PAUSED and setting == "inf")
     assert freshness.accept(CheckResult(position, clock.monotonic_s(), history)) is serves
     assert not freshness.accept(CheckResult(position + 1, clock.monotonic_s(), history)), "behind"

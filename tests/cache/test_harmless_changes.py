@@ -13,12 +13,12 @@ from hms_cache.cache.event_rules import NOTHING_STAYS, Stays, changed_columns, k
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.loaded_parts import AGGREGATE
 from hms_cache.cache.warming.snapshot_reads import Wanted
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.messages import MessageFormat
 from hms_cache.notifications.tjson import write_struct
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues, PartitionSelection
-from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.test_event_cells import header
@@ -63,29 +63,39 @@ ALTERS: dict[str, tuple[bool, Alter]] = {
 CHANGES_LISTS = {"comment", "owner", "external"}
 """Alters that the list of the database's tables shows."""
 
-READS: dict[str, Callable[[RawStore], Any]] = {
-    "all": lambda store: store.get_partitions(CATALOG, "d", "t", AllPartitions()),
-    "one": lambda store: store.get_partition(CATALOG, "d", "t", ["a", "1"]),
-    "filter": lambda store: store.get_partitions(CATALOG, "d", "t", ByFilter('p = "a"')),
-    "names": lambda store: store.get_partition_names(CATALOG, "d", "t", AllPartitions()),
-    "statistics": lambda store: store.get_partition_column_statistics(CATALOG, "d", "t", NAMES, ["a"]),
-    "aggregate": lambda store: store.get_aggregate_statistics(CATALOG, "d", "t", NAMES, ["a"]),
-    "table statistics": lambda store: store.get_table_column_statistics(CATALOG, "d", "t", ["a"]),
-    "table": lambda store: store.get_table(CATALOG, "d", "t"),
-    "table names": lambda store: store.get_table_names(CATALOG, "d"),
-    "tables by type": lambda store: store.get_table_names(CATALOG, "d", None, "EXTERNAL_TABLE"),
-    "meta": lambda store: store.get_table_meta(CATALOG, "d", "*"),
+READS: dict[str, Callable[[MetadataStore], Any]] = {
+    "all": lambda store: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions()),
+    "one": lambda store: store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["a", "1"]),
+    "filter": lambda store: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), ByFilter('p = "a"')),
+    "names": lambda store: store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t"), AllPartitions()),
+    "statistics": lambda store: store.reads.statistics.get_partition_column_statistics(
+        TableName(CATALOG, "d", "t"), NAMES, ["a"]
+    ),
+    "aggregate": lambda store: store.reads.statistics.get_aggregate_statistics(
+        TableName(CATALOG, "d", "t"), NAMES, ["a"]
+    ),
+    "table statistics": lambda store: store.reads.statistics.get_table_column_statistics(
+        TableName(CATALOG, "d", "t"), ["a"]
+    ),
+    "table": lambda store: store.reads.tables.get_table(TableName(CATALOG, "d", "t")),
+    "table names": lambda store: store.reads.tables.get_table_names(DatabaseName(CATALOG, "d")),
+    "tables by type": lambda store: store.reads.tables.get_table_names(
+        DatabaseName(CATALOG, "d"), None, "EXTERNAL_TABLE"
+    ),
+    "meta": lambda store: store.reads.tables.get_table_meta(CATALOG, "d", "*"),
 }
 
 
 def make(server: Server) -> None:
     create_database(server.objects, "d")
-    server.objects.create_table(table("d", "t", KEYS, version="1"))
-    of = server.objects.get_table(CATALOG, "d", "t")
+    server.objects.writes.tables.create_table(table("d", "t", KEYS, version="1"))
+    of = server.objects.reads.tables.get_table(TableName(CATALOG, "d", "t"))
     values = [tuple(part.partition("=")[2] for part in name.split("/")) for name in NAMES]
-    server.objects.add_partitions(CATALOG, "d", "t", [partition(of, one) for one in values])
+    server.objects.writes.partitions.add_partitions(
+        TableName(CATALOG, "d", "t"), [partition(of, one) for one in values]
+    )
     for name in NAMES:
-        server.objects.update_partition_column_statistics([_statistics(name)])
+        server.objects.writes.statistics.update_partition_column_statistics([_statistics(name)])
     server.poller.step()
 
 
@@ -112,9 +122,9 @@ def test_after_an_alter_memory_equals_the_database(
     here, elsewhere = servers(), servers(message_format=message_format)
     make(here)
     agree(here)
-    changed = copy.deepcopy(here.objects.get_table(CATALOG, "d", "t"))
+    changed = copy.deepcopy(here.objects.reads.tables.get_table(TableName(CATALOG, "d", "t")))
     alter(changed)
-    elsewhere.objects.alter_table(CATALOG, "d", "t", changed, cascade=cascade)
+    elsewhere.objects.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed, cascade=cascade)
     here.poller.step()
     entry = here.cache.shared.entry(T)
     held = set(entry.facets) if entry is not None else set()
@@ -161,7 +171,7 @@ def test_an_alter_leaves_the_list_of_tables_in_memory(servers: MakeServer) -> No
     here, elsewhere = servers(), servers()
     make(here)
     READS["meta"](here.store)
-    elsewhere.objects.alter_table(CATALOG, "d", "t", _with_parameter(elsewhere.objects))
+    elsewhere.objects.writes.tables.alter_table(TableName(CATALOG, "d", "t"), _with_parameter(elsewhere.objects))
     here.reasons()
     loaded = here.loaded()
     for name in ("meta", "table names", "tables by type"):
@@ -218,17 +228,19 @@ def test_a_read_beside_a_changed_partition_asks_the_database_only_for_what_it_se
     make(here)
     agree(here)
     if change == "alter":
-        one = elsewhere.objects.get_partition(CATALOG, "d", "t", ["b", "1"])
+        one = elsewhere.objects.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["b", "1"])
         one.parameters["k"] = "new"
-        elsewhere.objects.alter_partitions(CATALOG, "d", "t", [one])
+        elsewhere.objects.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t"), [one])
     else:
-        elsewhere.objects.drop_partitions(CATALOG, "d", "t", ByNames(("p=b/q=1",)), delete_data=True)
+        elsewhere.objects.writes.partitions.drop_partitions(
+            TableName(CATALOG, "d", "t"), ByNames(("p=b/q=1",)), delete_data=True
+        )
     here.reasons()
     asked = here.loaded()
     for ask in (
-        lambda store: store.get_partitions(CATALOG, "d", "t", selection),
-        lambda store: store.get_partition_count(CATALOG, "d", "t", selection),
-        lambda store: store.get_partition_names(CATALOG, "d", "t", selection),
+        lambda store: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), selection),
+        lambda store: store.reads.partitions.get_partition_count(TableName(CATALOG, "d", "t"), selection),
+        lambda store: store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t"), selection),
     ):
         assert encoded(lambda ask=ask: ask(here.store)) == encoded(lambda ask=ask: ask(here.objects))
     expected = [Wanted(T, Facet.PARTITIONS, (("b", "1"),))] if concerned else []
@@ -256,9 +268,9 @@ def test_a_batch_reload_that_is_overtaken_is_not_installed(servers: MakeServer) 
 
 
 def _alter_partition(server: Server, version: str) -> None:
-    one = server.objects.get_partition(CATALOG, "d", "t", ["b", "1"])
+    one = server.objects.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["b", "1"])
     one.parameters["k"] = version
-    server.objects.alter_partitions(CATALOG, "d", "t", [one])
+    server.objects.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t"), [one])
 
 
 # Statistics go by partition and column
@@ -273,59 +285,83 @@ QUESTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def _changed_first(store: RawStore) -> ttypes.Partition:
-    one = store.get_partition(CATALOG, "d", "t", ["a", "1"])
+def _changed_first(store: MetadataStore) -> ttypes.Partition:
+    one = store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["a", "1"])
     one.parameters["k"] = "new"
     return one
 
 
-def _rename_first(store: RawStore) -> None:
+def _rename_first(store: MetadataStore) -> None:
     one = _changed_first(store)
     one.values = ["z", "9"]
-    store.rename_partition(CATALOG, "d", "t", ["a", "1"], one)
+    store.writes.partitions.rename_partition(TableName(CATALOG, "d", "t"), ["a", "1"], one)
 
 
 FIRST = {"first", "first otherwise spelled", "all", "no name"}
-OF_FIRST: dict[str, tuple[set[str], set[str], Callable[[RawStore], object]]] = {
+OF_FIRST: dict[str, tuple[set[str], set[str], Callable[[MetadataStore], object]]] = {
     # questions that lose both columns; those that lose column "a"; the change
-    "alter": (FIRST, set(), lambda store: store.alter_partitions(CATALOG, "d", "t", [_changed_first(store)])),
-    "drop": (FIRST, set(), lambda s: s.drop_partitions(CATALOG, "d", "t", ByNames(NAMES[:1]), delete_data=True)),
+    "alter": (
+        FIRST,
+        set(),
+        lambda store: store.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t"), [_changed_first(store)]),
+    ),
+    "drop": (
+        FIRST,
+        set(),
+        lambda s: s.writes.partitions.drop_partitions(
+            TableName(CATALOG, "d", "t"), ByNames(NAMES[:1]), delete_data=True
+        ),
+    ),
     "rename": (FIRST | {"none"}, set(), _rename_first),
     "add": (
         {"none", "no name"},
         set(),
-        lambda s: s.add_partitions(CATALOG, "d", "t", [partition(s.get_table(CATALOG, "d", "t"), ("z", "9"))]),
+        lambda s: s.writes.partitions.add_partitions(
+            TableName(CATALOG, "d", "t"),
+            [partition(s.reads.tables.get_table(TableName(CATALOG, "d", "t")), ("z", "9"))],
+        ),
     ),
     "update statistics": (
         set(),
         FIRST,
-        lambda store: store.update_partition_column_statistics([_statistics(NAMES[0], "A", 77)]),
+        lambda store: store.writes.statistics.update_partition_column_statistics([_statistics(NAMES[0], "A", 77)]),
     ),
     "delete statistics": (
         set(),
         FIRST,
-        lambda store: store.delete_partition_column_statistics(CATALOG, "d", "t", NAMES[:1], ["a"]),
+        lambda store: store.writes.statistics.delete_partition_column_statistics(
+            TableName(CATALOG, "d", "t"), NAMES[:1], ["a"]
+        ),
     ),
     "delete all statistics": (
         FIRST,
         set(),
-        lambda store: store.delete_partition_column_statistics(CATALOG, "d", "t", NAMES[:1]),
+        lambda store: store.writes.statistics.delete_partition_column_statistics(
+            TableName(CATALOG, "d", "t"), NAMES[:1]
+        ),
     ),
-    "table parameter": (set(), set(), lambda store: store.alter_table(CATALOG, "d", "t", _with_parameter(store))),
+    "table parameter": (
+        set(),
+        set(),
+        lambda store: store.writes.tables.alter_table(TableName(CATALOG, "d", "t"), _with_parameter(store)),
+    ),
 }
 
 
-def _with_parameter(store: RawStore) -> ttypes.Table:
-    changed = copy.deepcopy(store.get_table(CATALOG, "d", "t"))
+def _with_parameter(store: MetadataStore) -> ttypes.Table:
+    changed = copy.deepcopy(store.reads.tables.get_table(TableName(CATALOG, "d", "t")))
     changed.parameters["k"] = "new"
     return changed
 
 
-def _ask_statistics(store: RawStore) -> list[Any]:
+def _ask_statistics(store: MetadataStore) -> list[Any]:
     return [
-        encoded(lambda ask=ask, names=names, columns=columns: ask(CATALOG, "d", "t", names, columns))
+        encoded(lambda ask=ask, names=names, columns=columns: ask(TableName(CATALOG, "d", "t"), names, columns))
         for names, columns in QUESTIONS.values()
-        for ask in (store.get_partition_column_statistics, store.get_aggregate_statistics)
+        for ask in (
+            store.reads.statistics.get_partition_column_statistics,
+            store.reads.statistics.get_aggregate_statistics,
+        )
     ]
 
 
@@ -338,7 +374,7 @@ def test_statistics_of_partitions_go_with_their_partitions_and_columns(
     here, elsewhere = servers(), servers(message_format=message_format)
     make(here)
     for name in NAMES:
-        here.objects.update_partition_column_statistics([_statistics(name, "b")])
+        here.objects.writes.statistics.update_partition_column_statistics([_statistics(name, "b")])
     here.poller.step()
     assert _ask_statistics(here.store) == _ask_statistics(here.objects)
     perform(elsewhere.objects)
@@ -367,24 +403,35 @@ def test_statistics_of_partitions_go_with_their_partitions(servers: MakeServer) 
 @pytest.mark.parametrize(
     ("change", "gone"),
     [
-        (lambda store: store.update_table_column_statistics(_statistics(None, "A", 77)), {"a"}),
-        (lambda store: store.delete_table_column_statistics(CATALOG, "d", "t", ["b"]), {"b"}),
-        (lambda store: store.delete_table_column_statistics(CATALOG, "d", "t"), {"a", "b"}),
-        (lambda store: store.update_partition_column_statistics([_statistics(NAMES[0], "a", 5)]), set()),
+        (lambda store: store.writes.statistics.update_table_column_statistics(_statistics(None, "A", 77)), {"a"}),
+        (
+            lambda store: store.writes.statistics.delete_table_column_statistics(TableName(CATALOG, "d", "t"), ["b"]),
+            {"b"},
+        ),
+        (
+            lambda store: store.writes.statistics.delete_table_column_statistics(TableName(CATALOG, "d", "t")),
+            {"a", "b"},
+        ),
+        (
+            lambda store: store.writes.statistics.update_partition_column_statistics([_statistics(NAMES[0], "a", 5)]),
+            set(),
+        ),
     ],
     ids=["update a", "delete b", "delete all", "of a partition"],
 )
 def test_statistics_of_a_table_go_by_column(
-    change: Callable[[RawStore], object], gone: set[str], message_format: MessageFormat, servers: MakeServer
+    change: Callable[[MetadataStore], object], gone: set[str], message_format: MessageFormat, servers: MakeServer
 ) -> None:
     here, elsewhere = servers(), servers(message_format=message_format)
     make(here)
     for column in ("a", "b"):
-        here.objects.update_table_column_statistics(_statistics(None, column))
+        here.objects.writes.statistics.update_table_column_statistics(_statistics(None, column))
     here.poller.step()
 
-    def ask(store: RawStore) -> Any:
-        return encoded(lambda: store.get_table_column_statistics(CATALOG, "d", "t", ["a", "b", "nope"]))
+    def ask(store: MetadataStore) -> Any:
+        return encoded(
+            lambda: store.reads.statistics.get_table_column_statistics(TableName(CATALOG, "d", "t"), ["a", "b", "nope"])
+        )
 
     assert ask(here.store) == ask(here.objects)
     change(elsewhere.objects)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.server.hot_path import HotPath
 from tests.cache.conftest import MakeServer
@@ -57,14 +58,14 @@ class Loop:
         self.path = HotPath(server.cache.reading, self.source, asyncio.new_event_loop())
         self.path._loop.close()
         create_database(server.store, "d")
-        server.store.create_table(table("d", "t", version="old"))
+        server.store.writes.tables.create_table(table("d", "t", version="old"))
         self.keep()
 
     def keep(self) -> None:
         """What the dispatcher does with the reply of an ordinary call."""
         reading = self.server.cache.reading
         reading.provenance.begin()
-        version = self.server.store.get_table(CATALOG, "d", "t").parameters["version"]
+        version = self.server.store.reads.tables.get_table(TableName(CATALOG, "d", "t")).parameters["version"]
         reading.keep_answer(KEY, "get_table", lambda sequence: sequence + version.encode(), 100)
 
     def request(self) -> Connection:
@@ -77,20 +78,22 @@ class Loop:
 
     def answer(self, position: int | None = None, *, none: bool = False) -> None:
         """The oldest question comes back, with the database's position as it is now."""
-        now = self.server.objects.current_event_id() if position is None else position
-        history = self.server.objects.log_head().history if self.history is None else self.history
+        now = self.server.objects.reads.current_event_id() if position is None else position
+        history = self.server.objects.reads.log_head().history if self.history is None else self.history
         self.source.questions.pop(0)(None if none else LogHead(now, history))
 
 
 def write(server: Server) -> None:
-    server.objects.alter_table(CATALOG, "d", "t", changed_table(server.objects, "d", "t", version="new"))
+    server.objects.writes.tables.alter_table(
+        TableName(CATALOG, "d", "t"), changed_table(server.objects, "d", "t", version="new")
+    )
 
 
 def test_all_who_wait_share_a_question_and_who_comes_later_joins_the_next(servers: MakeServer) -> None:
     loop = Loop(servers())
     elsewhere = servers()
     first = loop.request()
-    position = loop.server.objects.current_event_id()  # what the database answers to the first question
+    position = loop.server.objects.reads.current_event_id()  # what the database answers to the first question
     write(elsewhere)
     late = [loop.request() for _ in range(3)]
     assert len(loop.source.questions) == 1

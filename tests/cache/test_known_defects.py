@@ -35,9 +35,10 @@ from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.poller import StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByExpression,
@@ -47,7 +48,6 @@ from hms_cache.store.contract.partitions import (
     PartitionProjection,
     PartitionSelection,
 )
-from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -62,7 +62,7 @@ KEYS = (("p", "string"), ("q", "int"))
 VALUES = (("b", "10"), ("a", "9"), ("b", "1"), ("a", "10"))
 """Not in the order of their names."""
 
-Ask = Callable[[RawStore], object]
+Ask = Callable[[MetadataStore], object]
 
 
 @pytest.fixture
@@ -78,10 +78,12 @@ def pair(servers: MakeServer) -> Iterator[tuple[Server, Server]]:
         assert server.poller.statistics().resyncs == 1, "the first one"
 
 
-def create_partitioned(store: RawStore, name: str = "t") -> None:
+def create_partitioned(store: MetadataStore, name: str = "t") -> None:
     made = table("d", name, KEYS)
-    store.create_table(made)
-    store.add_partitions(CATALOG, "d", name, [partition(made, values) for values in VALUES])
+    store.writes.tables.create_table(made)
+    store.writes.partitions.add_partitions(
+        TableName(CATALOG, "d", name), [partition(made, values) for values in VALUES]
+    )
 
 
 def same(server: Server, *questions: Ask) -> list[Reason]:
@@ -103,11 +105,13 @@ def all_hits(server: Server, *questions: Ask) -> None:
 
 
 def names(selection: PartitionSelection, max_parts: int = -1) -> Ask:
-    return lambda store: store.get_partition_names(*T, selection, max_parts=max_parts)
+    return lambda store: store.reads.partitions.get_partition_names(TableName(*T), selection, max_parts=max_parts)
 
 
 def structs(selection: PartitionSelection, max_parts: int = -1, projection: PartitionProjection | None = None) -> Ask:
-    return lambda store: store.get_partitions(*T, selection, max_parts=max_parts, projection=projection)
+    return lambda store: store.reads.partitions.get_partitions(
+        TableName(*T), selection, max_parts=max_parts, projection=projection
+    )
 
 
 def filter_expression(filter_text: str) -> ByExpression:
@@ -121,7 +125,7 @@ LISTINGS = (
     structs(ByPartialValues(("a",))),
     structs(ByFilter("q > 8")),
     structs(filter_expression("q > 8")),
-    lambda store: store.get_partition_count(*T, AllPartitions()),
+    lambda store: store.reads.partitions.get_partition_count(TableName(*T), AllPartitions()),
 )
 
 
@@ -135,14 +139,14 @@ def test_a_table_that_was_loaded_without_its_partitions_is_not_taken_for_an_empt
     here, _ = pair
     for listing in LISTINGS:
         here.cache.shared.forget_all()
-        here.store.get_table(*T)
+        here.store.reads.tables.get_table(TableName(*T))
         all_hits(here, listing)
 
 
 def test_partitions_that_were_not_loaded_are_not_left_out(pair: tuple[Server, Server]) -> None:
     """One partition is known; by-name reads ask for it and others."""
     here, _ = pair
-    here.store.get_partition(*T, ["a", "9"])
+    here.store.reads.partitions.get_partition(TableName(*T), ["a", "9"])
     all_hits(here, structs(ByNames(("p=a/q=9", "p=b/q=1", "p=nowhere/q=1"))), *LISTINGS)
 
 
@@ -156,9 +160,9 @@ def test_a_table_that_was_evicted_and_came_back_lists_its_partitions(servers: Ma
     here = servers(CacheOptions(budget_bytes=4 * one_table))
     all_hits(here, *LISTINGS)
     for number in range(1, 6):
-        here.store.get_partition_names(CATALOG, "d", f"t{number}", AllPartitions())
+        here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", f"t{number}"), AllPartitions())
     assert TableName(*T) not in here.cache.shared.tables
-    here.store.get_table(*T)
+    here.store.reads.tables.get_table(TableName(*T))
     same(here, *LISTINGS)
 
 
@@ -169,12 +173,12 @@ def test_altered_partitions_stay_in_the_listings(single_event: bool, servers: Ma
     create_database(elsewhere.store, "d")
     create_partitioned(elsewhere.store)
     all_hits(here, *LISTINGS)
-    changed = elsewhere.objects.get_partitions(*T, ByPartialValues(("a",))).partitions
+    changed = elsewhere.objects.reads.partitions.get_partitions(TableName(*T), ByPartialValues(("a",))).partitions
     for one in changed:
         one.parameters = {**one.parameters, "changed": "yes"}
-    elsewhere.objects.alter_partitions(*T, changed)
+    elsewhere.objects.writes.partitions.alter_partitions(TableName(*T), changed)
     all_hits(here, *LISTINGS)
-    found = here.store.get_partitions(*T, AllPartitions()).partitions
+    found = here.store.reads.partitions.get_partitions(TableName(*T), AllPartitions()).partitions
     assert [one.parameters.get("changed") for one in found] == ["yes", "yes", None, None]
 
 
@@ -192,16 +196,16 @@ def test_the_limit_counts_after_the_selection(pair: tuple[Server, Server]) -> No
     ):
         for max_parts in (0, 1, 2, 100):
             all_hits(here, names(selection, max_parts), structs(selection, max_parts))
-            found = here.store.get_partition_names(*T, selection, max_parts=max_parts)
+            found = here.store.reads.partitions.get_partition_names(TableName(*T), selection, max_parts=max_parts)
             assert len(found) == min(2, max_parts)
 
 
 def test_names_come_in_the_order_of_the_database(pair: tuple[Server, Server]) -> None:
     here, elsewhere = pair
     all_hits(here, names(AllPartitions()))
-    elsewhere.objects.add_partitions(*T, [partition(table("d", "t"), ("a", "1"))])
+    elsewhere.objects.writes.partitions.add_partitions(TableName(*T), [partition(table("d", "t"), ("a", "1"))])
     all_hits(here, names(AllPartitions()))
-    assert here.store.get_partition_names(*T, AllPartitions()) == [
+    assert here.store.reads.partitions.get_partition_names(TableName(*T), AllPartitions()) == [
         "p=a/q=1",
         "p=a/q=10",
         "p=a/q=9",
@@ -214,7 +218,7 @@ def test_counts_go_beyond_two_bytes(servers: MakeServer) -> None:
     """Hive's cache counts by a limit of 32,767."""
     here = servers()
     create_database(here.store, "d")
-    here.store.create_table(table("d", "t", (("p", "int"),)))
+    here.store.writes.tables.create_table(table("d", "t", (("p", "int"),)))
     numbers = "WITH RECURSIVE number(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n < 32999) "
     with here.database.writing() as connection:
         for insert in (
@@ -228,24 +232,26 @@ def test_counts_go_beyond_two_bytes(servers: MakeServer) -> None:
     for selection, expected in ((ByFilter("p >= 0"), 33_000), (filter_expression("p < 32900"), 32_900)):
         for _ in range(3):
             here.reads.clear()
-            assert here.store.get_partition_count(*T, selection) == expected
+            assert here.store.reads.partitions.get_partition_count(TableName(*T), selection) == expected
             here.cache.background.drain()
         assert here.reasons() == [Reason.HIT]
 
 
 def test_projections_are_heeded(pair: tuple[Server, Server]) -> None:
     here, elsewhere = pair
-    changed = elsewhere.objects.get_partitions(*T, AllPartitions()).partitions
+    changed = elsewhere.objects.reads.partitions.get_partitions(TableName(*T), AllPartitions()).partitions
     for one in changed:
         one.parameters = {"kept": "1", "left out": "2"}
-    elsewhere.objects.alter_partitions(*T, changed)
+    elsewhere.objects.writes.partitions.alter_partitions(TableName(*T), changed)
     projections = (
         PartitionProjection(("values",)),
         PartitionProjection(("sd.location", "parameters"), include_parameters="ke%"),
         PartitionProjection((), exclude_parameters="left%"),
     )
     all_hits(here, *(structs(AllPartitions(), projection=one) for one in projections))
-    found = here.store.get_partitions(*T, AllPartitions(), projection=projections[0]).partitions
+    found = here.store.reads.partitions.get_partitions(
+        TableName(*T), AllPartitions(), projection=projections[0]
+    ).partitions
     assert {(tuple(one.values), one.sd, one.parameters) for one in found} == {(values, None, None) for values in VALUES}
 
 
@@ -258,7 +264,7 @@ def test_a_limit_of_partitions_of_a_request_is_kept(servers: MakeServer) -> None
             create_database(here.store, "d")
             create_partitioned(here.store)
         same(here, names(ByFilter("q > 0")), *LISTINGS)
-    assert len(here.store.get_partition_names(*T, ByFilter("q > 0"))) == len(VALUES)
+    assert len(here.store.reads.partitions.get_partition_names(TableName(*T), ByFilter("q > 0"))) == len(VALUES)
 
 
 # Drops, renames and what they leave
@@ -271,36 +277,36 @@ def test_dropped_views_stop_nothing(pair: tuple[Server, Server]) -> None:
         view = table("d", name)
         view.tableType, view.viewOriginalText, view.viewExpandedText = "VIRTUAL_VIEW", "select 1", "select 1"
         view.sd.location = None
-        elsewhere.objects.create_table(view)
-    listing: Ask = lambda store: store.get_table_names(CATALOG, "d")  # noqa: E731
-    all_hits(here, listing, lambda store: store.get_table(CATALOG, "d", "v"))
+        elsewhere.objects.writes.tables.create_table(view)
+    listing: Ask = lambda store: store.reads.tables.get_table_names(DatabaseName(CATALOG, "d"))  # noqa: E731
+    all_hits(here, listing, lambda store: store.reads.tables.get_table(TableName(CATALOG, "d", "v")))
     for name in ("v", "w"):
-        elsewhere.objects.drop_table(CATALOG, "d", name, delete_data=True)
-    elsewhere.objects.create_table(table("d", "u"))
+        elsewhere.objects.writes.tables.drop_table(TableName(CATALOG, "d", name), delete_data=True)
+    elsewhere.objects.writes.tables.create_table(table("d", "u"))
     assert here.poller.step().outcome is StepOutcome.CAUGHT_UP
-    assert here.cache.shared.position == here.objects.current_event_id()
+    assert here.cache.shared.position == here.objects.reads.current_event_id()
     all_hits(here, listing)
-    same(here, lambda store: store.get_table(CATALOG, "d", "v"))
-    assert here.store.get_table_names(CATALOG, "d") == ["t", "u"]
+    same(here, lambda store: store.reads.tables.get_table(TableName(CATALOG, "d", "v")))
+    assert here.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d")) == ["t", "u"]
 
 
 def test_a_table_that_was_made_again_under_its_name_is_another_one(pair: tuple[Server, Server]) -> None:
     """Hive's poller looks for the dropped table's partitions in the table that has the name now, and may never end."""
     here, elsewhere = pair
     all_hits(here, *LISTINGS)
-    old_id = here.store.get_table(*T).id
-    elsewhere.objects.drop_table(*T, delete_data=True)
+    old_id = here.store.reads.tables.get_table(TableName(*T)).id
+    elsewhere.objects.writes.tables.drop_table(TableName(*T), delete_data=True)
     made = table("d", "t", KEYS)
-    elsewhere.objects.create_table(made)
+    elsewhere.objects.writes.tables.create_table(made)
     outside = partition(made, ("a", "9"))
     outside.sd.location = f"file:{elsewhere.directory}/elsewhere/p"
-    elsewhere.objects.add_partitions(*T, [outside])
+    elsewhere.objects.writes.partitions.add_partitions(TableName(*T), [outside])
     with count_statements(here.database) as seen:
         assert here.poller.step().outcome is StepOutcome.CAUGHT_UP
     assert all("NOTIFICATION" in statement for statement in seen.statements), "events are applied from the log alone"
-    all_hits(here, *LISTINGS, lambda store: store.get_table(*T))
-    assert here.store.get_table(*T).id != old_id
-    assert here.store.get_partition(*T, ["a", "9"]).sd.location == outside.sd.location
+    all_hits(here, *LISTINGS, lambda store: store.reads.tables.get_table(TableName(*T)))
+    assert here.store.reads.tables.get_table(TableName(*T)).id != old_id
+    assert here.store.reads.partitions.get_partition(TableName(*T), ["a", "9"]).sd.location == outside.sd.location
 
 
 WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER")
@@ -311,25 +317,28 @@ def test_applying_events_writes_nothing_to_the_database(meanwhile: str, pair: tu
     """Hive's poller recomputes statistics at an ALTER_TABLE and stores them: lost updates, and a stop if it is gone."""
     here, elsewhere = pair
     store = elsewhere.objects
-    store.update_table_column_statistics(statistics("t", "a", 1))
-    questions: tuple[Ask, ...] = (*LISTINGS, lambda of: of.get_table_column_statistics(*T, ["a", "b"]))
+    store.writes.statistics.update_table_column_statistics(statistics("t", "a", 1))
+    questions: tuple[Ask, ...] = (
+        *LISTINGS,
+        lambda of: of.reads.statistics.get_table_column_statistics(TableName(*T), ["a", "b"]),
+    )
     all_hits(here, *questions)
     changed = changed_table(store, "d", "t", changed="yes")
     changed.sd.cols = [*changed.sd.cols, ttypes.FieldSchema("c", "int", None)]
-    store.alter_table(*T, changed, cascade=True)
+    store.writes.tables.alter_table(TableName(*T), changed, cascade=True)
     if meanwhile == "renamed":
         renamed = changed_table(store, "d", "t")
         renamed.tableName = "renamed"
-        store.alter_table(*T, renamed)
+        store.writes.tables.alter_table(TableName(*T), renamed)
     elif meanwhile == "dropped":
-        store.drop_table(*T, delete_data=True)
+        store.writes.tables.drop_table(TableName(*T), delete_data=True)
     with count_statements(here.database) as seen:
         assert here.poller.step().outcome is StepOutcome.CAUGHT_UP
         while here.cache.refill.step():
             pass
     assert seen.statements
     assert not [one for one in seen.statements if one.lstrip().upper().startswith(WRITES)]
-    same(here, *questions, lambda of: of.get_table_names(CATALOG, "d"))
+    same(here, *questions, lambda of: of.reads.tables.get_table_names(DatabaseName(CATALOG, "d")))
 
 
 # Tables by name
@@ -337,32 +346,32 @@ def test_applying_events_writes_nothing_to_the_database(meanwhile: str, pair: tu
 
 def test_each_table_comes_once_and_missing_ones_not_at_all(pair: tuple[Server, Server]) -> None:
     here, elsewhere = pair
-    elsewhere.objects.create_table(table("d", "u"))
+    elsewhere.objects.writes.tables.create_table(table("d", "u"))
     asked = ["u", "t", "missing", "T", "u"]
-    all_hits(here, lambda store: store.get_tables(CATALOG, "d", asked))
-    found = here.store.get_tables(CATALOG, "d", asked)
+    all_hits(here, lambda store: store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), asked))
+    found = here.store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), asked)
     assert sorted(one.tableName for one in found) == ["t", "u"]
     assert TableName(CATALOG, "d", "missing") not in here.cache.shared.tables
-    same(here, lambda store: store.get_tables(CATALOG, "d", ["missing"]))
+    same(here, lambda store: store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), ["missing"]))
 
 
 def test_catalogs_are_answered_and_their_events_are_no_errors(pair: tuple[Server, Server]) -> None:
     here, elsewhere = pair
-    listing: Ask = lambda store: store.get_catalog_names()  # noqa: E731
-    one: Ask = lambda store: store.get_catalog("other")  # noqa: E731
+    listing: Ask = lambda store: store.reads.catalogs.get_catalog_names()  # noqa: E731
+    one: Ask = lambda store: store.reads.catalogs.get_catalog("other")  # noqa: E731
     same(here, listing, one)
     made = ttypes.Catalog(name="other", description="d", locationUri=f"file:{elsewhere.directory}/other")
-    elsewhere.objects.create_catalog(made)
+    elsewhere.objects.writes.catalogs.create_catalog(made)
     same(here, listing, one)
-    assert "other" in here.store.get_catalog_names()
+    assert "other" in here.store.reads.catalogs.get_catalog_names()
     made.description = "changed"
-    elsewhere.objects.alter_catalog("other", made)
+    elsewhere.objects.writes.catalogs.alter_catalog("other", made)
     same(here, listing, one)
-    elsewhere.objects.drop_catalog("other")
+    elsewhere.objects.writes.catalogs.drop_catalog("other")
     same(here, listing, one)
     here.poller.step()
     assert here.poller.status is PollerStatus.ACTIVE
-    assert here.cache.shared.position == here.objects.current_event_id()
+    assert here.cache.shared.position == here.objects.reads.current_event_id()
 
 
 # Statistics
@@ -385,15 +394,19 @@ def statistics(
 
 
 def of_table(engine: str = "hive") -> Ask:
-    return lambda store: store.get_table_column_statistics(*T, ["a", "b"], engine=engine)
+    return lambda store: store.reads.statistics.get_table_column_statistics(TableName(*T), ["a", "b"], engine=engine)
 
 
 def of_partitions(partition_names: Sequence[str], engine: str = "hive") -> Ask:
-    return lambda store: store.get_partition_column_statistics(*T, partition_names, ["a"], engine=engine)
+    return lambda store: store.reads.statistics.get_partition_column_statistics(
+        TableName(*T), partition_names, ["a"], engine=engine
+    )
 
 
 def aggregate(partition_names: Sequence[str], engine: str = "hive") -> Ask:
-    return lambda store: store.get_aggregate_statistics(*T, partition_names, ["a"], engine=engine)
+    return lambda store: store.reads.statistics.get_aggregate_statistics(
+        TableName(*T), partition_names, ["a"], engine=engine
+    )
 
 
 def test_engines_have_statistics_of_their_own(pair: tuple[Server, Server]) -> None:
@@ -401,25 +414,27 @@ def test_engines_have_statistics_of_their_own(pair: tuple[Server, Server]) -> No
     here, elsewhere = pair
     asked = ["p=a/q=9", "p=b/q=1"]
     for number, engine in enumerate(("hive", "impala"), 1):
-        elsewhere.objects.update_table_column_statistics(statistics("t", "a", number, engine=engine))
-        elsewhere.objects.update_partition_column_statistics([statistics("t", "a", number, asked[0], engine)])
+        elsewhere.objects.writes.statistics.update_table_column_statistics(statistics("t", "a", number, engine=engine))
+        elsewhere.objects.writes.statistics.update_partition_column_statistics(
+            [statistics("t", "a", number, asked[0], engine)]
+        )
     for engine in ("hive", "impala", "spark"):
         all_hits(here, of_table(engine), of_partitions(asked, engine), aggregate(asked, engine))
-    found = here.store.get_table_column_statistics(*T, ["a"], engine="impala")
+    found = here.store.reads.statistics.get_table_column_statistics(TableName(*T), ["a"], engine="impala")
     assert (found.engine, found.statsObj[0].statsData.stringStats.numDVs) == ("impala", 2)
-    elsewhere.objects.update_table_column_statistics(statistics("t", "a", 7, engine="impala"))
+    elsewhere.objects.writes.statistics.update_table_column_statistics(statistics("t", "a", 7, engine="impala"))
     all_hits(here, of_table("hive"), of_table("impala"))
 
 
 def test_an_empty_set_of_statistics_is_known_to_be_empty_until_there_are_some(pair: tuple[Server, Server]) -> None:
     """Hive's cache does not load those of unpartitioned tables, and takes what it has not loaded for what is not."""
     here, elsewhere = pair
-    here.store.get_table(*T)
+    here.store.reads.tables.get_table(TableName(*T))
     all_hits(here, of_table())
-    assert here.store.get_table_column_statistics(*T, ["a"]).statsObj == []
-    elsewhere.objects.update_table_column_statistics(statistics("t", "a", 3))
+    assert here.store.reads.statistics.get_table_column_statistics(TableName(*T), ["a"]).statsObj == []
+    elsewhere.objects.writes.statistics.update_table_column_statistics(statistics("t", "a", 3))
     all_hits(here, of_table())
-    assert len(here.store.get_table_column_statistics(*T, ["a"]).statsObj) == 1
+    assert len(here.store.reads.statistics.get_table_column_statistics(TableName(*T), ["a"]).statsObj) == 1
 
 
 @pytest.mark.parametrize("what", ["statistics", "partition"])
@@ -427,31 +442,35 @@ def test_deleting_the_statistics_of_1_leaves_those_of_10(what: str, pair: tuple[
     """Hive's cache removes by the beginning of a key."""
     here, elsewhere = pair
     asked = ["p=b/q=1", "p=b/q=10"]
-    elsewhere.objects.update_partition_column_statistics([statistics("t", "a", 5, name) for name in asked])
+    elsewhere.objects.writes.statistics.update_partition_column_statistics(
+        [statistics("t", "a", 5, name) for name in asked]
+    )
     all_hits(here, of_partitions(asked), aggregate(asked))
     if what == "statistics":
-        elsewhere.objects.delete_partition_column_statistics(*T, asked[:1])
+        elsewhere.objects.writes.statistics.delete_partition_column_statistics(TableName(*T), asked[:1])
     else:
-        elsewhere.objects.drop_partitions(*T, ByNames((asked[0],)), delete_data=True)
+        elsewhere.objects.writes.partitions.drop_partitions(TableName(*T), ByNames((asked[0],)), delete_data=True)
     all_hits(here, of_partitions(asked), of_partitions(asked[1:]), aggregate(asked), aggregate(asked[1:]))
-    found = here.store.get_partition_column_statistics(*T, asked, ["a"])
+    found = here.store.reads.statistics.get_partition_column_statistics(TableName(*T), asked, ["a"])
     assert [one.statsDesc.partName for one in found] == asked[1:]
 
 
 def test_aggregates_come_from_memory_and_belong_to_the_partitions_they_are_of(pair: tuple[Server, Server]) -> None:
     """Hive's cache asks the database for names each time, and takes any as many names as there are for all of them."""
     here, elsewhere = pair
-    every = here.objects.get_partition_names(*T, AllPartitions())
-    elsewhere.objects.update_partition_column_statistics(
+    every = here.objects.reads.partitions.get_partition_names(TableName(*T), AllPartitions())
+    elsewhere.objects.writes.statistics.update_partition_column_statistics(
         [statistics("t", "a", number + 1, name) for number, name in enumerate(every)]
     )
     all_hits(here, aggregate(every))
     with count_statements(here.database) as seen:
-        here.store.get_aggregate_statistics(*T, every, ["a"])
+        here.store.reads.statistics.get_aggregate_statistics(TableName(*T), every, ["a"])
     assert seen.count == 1, "the position check"
     others = [*every[:-1], "p=nowhere/q=1"]
     all_hits(here, aggregate(others), aggregate(every))
-    assert here.store.get_aggregate_statistics(*T, others, ["a"]).partsFound == len(every) - 1
+    assert (
+        here.store.reads.statistics.get_aggregate_statistics(TableName(*T), others, ["a"]).partsFound == len(every) - 1
+    )
 
 
 # Constraints
@@ -461,15 +480,15 @@ def test_a_foreign_key_belongs_to_its_tables(pair: tuple[Server, Server]) -> Non
     """Hive's cache files a foreign key that was added later under the name of the database."""
     here, elsewhere = pair
     store = elsewhere.objects
-    store.create_table(table("d", "parent"))
+    store.writes.tables.create_table(table("d", "parent"))
     create_database(store, "e")
-    store.create_table(table("e", "child"))
+    store.writes.tables.create_table(table("e", "child"))
     primary = ttypes.SQLPrimaryKey("d", "parent", "a", 1, "pk", False, False, False, catName=CATALOG)
-    store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=[primary]))
+    store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=[primary]))
     questions: tuple[Ask, ...] = (
-        lambda of: of.get_table_constraints(CATALOG, "e", "child"),
-        lambda of: of.get_table_constraints(CATALOG, "d", "parent"),
-        lambda of: of.get_foreign_keys(CATALOG, (None, None), ("e", "child")),
+        lambda of: of.reads.constraints.get_table_constraints(TableName(CATALOG, "e", "child")),
+        lambda of: of.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "parent")),
+        lambda of: of.reads.constraints.get_foreign_keys(CATALOG, (None, None), ("e", "child")),
     )
     all_hits(here, *questions)
     foreign = ttypes.SQLForeignKey(
@@ -487,11 +506,13 @@ def test_a_foreign_key_belongs_to_its_tables(pair: tuple[Server, Server]) -> Non
         rely_cstr=False,
         catName=CATALOG,
     )
-    store.add_constraints(ttypes.SQLAllTableConstraints(foreignKeys=[foreign]))
+    store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(foreignKeys=[foreign]))
     all_hits(here, *questions)
-    same(here, lambda of: of.get_foreign_keys(CATALOG, ("d", "parent"), (None, None)))
-    assert [one.fk_name for one in here.store.get_foreign_keys(CATALOG, (None, None), ("e", "child"))] == ["fk"]
-    store.drop_constraint(CATALOG, "e", "child", "fk")
+    same(here, lambda of: of.reads.constraints.get_foreign_keys(CATALOG, ("d", "parent"), (None, None)))
+    assert [
+        one.fk_name for one in here.store.reads.constraints.get_foreign_keys(CATALOG, (None, None), ("e", "child"))
+    ] == ["fk"]
+    store.writes.constraints.drop_constraint(TableName(CATALOG, "e", "child"), "fk")
     all_hits(here, *questions)
 
 
@@ -499,28 +520,28 @@ def test_keys_of_the_parent_change_its_childrens_foreign_keys(pair: tuple[Server
     """They name the parent's primary key, and are answered while it has a key; events of keys name the parent only."""
     here, elsewhere = pair
     store = elsewhere.objects
-    store.create_table(table("d", "parent"))
-    store.create_table(table("d", "child"))
+    store.writes.tables.create_table(table("d", "parent"))
+    store.writes.tables.create_table(table("d", "child"))
     flags = {"enable_cstr": False, "validate_cstr": False, "rely_cstr": False, "catName": CATALOG}
     primary = [ttypes.SQLPrimaryKey("d", "parent", "a", 1, "pk", **flags)]
     unique = [ttypes.SQLUniqueConstraint(CATALOG, "d", "parent", "a", 1, "uk", False, False, False)]
     foreign = [ttypes.SQLForeignKey("d", "parent", "a", "d", "child", "b", 1, fk_name="fk", **flags)]
-    store.add_constraints(ttypes.SQLAllTableConstraints(uniqueConstraints=unique))
-    store.add_constraints(ttypes.SQLAllTableConstraints(foreignKeys=foreign))
+    store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(uniqueConstraints=unique))
+    store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(foreignKeys=foreign))
 
     def keys() -> list[tuple[str, str | None]]:
-        all_hits(here, lambda of: of.get_table_constraints(CATALOG, "d", "child"))
-        found = here.store.get_foreign_keys(CATALOG, (None, None), ("d", "child"))
+        all_hits(here, lambda of: of.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "child")))
+        found = here.store.reads.constraints.get_foreign_keys(CATALOG, (None, None), ("d", "child"))
         return [(key.fk_name, key.pk_name) for key in found]
 
     assert keys() == [("fk", None)]
-    store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary))
+    store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary))
     assert keys() == [("fk", "pk")]
-    store.drop_constraint(CATALOG, "d", "parent", "uk")
+    store.writes.constraints.drop_constraint(TableName(CATALOG, "d", "parent"), "uk")
     assert keys() == [("fk", "pk")]
-    store.drop_constraint(CATALOG, "d", "parent", "pk")
+    store.writes.constraints.drop_constraint(TableName(CATALOG, "d", "parent"), "pk")
     assert keys() == []
-    store.add_constraints(ttypes.SQLAllTableConstraints(uniqueConstraints=unique))
+    store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(uniqueConstraints=unique))
     assert keys() == [("fk", None)]
 
 
@@ -532,25 +553,31 @@ def test_a_write_begins_with_what_the_database_holds(servers: MakeServer) -> Non
     here, elsewhere = servers(INF), servers()
     create_database(elsewhere.store, "d")
     create_partitioned(elsewhere.store)
-    here.store.get_table(*T)
+    here.store.reads.tables.get_table(TableName(*T))
     here.poller.pause()
-    elsewhere.objects.alter_table(*T, changed_table(elsewhere.objects, "d", "t", metadata_location="2"))
-    outdated = copy.deepcopy(here.store.get_table(*T))
+    elsewhere.objects.writes.tables.alter_table(
+        TableName(*T), changed_table(elsewhere.objects, "d", "t", metadata_location="2")
+    )
+    outdated = copy.deepcopy(here.store.reads.tables.get_table(TableName(*T)))
     assert "metadata_location" not in outdated.parameters, "memory is as old as it was allowed to be"
     outdated.parameters["metadata_location"] = "3"
     with pytest.raises(ttypes.MetaException, match="The parameter value for key 'metadata_location' is"):
-        here.store.alter_table(*T, outdated, expected_parameter=ExpectedParameter("metadata_location", "1"))
-    here.store.alter_table(*T, outdated, expected_parameter=ExpectedParameter("metadata_location", "2"))
-    assert here.objects.get_table(*T).parameters["metadata_location"] == "3"
+        here.store.writes.tables.alter_table(
+            TableName(*T), outdated, expected_parameter=ExpectedParameter("metadata_location", "1")
+        )
+    here.store.writes.tables.alter_table(
+        TableName(*T), outdated, expected_parameter=ExpectedParameter("metadata_location", "2")
+    )
+    assert here.objects.reads.tables.get_table(TableName(*T)).parameters["metadata_location"] == "3"
     here.poller.resume()
-    all_hits(here, lambda store: store.get_table(*T))
+    all_hits(here, lambda store: store.reads.tables.get_table(TableName(*T)))
 
 
 def test_a_write_waits_for_nobody_who_applies_events(pair: tuple[Server, Server]) -> None:
     """Hive's commits catch up with the log under one monitor, one after the other."""
     here, elsewhere = pair
     all_hits(here, *LISTINGS)
-    elsewhere.objects.create_table(table("d", "u"))
+    elsewhere.objects.writes.tables.create_table(table("d", "u"))
     applying, may_go_on = threading.Event(), threading.Event()
     apply = here.cache.shared.apply
 
@@ -564,14 +591,14 @@ def test_a_write_waits_for_nobody_who_applies_events(pair: tuple[Server, Server]
         stepping = pool.submit(here.poller.step)
         try:
             assert applying.wait(LIMIT_S)
-            writes = [pool.submit(here.store.create_table, table("d", name)) for name in ("x", "y")]
+            writes = [pool.submit(here.store.writes.tables.create_table, table("d", name)) for name in ("x", "y")]
             for write in writes:
                 write.result(LIMIT_S)
             assert not stepping.done()
         finally:
             may_go_on.set()
         assert stepping.result(LIMIT_S).outcome is StepOutcome.CAUGHT_UP
-    all_hits(here, lambda store: store.get_table_names(CATALOG, "d"))
+    all_hits(here, lambda store: store.reads.tables.get_table_names(DatabaseName(CATALOG, "d")))
 
 
 # Memory
@@ -583,17 +610,17 @@ def test_what_is_evicted_or_dropped_is_charged_no_more(servers: MakeServer) -> N
     create_database(elsewhere.store, "d")
     for number in range(8):
         create_partitioned(elsewhere.store, f"t{number}")
-        elsewhere.store.get_partitions(CATALOG, "d", f"t{number}", AllPartitions())
+        elsewhere.store.reads.partitions.get_partitions(TableName(CATALOG, "d", f"t{number}"), AllPartitions())
     here = servers(CacheOptions(budget_bytes=elsewhere.cache.shared.weight // 3))
     shared = here.cache.shared
     for _ in range(3):
         for number in range(8):
-            here.store.get_partitions(CATALOG, "d", f"t{number}", AllPartitions())
+            here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", f"t{number}"), AllPartitions())
             assert shared.weight <= shared.budget_bytes
             invariants.check(shared)
     assert shared.evictions > 8
     for number in range(8):
-        elsewhere.objects.drop_table(CATALOG, "d", f"t{number}", delete_data=True)
+        elsewhere.objects.writes.tables.drop_table(TableName(CATALOG, "d", f"t{number}"), delete_data=True)
     here.poller.step()
     assert not shared.tables
     held = [entry for entries in (shared.catalogs, shared.databases) for entry in entries.values()]

@@ -17,8 +17,8 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.names import matching_names
 from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
-from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
@@ -32,16 +32,16 @@ KEYS = (("p", "string"),)
 INF = float("inf")
 
 
-def version_of(store: RawStore, name: str = "t") -> str:
-    return store.get_table(CATALOG, "d", name).parameters["version"]
+def version_of(store: MetadataStore, name: str = "t") -> str:
+    return store.reads.tables.get_table(TableName(CATALOG, "d", name)).parameters["version"]
 
 
-def write(store: RawStore, version: str, name: str = "t") -> None:
-    store.alter_table(CATALOG, "d", name, changed_table(store, "d", name, version=version))
+def write(store: MetadataStore, version: str, name: str = "t") -> None:
+    store.writes.tables.alter_table(TableName(CATALOG, "d", name), changed_table(store, "d", name, version=version))
 
 
-def names_of(store: RawStore) -> list[str]:
-    return store.get_partition_names(CATALOG, "d", "t", AllPartitions())
+def names_of(store: MetadataStore) -> list[str]:
+    return store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t"), AllPartitions())
 
 
 @pytest.fixture
@@ -50,8 +50,10 @@ def pair(servers: MakeServer) -> tuple[Server, Server]:
     here, elsewhere = servers(), servers()
     create_database(here.store, "d")
     for name in ("t", "u"):
-        here.store.create_table(table("d", name, KEYS, version="old"))
-    here.store.add_partitions(CATALOG, "d", "t", [partition(table("d", "t"), (value,)) for value in "12"])
+        here.store.writes.tables.create_table(table("d", name, KEYS, version="old"))
+    here.store.writes.partitions.add_partitions(
+        TableName(CATALOG, "d", "t"), [partition(table("d", "t"), (value,)) for value in "12"]
+    )
     return here, elsewhere
 
 
@@ -96,7 +98,7 @@ def test_a_load_brings_the_position_up_to_its_fence(servers: MakeServer) -> None
     here, elsewhere = servers(CacheOptions(max_staleness_s=INF)), servers()
     create_database(elsewhere.objects, "d")
     for name in ("t", "u"):
-        elsewhere.objects.create_table(table("d", name, version="old"))
+        elsewhere.objects.writes.tables.create_table(table("d", name, version="old"))
     assert version_of(here.store, "u") == "old"
     write(elsewhere.objects, "new", "u")
     write(elsewhere.objects, "newer", "t")
@@ -110,7 +112,7 @@ def test_a_load_whose_fence_cannot_be_reached_is_not_kept_and_later_reads_see_no
     here, elsewhere = servers(CacheOptions(max_staleness_s=INF)), servers()
     create_database(here.store, "d")
     for name in ("t", "u"):
-        here.store.create_table(table("d", name, version="old"))
+        here.store.writes.tables.create_table(table("d", name, version="old"))
     assert version_of(here.store, "u") == "old"
     here.poller.pause()
     write(elsewhere.objects, "new", "u")
@@ -144,8 +146,12 @@ def test_a_partition_that_changed_during_a_load_is_missing_from_it(pair: tuple[S
     asked = here.loaded()
 
     def change() -> None:
-        elsewhere.objects.drop_partitions(CATALOG, "d", "t", ByNames(("p=2",)), delete_data=True)
-        elsewhere.objects.add_partitions(CATALOG, "d", "t", [partition(table("d", "t"), ("3",))])
+        elsewhere.objects.writes.partitions.drop_partitions(
+            TableName(CATALOG, "d", "t"), ByNames(("p=2",)), delete_data=True
+        )
+        elsewhere.objects.writes.partitions.add_partitions(
+            TableName(CATALOG, "d", "t"), [partition(table("d", "t"), ("3",))]
+        )
         here.poller.step()
 
     here.during_loads(once(change))
@@ -165,12 +171,14 @@ def test_a_partition_that_is_not_there_is_not_loaded_again_and_again(
     asked = here.loaded()
     here.reasons()
     with pytest.raises(NoSuchObjectException, match=r"partition values=\[3\]"):
-        here.store.get_partition(CATALOG, "d", "t", ["3"])
+        here.store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["3"])
     assert len(asked) == loads
     assert here.reasons() == [Reason.INCOMPLETE]
-    elsewhere.objects.add_partitions(CATALOG, "d", "t", [partition(table("d", "t"), ("3",))])
+    elsewhere.objects.writes.partitions.add_partitions(
+        TableName(CATALOG, "d", "t"), [partition(table("d", "t"), ("3",))]
+    )
     for _ in range(2):
-        assert here.store.get_partition(CATALOG, "d", "t", ["3"]).values == ["3"]
+        assert here.store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["3"]).values == ["3"]
     assert here.reasons() == [Reason.MISS, Reason.HIT]
 
 
@@ -178,16 +186,16 @@ def test_a_change_touches_only_its_partitions(pair: tuple[Server, Server]) -> No
     here, elsewhere = pair
     names_of(here.store)
     asked = here.loaded()
-    changed = elsewhere.objects.get_partition(CATALOG, "d", "t", ["1"])
+    changed = elsewhere.objects.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["1"])
     changed.parameters = {"k": "v"}
-    elsewhere.objects.alter_partitions(CATALOG, "d", "t", [changed])
+    elsewhere.objects.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t"), [changed])
     here.reasons()
-    found = here.store.get_partitions(CATALOG, "d", "t", AllPartitions()).partitions
+    found = here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions()).partitions
     assert [one.parameters.get("k") for one in found] == ["v", None]
     assert asked == [Wanted(T, Facet.PARTITIONS, (("1",),))]
     assert here.reasons() == [Reason.MISS]
     with count_statements(here.database) as seen:
-        here.store.get_partitions(CATALOG, "d", "t", AllPartitions())
+        here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions())
     assert seen.count == 1, "the position check"
 
 
@@ -197,7 +205,7 @@ def test_a_read_from_memory_sends_the_position_check_or_nothing(
 ) -> None:
     here = servers(CacheOptions(max_staleness_s=max_staleness_s))
     create_database(here.store, "d")
-    here.store.create_table(table("d", "t", version="old"))
+    here.store.writes.tables.create_table(table("d", "t", version="old"))
     for _ in range(2):
         version_of(here.store)
     with count_statements(here.database) as seen:
@@ -280,7 +288,7 @@ def test_one_who_comes_after_a_write_is_not_answered_from_a_load_before_it(pair:
 def test_an_own_write_is_seen_whatever_a_load_installs_after_it(max_staleness_s: float, servers: MakeServer) -> None:
     here = servers(CacheOptions(max_staleness_s=max_staleness_s))
     create_database(here.store, "d")
-    here.store.create_table(table("d", "t", version="old"))
+    here.store.writes.tables.create_table(table("d", "t", version="old"))
     here.during_loads(once(lambda: write(here.objects, "new")))
     version_of(here.store)
     assert version_of(here.store) == "new"
@@ -311,19 +319,19 @@ def test_absence_is_answered_from_complete_names_and_ends_with_a_creation_elsewh
     for reason in (Reason.MISS, Reason.HIT):
         here.reasons()
         with pytest.raises(NoSuchObjectException, match=r"d\.nowhere table not found"):
-            here.store.get_table(CATALOG, "d", "nowhere")
+            here.store.reads.tables.get_table(TableName(CATALOG, "d", "nowhere"))
         assert here.reasons() == [reason]
-    elsewhere.objects.create_table(table("d", "nowhere", version="first"))
+    elsewhere.objects.writes.tables.create_table(table("d", "nowhere", version="first"))
     assert version_of(here.store, "nowhere") == "first"
-    elsewhere.objects.drop_table(CATALOG, "d", "nowhere", delete_data=True)
+    elsewhere.objects.writes.tables.drop_table(TableName(CATALOG, "d", "nowhere"), delete_data=True)
     with pytest.raises(NoSuchObjectException):
         version_of(here.store, "nowhere")
 
 
 def test_a_name_that_could_not_be_looked_up_is_not_absent(pair: tuple[Server, Server]) -> None:
     here, elsewhere = pair
-    here.store.get_table_names(CATALOG, "d")
-    elsewhere.objects.create_table(table("d", "fresh", version="first"))
+    here.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d"))
+    elsewhere.objects.writes.tables.create_table(table("d", "fresh", version="first"))
     here.poller.step()  # the names are gone now
     here.during_loads(once(lambda: (_ for _ in ()).throw(ValueError("a defect of the cache"))))
     assert version_of(here.store, "fresh") == "first"
@@ -335,7 +343,7 @@ def test_an_outage_is_no_absence(pair: tuple[Server, Server], monkeypatch: pytes
     def away() -> object:
         raise DatabaseUnavailable("away")
 
-    monkeypatch.setattr(here.objects, "snapshot", away)
+    monkeypatch.setattr(here.objects.reads, "snapshot", away)
     with pytest.raises(DatabaseUnavailable):
         version_of(here.store)
 
@@ -345,13 +353,13 @@ def test_databases_that_are_absent_are_told_from_complete_names(servers: MakeSer
     for reason in (Reason.MISS, Reason.HIT):
         here.reasons()
         with pytest.raises(NoSuchObjectException):
-            here.store.get_database(CATALOG, "d")
+            here.store.reads.databases.get_database(DatabaseName(CATALOG, "d"))
         assert here.reasons() == [reason]
     create_database(elsewhere.objects, "d")
-    assert here.store.get_database(CATALOG, "d").name == "d"
-    elsewhere.objects.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+    assert here.store.reads.databases.get_database(DatabaseName(CATALOG, "d")).name == "d"
+    elsewhere.objects.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=True)
     with pytest.raises(NoSuchObjectException):
-        here.store.get_database(CATALOG, "d")
+        here.store.reads.databases.get_database(DatabaseName(CATALOG, "d"))
 
 
 def test_a_table_in_a_database_that_was_not_there_is_found_when_both_are(servers: MakeServer) -> None:
@@ -362,7 +370,7 @@ def test_a_table_in_a_database_that_was_not_there_is_found_when_both_are(servers
     create_database(elsewhere.objects, "d")
     with pytest.raises(NoSuchObjectException):
         version_of(here.store)
-    elsewhere.objects.create_table(table("d", "t", version="first"))
+    elsewhere.objects.writes.tables.create_table(table("d", "t", version="first"))
     assert version_of(here.store) == "first"
 
 
@@ -377,7 +385,7 @@ def test_connections_that_went_stale_are_not_noticed(
     here = Server(url, tmp_path, CacheOptions(max_staleness_s=max_staleness_s))
     create_database(here.store, "d")
     for name in ("t", "u"):
-        here.store.create_table(table("d", name, KEYS, version="old"))
+        here.store.writes.tables.create_table(table("d", name, KEYS, version="old"))
     assert version_of(here.store) == "old"
     with initialized_database.checking() as connection:
         mine = connection.execute(text("SELECT CONNECTION_ID()")).scalar_one()
@@ -393,14 +401,14 @@ def test_connections_that_went_stale_are_not_noticed(
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda store: store.get_table_names(CATALOG, "d", "*t*"),
-        lambda store: store.get_table_names(CATALOG, "d", "*t*", "MANAGED_TABLE"),
-        lambda store: store.get_table_meta(CATALOG, "d*", "*t*"),
+        lambda store: store.reads.tables.get_table_names(DatabaseName(CATALOG, "d"), "*t*"),
+        lambda store: store.reads.tables.get_table_names(DatabaseName(CATALOG, "d"), "*t*", "MANAGED_TABLE"),
+        lambda store: store.reads.tables.get_table_meta(CATALOG, "d*", "*t*"),
     ],
     ids=["names", "names of a type", "meta"],
 )
 def test_names_are_matched_without_the_lock(
-    ask: Callable[[RawStore], Any], pair: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
+    ask: Callable[[MetadataStore], Any], pair: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pattern on 50,000 names takes 0.1 s: other reads must not wait for it."""
     here, _ = pair

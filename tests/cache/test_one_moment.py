@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.server.calls import Call, Kind
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS
 from tests.cache.conftest import MakeServer
@@ -41,12 +42,12 @@ def statistics(maximum: int) -> ttypes.ColumnStatistics:
 def change(server: Server, number: int) -> None:
     """Everything that the replies are made of becomes another."""
     store = server.objects
-    store.alter_table(CATALOG, "d", "t", changed_table(store, "d", "t", k=str(number)))
-    altered = copy.deepcopy(store.get_partition(CATALOG, "d", "t", ["1"]))
+    store.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed_table(store, "d", "t", k=str(number)))
+    altered = copy.deepcopy(store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["1"]))
     altered.parameters = {**(altered.parameters or {}), "k": str(number)}
-    store.alter_partitions(CATALOG, "d", "t", [altered])
-    store.update_partition_column_statistics([statistics(number)])
-    store.create_table(table("d", f"t{number}", KEYS))
+    store.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t"), [altered])
+    store.writes.statistics.update_partition_column_statistics([statistics(number)])
+    store.writes.tables.create_table(table("d", f"t{number}", KEYS))
 
 
 @pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
@@ -58,15 +59,15 @@ def test_a_write_between_the_reads_of_a_reply(
     create_database(elsewhere.objects, "d")
     made = table("d", "t", KEYS)
     made.sd.cols = [ttypes.FieldSchema("a", "bigint", None)]
-    elsewhere.objects.create_table(made)
-    elsewhere.objects.add_partitions(CATALOG, "d", "t", [partition(made, ("1",))])
-    elsewhere.objects.update_partition_column_statistics([statistics(1)])
+    elsewhere.objects.writes.tables.create_table(made)
+    elsewhere.objects.writes.partitions.add_partitions(TableName(CATALOG, "d", "t"), [partition(made, ("1",))])
+    elsewhere.objects.writes.statistics.update_partition_column_statistics([statistics(1)])
     site = SimpleNamespace(config_value=lambda name: None, counters=dict)
     handler = all_handlers()[method]
     assert handler.kind is Kind.READ
 
-    def ask(store: RawStore) -> Any:
-        stores = Stores(store, here.transactions.store, here.log, site, here.auxiliary)
+    def ask(store: MetadataStore) -> Any:
+        stores = Stores(store.reads, store.writes, here.transactions.store, here.log, site, here.auxiliary)
         arguments = METHODS[method].args_class(**copy.deepcopy(REQUESTS[method]))
         return handler.function(Call(method, Session(peer="test"), stores), arguments)
 

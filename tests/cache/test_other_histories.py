@@ -14,6 +14,7 @@ from sqlalchemy import delete, update
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, TABLE_PARAMS
 from hms_cache.store.snapshots import Snapshot
 from tests.cache.conftest import MakeServer
@@ -34,7 +35,7 @@ def _restore(server: Server, lost_events: int) -> int:
 
 
 def _version(server: Server) -> str:
-    return str(server.store.get_table(CATALOG, "d", "t").parameters["version"])
+    return str(server.store.reads.tables.get_table(TableName(CATALOG, "d", "t")).parameters["version"])
 
 
 @pytest.mark.parametrize("mode", ["check", "trust"])
@@ -43,7 +44,7 @@ def test_a_read_that_finds_the_log_shorter_is_not_answered_from_memory(mode: str
     elsewhere = servers()
     create_database(elsewhere.objects, "d")
     for name in ("t", "u"):
-        elsewhere.objects.create_table(table("d", name, version="first"))
+        elsewhere.objects.writes.tables.create_table(table("d", name, version="first"))
     for _ in range(2):
         assert _version(here) == "first"
     resets, generation = here.cache.shared.resets, here.cache.shared.generation
@@ -67,15 +68,15 @@ def test_a_read_that_finds_the_log_shorter_and_longer_again_is_noticed_by_the_st
     """Restored, then written past memory's position: what is missing is not applied on top of another history."""
     here, elsewhere = servers(), servers()
     create_database(elsewhere.objects, "d")
-    elsewhere.objects.create_table(table("d", "t", version="first"))
+    elsewhere.objects.writes.tables.create_table(table("d", "t", version="first"))
     assert _version(here) == "first"
     resets = here.cache.shared.resets
     _restore(elsewhere, 1)
     for name in ("u", "v", "w"):
-        elsewhere.objects.create_table(table("d", name, version="other"))
+        elsewhere.objects.writes.tables.create_table(table("d", name, version="other"))
     assert _version(here) == "restored"
     assert here.cache.shared.resets == resets + 1
-    assert here.store.get_table_names(CATALOG, "d") == ["t", "u", "v", "w"]
+    assert here.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d")) == ["t", "u", "v", "w"]
 
 
 def _replace_file(server: Server, copy: Path) -> None:
@@ -104,32 +105,39 @@ def test_another_history_under_the_same_id_is_not_mixed_with_the_one_in_memory(
     here, elsewhere = servers(CacheOptions(max_staleness_s=max_staleness_s), clock), servers()
     create_database(elsewhere.objects, "d")
     for name in ("t", "u"):
-        elsewhere.objects.create_table(table("d", name, version="first"))
+        elsewhere.objects.writes.tables.create_table(table("d", name, version="first"))
     copy = _copy(elsewhere, tmp_path)
-    elsewhere.objects.alter_table(CATALOG, "d", "t", changed_table(elsewhere.objects, "d", "t", version="lost"))
+    elsewhere.objects.writes.tables.alter_table(
+        TableName(CATALOG, "d", "t"), changed_table(elsewhere.objects, "d", "t", version="lost")
+    )
     here.poller.step()
     lost = here.cache.shared.position
     for _ in range(2):
         assert _version(here) == "lost"
-        assert here.store.get_table(CATALOG, "d", "u").parameters["version"] == "first"
+        assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "u")).parameters["version"] == "first"
     if paused:
         here.poller.pause()
     _replace_file(here, copy)
     after = servers()
-    after.objects.alter_table(CATALOG, "d", "u", changed_table(after.objects, "d", "u", version="other"))
-    assert after.objects.current_event_id() == lost, "the same id, another event"
+    after.objects.writes.tables.alter_table(
+        TableName(CATALOG, "d", "u"), changed_table(after.objects, "d", "u", version="other")
+    )
+    assert after.objects.reads.current_event_id() == lost, "the same id, another event"
     clock.advance(1000)
     if paused:
         here.poller.resume()
     elif max_staleness_s == float("inf"):
         here.poller.step()  # who asks for no proof sees what the poller saw
     assert _version(here) == "first", "what was lost is lost"
-    assert here.store.get_table(CATALOG, "d", "u").parameters["version"] == "other"
+    assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "u")).parameters["version"] == "other"
     here.poller.step()
     assert here.cache.shared.resets == 2
     for _ in range(2):
         here.reasons()
-        assert (_version(here), here.store.get_table(CATALOG, "d", "u").parameters["version"]) == ("first", "other")
+        assert (
+            _version(here),
+            here.store.reads.tables.get_table(TableName(CATALOG, "d", "u")).parameters["version"],
+        ) == ("first", "other")
     assert here.reasons() == [Reason.HIT] * 2, "memory answers again"
 
 
@@ -138,13 +146,13 @@ def test_a_resumed_poller_proves_before_memory_answers(servers: MakeServer) -> N
     here, elsewhere = servers(), servers()
     create_database(elsewhere.objects, "d")
     for name in ("t", "u"):
-        elsewhere.objects.create_table(table("d", name, version="first"))
+        elsewhere.objects.writes.tables.create_table(table("d", name, version="first"))
     assert _version(here) == "first"
     assert _version(here) == "first"
     here.poller.pause()
     _restore(elsewhere, 1)
-    elsewhere.objects.create_table(table("d", "other"))
-    assert elsewhere.objects.current_event_id() == here.cache.shared.position
+    elsewhere.objects.writes.tables.create_table(table("d", "other"))
+    assert elsewhere.objects.reads.current_event_id() == here.cache.shared.position
     here.poller.resume()
     assert _version(here) == "restored"
 
@@ -153,9 +161,9 @@ def test_a_load_that_shows_less_than_was_applied_is_refused(servers: MakeServer)
     """As through a proxy that sends loads to a replica, or on a connection to a demoted primary."""
     here = servers()
     create_database(here.store, "d")
-    here.store.create_table(table("d", "t", version="first"))
+    here.store.writes.tables.create_table(table("d", "t", version="first"))
     behind: list[Snapshot] = []
-    snapshot = here.objects.snapshot
+    snapshot = here.objects.reads.snapshot
 
     @contextmanager
     def older() -> Iterator[Snapshot]:
@@ -163,14 +171,14 @@ def test_a_load_that_shows_less_than_was_applied_is_refused(servers: MakeServer)
             behind.append(now._replace(event_id=now.event_id - 1))
             yield behind[-1]
 
-    here.objects.snapshot = older  # type: ignore[method-assign]
+    here.objects.reads.snapshot = older  # type: ignore[method-assign]
     for _ in range(2):
         assert _version(here) == "first"
     assert behind
     assert here.reasons()[-1] is Reason.INCOMPLETE
     assert here.cache.loader.refused == len(behind)
     assert not here.cache.shared.tables
-    here.objects.snapshot = snapshot  # type: ignore[method-assign]
+    here.objects.reads.snapshot = snapshot  # type: ignore[method-assign]
     for _ in range(2):
         assert _version(here) == "first"
     assert here.reasons()[-1] is Reason.HIT
@@ -179,15 +187,15 @@ def test_a_load_that_shows_less_than_was_applied_is_refused(servers: MakeServer)
 def test_a_load_from_another_server_is_refused(servers: MakeServer) -> None:
     here = servers()
     create_database(here.store, "d")
-    here.store.create_table(table("d", "t", version="first"))
-    snapshot = here.objects.snapshot
+    here.store.writes.tables.create_table(table("d", "t", version="first"))
+    snapshot = here.objects.reads.snapshot
 
     @contextmanager
     def of_another_server() -> Iterator[Snapshot]:
         with snapshot() as now:
             yield now._replace(server_identity="another")
 
-    here.objects.snapshot = of_another_server  # type: ignore[method-assign]
+    here.objects.reads.snapshot = of_another_server  # type: ignore[method-assign]
     assert _version(here) == "first"
     assert not here.cache.shared.tables
     assert here.cache.loader.refused == 1

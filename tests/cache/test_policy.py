@@ -11,8 +11,8 @@ from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
-from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, create_database, table
@@ -34,33 +34,33 @@ SAYS = {"unset": None, "on": True, "off": False, "Impala on": True, "Impala off"
 
 def is_cached(server: Server, name: str = "t") -> bool:
     """Whether the second of two reads comes from memory; both must be right."""
-    expected = server.objects.get_table(CATALOG, "d", name)
+    expected = server.objects.reads.tables.get_table(TableName(CATALOG, "d", name))
     server.reads.clear()
     for _ in range(2):
-        assert server.store.get_table(CATALOG, "d", name) == expected
+        assert server.store.reads.tables.get_table(TableName(CATALOG, "d", name)) == expected
     reason = server.reasons()[-1]
     assert reason in (Reason.HIT, Reason.EXCLUDED)
     return reason is Reason.HIT
 
 
-def set_table(store: RawStore, parameters: dict[str, str]) -> None:
-    changed = copy.deepcopy(store.get_table(CATALOG, "d", "t"))
+def set_table(store: MetadataStore, parameters: dict[str, str]) -> None:
+    changed = copy.deepcopy(store.reads.tables.get_table(TableName(CATALOG, "d", "t")))
     kept = {k: v for k, v in (changed.parameters or {}).items() if k not in ("hms_cache.sync", "impala.disableHmsSync")}
     changed.parameters = {**kept, **parameters}
-    store.alter_table(CATALOG, "d", "t", changed)
+    store.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed)
 
 
-def set_database(store: RawStore, parameters: dict[str, str]) -> None:
-    changed = copy.deepcopy(store.get_database(CATALOG, "d"))
+def set_database(store: MetadataStore, parameters: dict[str, str]) -> None:
+    changed = copy.deepcopy(store.reads.databases.get_database(DatabaseName(CATALOG, "d")))
     changed.parameters = parameters
-    store.alter_database(CATALOG, "d", changed)
+    store.writes.databases.alter_database(DatabaseName(CATALOG, "d"), changed)
 
 
 def test_the_tables_flag_wins_over_the_databases_and_every_transition_is_followed(servers: MakeServer) -> None:
     """All pairs of flags, one after the other in an order that goes through many transitions, changed by another."""
     here, elsewhere = servers(), servers()
     create_database(here.store, "d")
-    here.store.create_table(table("d", "t"))
+    here.store.writes.tables.create_table(table("d", "t"))
     pairs = list(itertools.product(FLAGS, FLAGS))
     for index in range(len(pairs)):
         of_table, of_database = pairs[index * 19 % len(pairs)]
@@ -77,7 +77,7 @@ def test_what_was_switched_off_is_loaded_anew_when_it_is_switched_on(by_database
     """Impala needs an INVALIDATE METADATA after this, since it skips the events meanwhile; nothing is skipped here."""
     here, elsewhere = servers(), servers()
     create_database(here.store, "d")
-    here.store.create_table(table("d", "t"))
+    here.store.writes.tables.create_table(table("d", "t"))
     change = set_database if by_database else set_table
     assert is_cached(here)
     change(elsewhere.objects, FLAGS["off"])
@@ -86,17 +86,17 @@ def test_what_was_switched_off_is_loaded_anew_when_it_is_switched_on(by_database
     assert not is_cached(here)
     change(elsewhere.objects, FLAGS["on"] | ({} if by_database else {"changed": "meanwhile"}))
     assert is_cached(here)
-    assert here.store.get_table(CATALOG, "d", "t").parameters["changed"] == "meanwhile"
+    assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "t")).parameters["changed"] == "meanwhile"
 
 
 def test_a_database_that_is_made_again_starts_without_its_old_flags(servers: MakeServer) -> None:
     here, elsewhere = servers(), servers()
     create_database(here.store, "d", **FLAGS["off"])
-    here.store.create_table(table("d", "t"))
+    here.store.writes.tables.create_table(table("d", "t"))
     assert not is_cached(here)
-    elsewhere.objects.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+    elsewhere.objects.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=True)
     create_database(elsewhere.objects, "d")
-    elsewhere.objects.create_table(table("d", "t"))
+    elsewhere.objects.writes.tables.create_table(table("d", "t"))
     assert is_cached(here)
 
 
@@ -104,8 +104,8 @@ def test_a_flag_that_a_snapshot_shows_counts_although_the_held_database_is_older
     """The database's properties must be those of the table's snapshot, not those that are held."""
     here, elsewhere = servers(CacheOptions(max_staleness_s=float("inf"))), servers()
     create_database(here.store, "d")
-    here.store.create_table(table("d", "t"))
-    here.store.get_database(CATALOG, "d")
+    here.store.writes.tables.create_table(table("d", "t"))
+    here.store.reads.databases.get_database(DatabaseName(CATALOG, "d"))
     set_database(elsewhere.objects, FLAGS["off"])
     assert not is_cached(here)
 
@@ -134,11 +134,14 @@ def test_excluded_tables_are_read_from_the_database(servers: MakeServer) -> None
     here = servers(CacheOptions(exclude=("d.t",)))
     create_database(here.store, "d")
     for name in ("t", "u"):
-        here.store.create_table(table("d", name))
+        here.store.writes.tables.create_table(table("d", name))
     assert not is_cached(here)
     assert is_cached(here, "u")
     here.reads.clear()
-    assert [one.tableName for one in here.store.get_tables(CATALOG, "d", ["t", "u"])] == ["t", "u"]
+    assert [one.tableName for one in here.store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), ["t", "u"])] == [
+        "t",
+        "u",
+    ]
     assert here.reasons() == [Reason.EXCLUDED]
 
 
@@ -151,12 +154,15 @@ def test_what_other_writers_do_not_log_is_not_cached(
 ) -> None:
     here = servers(CacheOptions(peers=peers))
     create_database(here.store, "d")
-    here.store.create_table(table("d", "t"))
+    here.store.writes.tables.create_table(table("d", "t"))
     for ask, cached in (
-        (lambda: here.store.get_function_names(CATALOG, "d"), functions),
-        (lambda: here.store.get_table_column_statistics(CATALOG, "d", "t", ["a"]), statistics),
-        (lambda: here.store.get_table_constraints(CATALOG, "d", "t"), constraints),
-        (lambda: here.store.get_table(CATALOG, "d", "t"), True),
+        (lambda: here.store.reads.functions.get_function_names(DatabaseName(CATALOG, "d")), functions),
+        (
+            lambda: here.store.reads.statistics.get_table_column_statistics(TableName(CATALOG, "d", "t"), ["a"]),
+            statistics,
+        ),
+        (lambda: here.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "t")), constraints),
+        (lambda: here.store.reads.tables.get_table(TableName(CATALOG, "d", "t")), True),
     ):
         ask()
         here.reads.clear()
@@ -168,28 +174,28 @@ def test_materialized_views_are_not_cached(servers: MakeServer) -> None:
     """A rename of a table that a view reads changes the view's struct, and no event names the view."""
     here, elsewhere = servers(), servers()
     create_database(here.store, "d")
-    here.store.create_table(table("d", "base"))
+    here.store.writes.tables.create_table(table("d", "base"))
     view = table("d", "t")
     view.tableType, view.viewOriginalText, view.viewExpandedText = "MATERIALIZED_VIEW", "SELECT 1", "SELECT 1"
     view.creationMetadata = ttypes.CreationMetadata(
         catName=CATALOG, dbName="d", tblName="t", tablesUsed=["d.base"], validTxnList=None
     )
-    here.store.create_table(view)
+    here.store.writes.tables.create_table(view)
     assert not is_cached(here)
-    assert here.store.get_table(CATALOG, "d", "t").creationMetadata.tablesUsed == {"d.base"}
-    renamed = copy.deepcopy(here.objects.get_table(CATALOG, "d", "base"))
+    assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "t")).creationMetadata.tablesUsed == {"d.base"}
+    renamed = copy.deepcopy(here.objects.reads.tables.get_table(TableName(CATALOG, "d", "base")))
     renamed.tableName = "renamed"
-    elsewhere.objects.alter_table(CATALOG, "d", "base", renamed)
+    elsewhere.objects.writes.tables.alter_table(TableName(CATALOG, "d", "base"), renamed)
     assert not is_cached(here)
-    assert here.store.get_table(CATALOG, "d", "t").creationMetadata.tablesUsed == {"d.renamed"}
+    assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "t")).creationMetadata.tablesUsed == {"d.renamed"}
 
 
 def test_switched_off_nothing_is_held(servers: MakeServer) -> None:
     here = servers(CacheOptions(modes=ReadModes(enabled=False)))
     create_database(here.store, "d")
-    here.store.create_table(table("d", "t"))
+    here.store.writes.tables.create_table(table("d", "t"))
     here.reads.clear()
-    here.store.get_table(CATALOG, "d", "t")
+    here.store.reads.tables.get_table(TableName(CATALOG, "d", "t"))
     assert here.reasons() == [Reason.DISABLED]
     assert not here.cache.shared.tables and not here.cache.shared.databases
 

@@ -13,7 +13,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.prewarm import Prewarm, Progress, most_used, read_most_used, write_most_used
 from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable
@@ -28,19 +28,21 @@ def filled(sqlite_database: Database, tmp_path: Path) -> str:
     url = sqlite_database.url.render_as_string(hide_password=False)
     writer = Server(url, tmp_path)
     for name in ("d1", "d2"):
-        writer.objects.create_database(ttypes.Database(name=name, catalogName=CATALOG, parameters={}))
+        writer.objects.writes.databases.create_database(ttypes.Database(name=name, catalogName=CATALOG, parameters={}))
     for number in range(60):
-        writer.objects.create_table(table("d1", f"t{number:02d}"))
+        writer.objects.writes.tables.create_table(table("d1", f"t{number:02d}"))
     partitioned = table("d2", "p", keys=(("dt", "string"),))
-    writer.objects.create_table(partitioned)
-    writer.objects.add_partitions(CATALOG, "d2", "p", [partition(partitioned, (str(n),)) for n in range(10)])
+    writer.objects.writes.tables.create_table(partitioned)
+    writer.objects.writes.partitions.add_partitions(
+        TableName(CATALOG, "d2", "p"), [partition(partitioned, (str(n),)) for n in range(10)]
+    )
     writer.close()
     return url
 
 
 def warm(server: Server, **options: object) -> Prewarm:
     cache = server.cache
-    prewarm = Prewarm(cache.shared, cache.loader, server.objects, cache.reading.policy, **options)  # type: ignore[arg-type]
+    prewarm = Prewarm(cache.shared, cache.loader, server.objects.reads, cache.reading.policy, **options)  # type: ignore[arg-type]
     while prewarm.step():
         pass
     return prewarm
@@ -51,9 +53,9 @@ def test_names_only(filled: str, tmp_path: Path) -> None:
     prewarm = warm(server, tables=False)
     assert prewarm.progress().finished and prewarm.progress().total == 61
     assert not server.cache.shared.tables
-    assert len(server.store.get_table_names(CATALOG, "d1")) == 60
+    assert len(server.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d1"))) == 60
     with pytest.raises(ttypes.NoSuchObjectException):
-        server.store.get_table(CATALOG, "d2", "nope")
+        server.store.reads.tables.get_table(TableName(CATALOG, "d2", "nope"))
     assert server.reasons() == [Reason.HIT, Reason.HIT]
     server.close()
 
@@ -62,8 +64,11 @@ def test_whole_tables_with_their_partitions(filled: str, tmp_path: Path) -> None
     server = Server(filled, tmp_path)
     prewarm = warm(server, tables=True)
     assert (prewarm.progress().done, prewarm.progress().total) == (61, 61)
-    assert server.store.get_table(CATALOG, "d1", "t42").tableName == "t42"
-    assert len(server.store.get_partitions(CATALOG, "d2", "p", AllPartitions()).partitions) == 10
+    assert server.store.reads.tables.get_table(TableName(CATALOG, "d1", "t42")).tableName == "t42"
+    assert (
+        len(server.store.reads.partitions.get_partitions(TableName(CATALOG, "d2", "p"), AllPartitions()).partitions)
+        == 10
+    )
     assert server.reasons() == [Reason.HIT, Reason.HIT]
     server.close()
 
@@ -82,7 +87,7 @@ def test_the_list_of_the_most_used_outlives_a_restart(filled: str, tmp_path: Pat
     server = Server(filled, tmp_path)
     for name, reads in (("t07", 5), ("t33", 9)):
         for _ in range(reads):
-            server.store.get_table(CATALOG, "d1", name)
+            server.store.reads.tables.get_table(TableName(CATALOG, "d1", name))
     path = tmp_path / "usage.json"
     write_most_used(path, most_used(server.cache.shared))
     assert read_most_used(path) == [TableName(CATALOG, "d1", "t33"), TableName(CATALOG, "d1", "t07")]
@@ -95,7 +100,7 @@ def test_a_reset_keeps_who_was_used_most(filled: str, tmp_path: Path) -> None:
     server = Server(filled, tmp_path)
     for name, reads in (("t07", 5), ("t33", 9)):
         for _ in range(reads):
-            server.store.get_table(CATALOG, "d1", name)
+            server.store.reads.tables.get_table(TableName(CATALOG, "d1", name))
     server.poller.resync()
     server.poller.step()
     assert most_used(server.cache.shared) == [TableName(CATALOG, "d1", "t33"), TableName(CATALOG, "d1", "t07")]
@@ -105,14 +110,19 @@ def test_a_reset_keeps_who_was_used_most(filled: str, tmp_path: Path) -> None:
 def test_lanes_share_the_tables_out(filled: str, tmp_path: Path) -> None:
     server = Server(filled, tmp_path)
     asked: list[list[Wanted]] = [[], []]
-    reads = SnapshotReads(server.objects, 10**9)
+    reads = SnapshotReads(server.objects.reads, 10**9)
 
     def noting(lane: int) -> Reader:
         return lambda wanted: (asked[lane].extend(wanted), reads.read(wanted))[1]
 
     cache = server.cache
     prewarm = Prewarm(
-        cache.shared, cache.loader, server.objects, cache.reading.policy, tables=True, reads=[noting(0), noting(1)]
+        cache.shared,
+        cache.loader,
+        server.objects.reads,
+        cache.reading.policy,
+        tables=True,
+        reads=[noting(0), noting(1)],
     )
     assert prewarm.lanes[1].step() and prewarm.lanes[1].is_waiting, "which tables there are is not known yet"
     while prewarm.step():
@@ -120,9 +130,12 @@ def test_lanes_share_the_tables_out(filled: str, tmp_path: Path) -> None:
     assert (prewarm.progress(), prewarm.ended_early) == (Progress(61, 61, True), "")
     assert all(asked) and len(asked[0]) + len(asked[1]) == len({*asked[0], *asked[1]}) == 62
     server.reasons()
-    assert len(server.store.get_partitions(CATALOG, "d2", "p", AllPartitions()).partitions) == 10
+    assert (
+        len(server.store.reads.partitions.get_partitions(TableName(CATALOG, "d2", "p"), AllPartitions()).partitions)
+        == 10
+    )
     for number in range(60):
-        server.store.get_table(CATALOG, "d1", f"t{number:02d}")
+        server.store.reads.tables.get_table(TableName(CATALOG, "d1", f"t{number:02d}"))
     assert set(server.reasons()) == {Reason.HIT}
     server.close()
 
@@ -135,7 +148,7 @@ def test_an_outage_in_one_lane_ends_all(filled: str, tmp_path: Path) -> None:
 
     cache = server.cache
     prewarm = Prewarm(
-        cache.shared, cache.loader, server.objects, cache.reading.policy, tables=True, reads=[None, fails]
+        cache.shared, cache.loader, server.objects.reads, cache.reading.policy, tables=True, reads=[None, fails]
     )
     while prewarm.step():
         pass
@@ -146,7 +159,7 @@ def test_an_outage_in_one_lane_ends_all(filled: str, tmp_path: Path) -> None:
 
 def test_a_batch_of_tables_takes_as_many_statements_as_one(filled: str, tmp_path: Path) -> None:
     server = Server(filled, tmp_path)
-    reads = SnapshotReads(server.objects, 10**9)
+    reads = SnapshotReads(server.objects.reads, 10**9)
     seen = []
     reads.read([Wanted(TableName(CATALOG, "d2", "p"), Facet.TABLE)])  # it looks what the tables have
     for count in (2, 50):
@@ -165,7 +178,7 @@ def test_nobody_waits_for_a_batch_that_is_on_its_way(filled: str, tmp_path: Path
     server = Server(filled, tmp_path)
     key = TableName(CATALOG, "d1", "t07")
     has_read, go_on = threading.Event(), threading.Event()
-    reads = SnapshotReads(server.objects, 10**9)
+    reads = SnapshotReads(server.objects.reads, 10**9)
 
     def slowly(wanted: Sequence[Wanted]) -> SnapshotRead:
         found = reads.read(wanted)
@@ -179,23 +192,25 @@ def test_nobody_waits_for_a_batch_that_is_on_its_way(filled: str, tmp_path: Path
     warming.start()
     assert has_read.wait(60)
     server.reasons()
-    assert server.store.get_table(CATALOG, "d1", "t07").tableName == "t07", "loaded without the batch"
+    assert server.store.reads.tables.get_table(TableName(CATALOG, "d1", "t07")).tableName == "t07", (
+        "loaded without the batch"
+    )
     assert server.reasons() == [Reason.MISS]
     changed = changed_table(server.objects, "d1", "t07", version="new")
-    server.store.alter_table(CATALOG, "d1", "t07", changed)
+    server.store.writes.tables.alter_table(TableName(CATALOG, "d1", "t07"), changed)
     server.poller.step()
     go_on.set()
     warming.join(60)
     assert kept == [False], "what was read before the change is not kept"
-    assert server.store.get_table(CATALOG, "d1", "t07").parameters["version"] == "new"
+    assert server.store.reads.tables.get_table(TableName(CATALOG, "d1", "t07")).parameters["version"] == "new"
     server.close()
 
 
 def test_tables_of_a_database_that_is_gone_are_no_error(filled: str, tmp_path: Path) -> None:
     server = Server(filled, tmp_path)
     wanted = [Wanted(TableName(CATALOG, "gone", name), Facet.TABLE) for name in ("t1", "t2")]
-    assert [item for item in SnapshotReads(server.objects, 10**9).read(wanted).loaded if item.value] == []
+    assert [item for item in SnapshotReads(server.objects.reads, 10**9).read(wanted).loaded if item.value] == []
     assert server.cache.loader.load(wanted)
     with pytest.raises(ttypes.NoSuchObjectException):
-        server.store.get_table(CATALOG, "gone", "t1")
+        server.store.reads.tables.get_table(TableName(CATALOG, "gone", "t1"))
     server.close()

@@ -12,11 +12,13 @@ import pytest
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reads_of_writes import for_write, serves_a_write
+from hms_cache.metadata.object_names import TableName
 from hms_cache.server.calls import Call
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, partition, table
@@ -32,23 +34,23 @@ def pair(request: pytest.FixtureRequest, servers: MakeServer) -> tuple[Server, S
     """`here` has d.t with partition 1 in its memory, and need not look for changes, as long as it is allowed."""
     here, elsewhere = servers(CacheOptions(max_staleness_s=request.param)), servers()
     create_database(here.store, "d")
-    here.store.create_table(table("d", "t", KEYS))
-    here.store.add_partitions(*T, [partition(table("d", "t"), ("1",))])
+    here.store.writes.tables.create_table(table("d", "t", KEYS))
+    here.store.writes.partitions.add_partitions(TableName(*T), [partition(table("d", "t"), ("1",))])
     assert columns(here) == ["a", "b"]
     assert names(here) == ["p=1"]
     return here, elsewhere
 
 
 def columns(server: Server) -> list[str]:
-    return [one.name for one in server.store.get_table(*T).sd.cols]
+    return [one.name for one in server.store.reads.tables.get_table(TableName(*T)).sd.cols]
 
 
 def names(server: Server) -> list[str]:
-    return server.store.get_partition_names(*T, AllPartitions())
+    return server.store.reads.partitions.get_partition_names(TableName(*T), AllPartitions())
 
 
 def call(server: Server, method: str, **arguments: Any) -> None:
-    stores = Stores(server.store, None, None, None, None)  # type: ignore[arg-type]
+    stores = Stores(server.store.reads, server.store.writes, None, None, None, None)  # type: ignore[arg-type]
     session = Session("test")
     session.variables["metastore.expression.proxy"] = "org.apache.hadoop.hive.ql.exec.MsckPartitionExpressionProxy"
     HANDLERS[method].function(Call(method, session, stores), SimpleNamespace(**arguments))
@@ -58,7 +60,7 @@ def add_column(server: Server) -> None:
     changed = changed_table(server.objects, "d", "t")
     changed.sd = copy.deepcopy(changed.sd)
     changed.sd.cols = [*changed.sd.cols, ttypes.FieldSchema("c", "int", None)]
-    server.objects.alter_table(*T, changed)
+    server.objects.writes.tables.alter_table(TableName(*T), changed)
 
 
 @pytest.mark.parametrize("paused", [False, True], ids=["", "paused"])
@@ -72,19 +74,21 @@ def test_a_partition_that_is_appended_has_the_columns_of_the_table_as_it_is(
     if here.options.max_staleness_s and not (paused and isfinite(here.options.max_staleness_s)):
         assert columns(here) == ["a", "b"], "readers may be shown what was"
     call(here, "append_partition", db_name="d", tbl_name="t", part_vals=["2"])
-    made = here.objects.get_partition(*T, ["2"])
+    made = here.objects.reads.partitions.get_partition(TableName(*T), ["2"])
     assert [one.name for one in made.sd.cols] == ["a", "b", "c"]
 
 
 def test_a_drop_by_expressions_drops_what_there_is(pair: tuple[Server, Server]) -> None:
     here, elsewhere = pair
-    elsewhere.objects.add_partitions(*T, [partition(table("d", "t"), (value,)) for value in "234"])
+    elsewhere.objects.writes.partitions.add_partitions(
+        TableName(*T), [partition(table("d", "t"), (value,)) for value in "234"]
+    )
     if here.options.max_staleness_s:
         assert names(here) == ["p=1"], "readers may be shown what was"
     expressions = [ttypes.DropPartitionsExpr(expr=f"p = {value}".encode()) for value in (1, 3)]
     parts = ttypes.RequestPartsSpec(exprs=expressions)
     call(here, "drop_partitions_req", req=ttypes.DropPartitionsRequest(dbName="d", tblName="t", parts=parts))
-    assert here.objects.get_partition_names(*T, AllPartitions()) == ["p=2", "p=4"]
+    assert here.objects.reads.partitions.get_partition_names(TableName(*T), AllPartitions()) == ["p=2", "p=4"]
 
 
 def test_a_covered_list_proves_nothing_to_a_write(servers: MakeServer) -> None:
@@ -92,17 +96,21 @@ def test_a_covered_list_proves_nothing_to_a_write(servers: MakeServer) -> None:
     here, elsewhere = servers(CacheOptions(max_staleness_s=float("inf"), modes=modes)), servers()
     create_database(here.store, "d")
     kind = {"transactional": "true", "transactional_properties": "insert_only"}
-    here.store.create_table(table("d", "t", version="old", **kind))
+    here.store.writes.tables.create_table(table("d", "t", version="old", **kind))
     valid = here.transactions.valid("d.t")[0].to_text()
-    table_id = here.objects.get_table(*T).id
+    table_id = here.objects.reads.tables.get_table(TableName(*T)).id
 
     def version() -> str:
-        found = here.store.get_table(*T, valid_write_ids=valid, table_id=table_id)
+        found = here.store.reads.tables.get_table(
+            TableName(*T), version=ReadVersion(valid_write_ids=valid, table_id=table_id)
+        )
         return found.parameters["version"]
 
     for _ in range(2):
         assert version() == "old"
-    elsewhere.objects.alter_table(*T, changed_table(elsewhere.objects, "d", "t", version="new"))
+    elsewhere.objects.writes.tables.alter_table(
+        TableName(*T), changed_table(elsewhere.objects, "d", "t", version="new")
+    )
     with count_statements(here.database) as seen:
         assert version() == "old"
     assert seen.count == 0

@@ -74,14 +74,14 @@ def test_events_are_counted_before_their_message_is_decoded(servers: MakeServer)
     out = {"impala.disableHmsSync": "true"}
     names = (("d", "held", {}), ("d", "cold", {}), ("d", "out", out), ("off", "t", {}))
     for database, name, parameters in names:
-        server.objects.create_table(table(database, name, (("k", "string"),), **parameters))
+        server.objects.writes.tables.create_table(table(database, name, (("k", "string"),), **parameters))
     server.poller.step()
     for database, name in (("d", "held"), ("d", "out"), ("off", "t")):
-        server.store.get_table(CATALOG, database, name)
+        server.store.reads.tables.get_table(TableName(CATALOG, database, name))
     seen = server.poller.position().event_id
     for database, name, _ in names:
-        of = server.objects.get_table(CATALOG, database, name)
-        server.objects.add_partitions(CATALOG, database, name, [partition(of, ("1",))])
+        of = server.objects.reads.tables.get_table(TableName(CATALOG, database, name))
+        server.objects.writes.partitions.add_partitions(TableName(CATALOG, database, name), [partition(of, ("1",))])
     engine = create_engine(server.url)
     with engine.begin() as connection:
         broken = update(NOTIFICATION_LOG).where(
@@ -97,11 +97,14 @@ def test_events_are_counted_before_their_message_is_decoded(servers: MakeServer)
     counted = {reason: count - before.skipped.get(reason, 0) for reason, count in now.skipped.items()}
     assert counted == {SKIPPED_NOT_HELD: 1, SKIPPED_EXCLUDED: 2}
     # The alter that lets a table in is no event that is skipped.
-    of = server.objects.get_table(CATALOG, "d", "out")
+    of = server.objects.reads.tables.get_table(TableName(CATALOG, "d", "out"))
     of.parameters = {}
-    server.objects.alter_table(CATALOG, "d", "out", of)
+    server.objects.writes.tables.alter_table(TableName(CATALOG, "d", "out"), of)
     server.reads.clear()
     for _ in range(2):
-        assert server.store.get_table(CATALOG, "d", "out").parameters.get("impala.disableHmsSync") is None
+        assert (
+            server.store.reads.tables.get_table(TableName(CATALOG, "d", "out")).parameters.get("impala.disableHmsSync")
+            is None
+        )
     assert server.reasons()[-1] is Reason.HIT
     assert TableName(CATALOG, "d", "out") in server.cache.shared.tables

@@ -10,6 +10,7 @@ from sqlalchemy import delete
 from hms_cache.cache import creation_watch
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 from tests.cache.conftest import MakeServer
@@ -18,14 +19,14 @@ from tests.cache.world import CATALOG, Server, changed_table, create_database, t
 
 def read(server: Server, name: str, database: str = "d") -> Reason:
     server.reads.clear()
-    assert server.store.get_table(CATALOG, database, name).tableName == name
+    assert server.store.reads.tables.get_table(TableName(CATALOG, database, name)).tableName == name
     return server.reasons()[-1]
 
 
 def create_without_an_event(server: Server, name: str) -> None:
     """What a metastore without a transactional listener leaves behind: the rows, and no event."""
-    before = server.objects.current_event_id()
-    server.objects.create_table(table("d", name))
+    before = server.objects.reads.current_event_id()
+    server.objects.writes.tables.create_table(table("d", name))
     with server.database.writing() as connection:
         connection.execute(delete(NOTIFICATION_LOG).where(NOTIFICATION_LOG.c.EVENT_ID > before))
         connection.execute(NOTIFICATION_SEQUENCE.update().values(NEXT_EVENT_ID=before + 1))
@@ -36,7 +37,7 @@ def create_without_an_event(server: Server, name: str) -> None:
 def here(servers: MakeServer) -> Server:
     elsewhere = servers()
     create_database(elsewhere.objects, "d")
-    elsewhere.objects.create_table(table("d", "known"))
+    elsewhere.objects.writes.tables.create_table(table("d", "known"))
     server = servers()
     read(server, "known")
     return server
@@ -52,8 +53,10 @@ def test_a_table_that_no_event_told_of_ends_the_service_from_memory(here: Server
     assert report.status is PollerStatus.ERROR
     assert "unlogged writer" in report.reason and "hive.d.unlogged" in report.reason
     assert read(here, "known") is Reason.BEHIND_EVENTS
-    elsewhere.objects.alter_table(CATALOG, "d", "known", changed_table(elsewhere.objects, "d", "known", k="v"))
-    assert here.store.get_table(CATALOG, "d", "known").parameters["k"] == "v"
+    elsewhere.objects.writes.tables.alter_table(
+        TableName(CATALOG, "d", "known"), changed_table(elsewhere.objects, "d", "known", k="v")
+    )
+    assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "known")).parameters["k"] == "v"
     # Once the writer has been taken care of, an operator lets it begin anew.
     here.poller.resync("the writer logs now")
     here.poller.step()
@@ -66,14 +69,14 @@ def test_tables_that_are_made_renamed_and_made_again_are_known(
 ) -> None:
     elsewhere = servers()
     create_database(elsewhere.objects, "e")
-    elsewhere.objects.create_table(table("d", "a"))
-    elsewhere.objects.create_table(table("d", "b"))
-    moved = copy.deepcopy(elsewhere.objects.get_table(CATALOG, "d", "a"))
+    elsewhere.objects.writes.tables.create_table(table("d", "a"))
+    elsewhere.objects.writes.tables.create_table(table("d", "b"))
+    moved = copy.deepcopy(elsewhere.objects.reads.tables.get_table(TableName(CATALOG, "d", "a")))
     moved.dbName, moved.tableName = "e", "moved"
-    elsewhere.objects.alter_table(CATALOG, "d", "a", moved)
-    elsewhere.objects.create_table(table("d", "a"))
-    elsewhere.objects.drop_table(CATALOG, "d", "b", delete_data=True)
-    elsewhere.objects.create_table(table("d", "b"))
+    elsewhere.objects.writes.tables.alter_table(TableName(CATALOG, "d", "a"), moved)
+    elsewhere.objects.writes.tables.create_table(table("d", "a"))
+    elsewhere.objects.writes.tables.drop_table(TableName(CATALOG, "d", "b"), delete_data=True)
+    elsewhere.objects.writes.tables.create_table(table("d", "b"))
     if stepped:
         here.poller.step()
     assert [read(here, name) for name in ("a", "b")] == [Reason.MISS] * 2
@@ -87,7 +90,7 @@ def test_a_reset_and_a_forgotten_name_begin_the_watch_anew(
     monkeypatch.setattr(creation_watch, "REMEMBERED_NAMES", 3)
     elsewhere = servers()
     for number in range(10):
-        elsewhere.objects.create_table(table("d", f"t{number}"))
+        elsewhere.objects.writes.tables.create_table(table("d", f"t{number}"))
         if number % 4 == 0:
             here.poller.step()
         if number == 5:
@@ -104,7 +107,7 @@ def test_a_table_that_was_there_at_the_start_may_have_any_id(servers: MakeServer
     elsewhere = servers()
     create_database(elsewhere.objects, "d")
     for name in ("a", "b", "c"):
-        elsewhere.objects.create_table(table("d", name))
+        elsewhere.objects.writes.tables.create_table(table("d", name))
     here = servers()
     assert [read(here, name) for name in ("c", "a", "b")] == [Reason.MISS] * 3
     assert here.poller.status is PollerStatus.ACTIVE

@@ -10,6 +10,8 @@ import pytest
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
+from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByFilter,
@@ -18,7 +20,7 @@ from hms_cache.store.contract.partitions import (
     ByValues,
     PartitionProjection,
 )
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from tests.cache.conftest import MakeServer
@@ -31,53 +33,67 @@ ACCURATE = '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'
 KEEP = ttypes.EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
 COUNTS = PartitionProjection(("values", "writeId", "parameters"))
 
-Ask = Callable[[RawStore, str | None, int | None], object]
+Ask = Callable[[MetadataStore, str | None, int | None], object]
 
 READS: dict[str, Ask] = {
-    "one": lambda store, valid, id_: store.get_partition(*T, ["0"], valid_write_ids=valid, table_id=id_),
-    "absent": lambda store, valid, id_: store.get_partition(*T, ["9"], valid_write_ids=valid, table_id=id_),
-    "all": lambda store, valid, id_: store.get_partitions(*T, AllPartitions(), valid_write_ids=valid, table_id=id_),
-    "some": lambda store, valid, id_: store.get_partitions(
-        *T, AllPartitions(), max_parts=2, valid_write_ids=valid, table_id=id_
+    "one": lambda store, valid, id_: store.reads.partitions.get_partition(
+        TableName(*T), ["0"], version=ReadVersion(valid_write_ids=valid, table_id=id_)
     ),
-    "by_names": lambda store, valid, id_: store.get_partitions(
-        *T, ByNames(("p=1", "p=9", "p=2")), valid_write_ids=valid, table_id=id_
+    "absent": lambda store, valid, id_: store.reads.partitions.get_partition(
+        TableName(*T), ["9"], version=ReadVersion(valid_write_ids=valid, table_id=id_)
     ),
-    "by_values": lambda store, valid, id_: store.get_partitions(
-        *T, ByValues(("2",)), valid_write_ids=valid, table_id=id_
+    "all": lambda store, valid, id_: store.reads.partitions.get_partitions(
+        TableName(*T), AllPartitions(), version=ReadVersion(valid_write_ids=valid, table_id=id_)
     ),
-    "by_part": lambda store, valid, id_: store.get_partitions(
-        *T, ByPartialValues(("",)), valid_write_ids=valid, table_id=id_
+    "some": lambda store, valid, id_: store.reads.partitions.get_partitions(
+        TableName(*T), AllPartitions(), max_parts=2, version=ReadVersion(valid_write_ids=valid, table_id=id_)
     ),
-    "by_filter": lambda store, valid, id_: store.get_partitions(
-        *T, ByFilter('p > "0"'), valid_write_ids=valid, table_id=id_
+    "by_names": lambda store, valid, id_: store.reads.partitions.get_partitions(
+        TableName(*T), ByNames(("p=1", "p=9", "p=2")), version=ReadVersion(valid_write_ids=valid, table_id=id_)
     ),
-    "projected": lambda store, valid, id_: store.get_partitions(
-        *T, AllPartitions(), projection=COUNTS, valid_write_ids=valid, table_id=id_
+    "by_values": lambda store, valid, id_: store.reads.partitions.get_partitions(
+        TableName(*T), ByValues(("2",)), version=ReadVersion(valid_write_ids=valid, table_id=id_)
     ),
-    "names": lambda store, valid, id_: store.get_partition_names(
-        *T, AllPartitions(), valid_write_ids=valid, table_id=id_
+    "by_part": lambda store, valid, id_: store.reads.partitions.get_partitions(
+        TableName(*T), ByPartialValues(("",)), version=ReadVersion(valid_write_ids=valid, table_id=id_)
     ),
-    "count": lambda store, valid, id_: store.get_partition_count(
-        *T, AllPartitions(), valid_write_ids=valid, table_id=id_
+    "by_filter": lambda store, valid, id_: store.reads.partitions.get_partitions(
+        TableName(*T), ByFilter('p > "0"'), version=ReadVersion(valid_write_ids=valid, table_id=id_)
     ),
-    "values": lambda store, valid, id_: store.get_partition_values(*T, ["p"], valid_write_ids=valid, table_id=id_),
-    "columns": lambda store, valid, id_: store.get_partition_column_statistics(
-        *T, ["p=0", "P=1", "p=9"], ["a"], valid_write_ids=valid, table_id=id_
+    "projected": lambda store, valid, id_: store.reads.partitions.get_partitions(
+        TableName(*T), AllPartitions(), projection=COUNTS, version=ReadVersion(valid_write_ids=valid, table_id=id_)
     ),
-    "columns_of_all": lambda store, valid, id_: store.get_partition_column_statistics(
-        *T, NAMES, ["a"], valid_write_ids=valid, table_id=id_
+    "names": lambda store, valid, id_: store.reads.partitions.get_partition_names(
+        TableName(*T), AllPartitions(), version=ReadVersion(valid_write_ids=valid, table_id=id_)
     ),
-    "table_columns": lambda store, valid, id_: store.get_table_column_statistics(
-        CATALOG, "d", "u", ["a", "b"], valid_write_ids=valid and valid.replace("d.t:", "d.u:"), table_id=None
+    "count": lambda store, valid, id_: store.reads.partitions.get_partition_count(
+        TableName(*T), AllPartitions(), version=ReadVersion(valid_write_ids=valid, table_id=id_)
     ),
-    "plain_columns": lambda store, valid, id_: store.get_table_column_statistics(
-        CATALOG, "d", "plain", ["a"], valid_write_ids=valid and "d.plain:0:9223372036854775807::", table_id=None
+    "values": lambda store, valid, id_: store.reads.partitions.get_partition_values(
+        TableName(*T), ["p"], version=ReadVersion(valid_write_ids=valid, table_id=id_)
+    ),
+    "columns": lambda store, valid, id_: store.reads.statistics.get_partition_column_statistics(
+        TableName(*T), ["p=0", "P=1", "p=9"], ["a"], version=ReadVersion(valid_write_ids=valid, table_id=id_)
+    ),
+    "columns_of_all": lambda store, valid, id_: store.reads.statistics.get_partition_column_statistics(
+        TableName(*T), NAMES, ["a"], version=ReadVersion(valid_write_ids=valid, table_id=id_)
+    ),
+    "table_columns": lambda store, valid, id_: store.reads.statistics.get_table_column_statistics(
+        TableName(CATALOG, "d", "u"),
+        ["a", "b"],
+        version=ReadVersion(valid_write_ids=valid and valid.replace("d.t:", "d.u:"), table_id=None),
+    ),
+    "plain_columns": lambda store, valid, id_: store.reads.statistics.get_table_column_statistics(
+        TableName(CATALOG, "d", "plain"),
+        ["a"],
+        version=ReadVersion(valid_write_ids=valid and "d.plain:0:9223372036854775807::", table_id=None),
     ),
 }
 AGGREGATES: dict[str, Ask] = {
-    f"aggregate of {','.join(names)}": lambda store, valid, _, names=names: store.get_aggregate_statistics(  # type: ignore[misc]
-        *T, names, ["a"], valid_write_ids=valid
+    f"aggregate of {','.join(names)}": lambda store, valid, _, names=names: (
+        store.reads.statistics.get_aggregate_statistics(  # type: ignore[misc]
+            TableName(*T), names, ["a"], version=ReadVersion(valid_write_ids=valid)
+        )
     )
     for names in (NAMES[:1], NAMES[2:3], NAMES, ["p=1", "p=9"])
 }
@@ -105,15 +121,21 @@ def _insert(server: Server, part: str, *, ends: str = "commit") -> str:
     write_id = client.allocate([txn_id])[txn_id]
     valid = ValidWriteIdList.parse(client.valid("d.t")[0].to_text()).with_own(write_id).to_text()
     store = server.objects
-    found = store.get_partition(*T, [part])
+    found = store.reads.partitions.get_partition(TableName(*T), [part])
     found.parameters = {**found.parameters, "numRows": str(write_id), "COLUMN_STATS_ACCURATE": ACCURATE}
-    store.alter_partitions(*T, [found], environment_context=KEEP, write_id=write_id, valid_write_ids=valid)
+    store.writes.partitions.alter_partitions(
+        TableName(*T), [found], environment_context=KEEP, write_id=write_id, valid_write_ids=valid
+    )
     own = [_statistics("t", f"p={part}", write_id)]
-    store.update_partition_column_statistics(own, write_id=write_id, valid_write_ids=valid)
+    store.writes.statistics.update_partition_column_statistics(own, write_id=write_id, valid_write_ids=valid)
     whole = changed_table(store, "d", "u", COLUMN_STATS_ACCURATE=ACCURATE, numRows=str(write_id))
     for_u = valid.replace("d.t:", "d.u:")
-    store.alter_table(CATALOG, "d", "u", whole, environment_context=KEEP, write_id=write_id, valid_write_ids=for_u)
-    store.update_table_column_statistics(_statistics("u", None, write_id), write_id=write_id, valid_write_ids=for_u)
+    store.writes.tables.alter_table(
+        TableName(CATALOG, "d", "u"), whole, environment_context=KEEP, write_id=write_id, valid_write_ids=for_u
+    )
+    store.writes.statistics.update_table_column_statistics(
+        _statistics("u", None, write_id), write_id=write_id, valid_write_ids=for_u
+    )
     {"commit": client.commit, "abort": client.abort, "stay": lambda txn_id: None}[ends](txn_id)
     return valid
 
@@ -121,13 +143,15 @@ def _insert(server: Server, part: str, *, ends: str = "commit") -> str:
 def _make(server: Server) -> int:
     create_database(server.objects, "d")
     kind = {"transactional": "true", "transactional_properties": "insert_only"}
-    server.objects.create_table(table("d", "u", **kind))
-    server.objects.create_table(table("d", "plain"))
-    server.objects.update_table_column_statistics(_statistics("plain", None, 1))
+    server.objects.writes.tables.create_table(table("d", "u", **kind))
+    server.objects.writes.tables.create_table(table("d", "plain"))
+    server.objects.writes.statistics.update_table_column_statistics(_statistics("plain", None, 1))
     described = table("d", "t", (("p", "string"),), **kind)
-    server.objects.create_table(described)
-    server.objects.add_partitions(*T, [partition(described, (str(number),)) for number in range(4)])
-    return int(server.objects.get_table(*T).id)
+    server.objects.writes.tables.create_table(described)
+    server.objects.writes.partitions.add_partitions(
+        TableName(*T), [partition(described, (str(number),)) for number in range(4)]
+    )
+    return int(server.objects.reads.tables.get_table(TableName(*T)).id)
 
 
 def _now(server: Server) -> str:
@@ -242,7 +266,11 @@ def test_answers_are_copies_that_a_judgement_leaves_as_they_are_in_memory(server
     lists = _lists(here)
     judged = lists["first"]
     for _ in range(2):
-        first = here.store.get_partition_column_statistics(*T, NAMES, ["a"], valid_write_ids=judged, table_id=table_id)
+        first = here.store.reads.statistics.get_partition_column_statistics(
+            TableName(*T), NAMES, ["a"], version=ReadVersion(valid_write_ids=judged, table_id=table_id)
+        )
         assert {one.isStatsCompliant for one in first} == {False}
-        unjudged = here.store.get_partition_column_statistics(*T, NAMES, ["a"], valid_write_ids=None)
+        unjudged = here.store.reads.statistics.get_partition_column_statistics(
+            TableName(*T), NAMES, ["a"], version=ReadVersion(valid_write_ids=None)
+        )
         assert {one.isStatsCompliant for one in unjudged} == {None}

@@ -11,10 +11,11 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import HEAL_AFTER_READS, HEAL_INTERVAL_S, ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.write_id_tags import REMEMBERED_TRANSACTIONS, TransactionTracker
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import EventHeader, TransactionWriteId
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.contract.metadata import MetadataStore
+from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from tests.cache.conftest import MakeServer
@@ -28,11 +29,11 @@ INF = CacheOptions(max_staleness_s=float("inf"))
 
 def make(server: Server, name: str = "t", **parameters: str) -> int:
     """A transactional table d.`name`; its id."""
-    if "d" not in server.objects.get_database_names(CATALOG):
+    if "d" not in server.objects.reads.databases.get_database_names(CATALOG):
         create_database(server.objects, "d")
     kind = {"transactional": "true", "transactional_properties": "insert_only"}
-    server.objects.create_table(table("d", name, version="old", **kind, **parameters))
-    return int(server.objects.get_table(CATALOG, "d", name).id)
+    server.objects.writes.tables.create_table(table("d", name, version="old", **kind, **parameters))
+    return int(server.objects.reads.tables.get_table(TableName(CATALOG, "d", name)).id)
 
 
 def list_of(server: Server, name: str = "t") -> str:
@@ -42,7 +43,9 @@ def list_of(server: Server, name: str = "t") -> str:
 
 def read(server: Server, valid: str | None, table_id: int | None = None, name: str = "t") -> tuple[Table, Reason]:
     server.reads.clear()
-    found = server.store.get_table(CATALOG, "d", name, valid_write_ids=valid, table_id=table_id)
+    found = server.store.reads.tables.get_table(
+        TableName(CATALOG, "d", name), version=ReadVersion(valid_write_ids=valid, table_id=table_id)
+    )
     return found, server.reasons()[-1]
 
 
@@ -51,7 +54,9 @@ def write(server: Server, version: str, name: str = "t") -> int:
     client = server.transactions
     txn_id = client.open()
     write_id = client.allocate([txn_id], name)[txn_id]
-    server.objects.alter_table(CATALOG, "d", name, changed_table(server.objects, "d", name, version=version))
+    server.objects.writes.tables.alter_table(
+        TableName(CATALOG, "d", name), changed_table(server.objects, "d", name, version=version)
+    )
     client.commit(txn_id)
     return write_id
 
@@ -99,9 +104,11 @@ def test_a_list_that_the_tag_does_not_cover_goes_to_the_database(servers: MakeSe
     txn_id = client.open()
     client.allocate([txn_id])
     read(here, None)
-    table_id = int(here.objects.get_table(CATALOG, "d", "t").id)
+    table_id = int(here.objects.reads.tables.get_table(TableName(CATALOG, "d", "t")).id)
     assert read(here, list_of(elsewhere), table_id)[1] is Reason.HIT
-    elsewhere.objects.alter_table(CATALOG, "d", "t", changed_table(elsewhere.objects, "d", "t", version="new"))
+    elsewhere.objects.writes.tables.alter_table(
+        TableName(CATALOG, "d", "t"), changed_table(elsewhere.objects, "d", "t", version="new")
+    )
     client.commit(txn_id)
     found, reason = read(here, list_of(elsewhere), table_id)
     assert (found.parameters["version"], reason) == ("new", Reason.STALE_WRITE_IDS)
@@ -135,9 +142,13 @@ def test_trust_shows_nothing_older_than_what_the_database_has_shown(who: str, se
         read(here, valid, table_id)
     txn_id = elsewhere.transactions.open()
     elsewhere.transactions.allocate([txn_id])
-    elsewhere.objects.alter_table(CATALOG, "d", "t", changed_table(elsewhere.objects, "d", "t", version="new"))
+    elsewhere.objects.writes.tables.alter_table(
+        TableName(CATALOG, "d", "t"), changed_table(elsewhere.objects, "d", "t", version="new")
+    )
     assert read(here, valid, table_id)[0].parameters["version"] == "old"
-    here.store.get_table_names_by_filter(CATALOG, "d", 'hive_filter_field_owner__ = "tester"')
+    here.store.reads.tables.get_table_names_by_filter(
+        DatabaseName(CATALOG, "d"), 'hive_filter_field_owner__ = "tester"'
+    )
     if who == "poller":
         here.poller.step()
     assert read(here, valid, table_id)[0].parameters["version"] == "new"
@@ -176,7 +187,7 @@ def test_another_table_under_the_same_name_is_not_taken_for_it(servers: MakeServ
     valid = list_of(elsewhere)
     for _ in range(2):
         assert read(here, valid, first)[0].id == first
-    elsewhere.objects.drop_table(CATALOG, "d", "t", delete_data=True)
+    elsewhere.objects.writes.tables.drop_table(TableName(CATALOG, "d", "t"), delete_data=True)
     second = make(elsewhere)
     write(elsewhere, "another")
     assert list_of(elsewhere) == valid, "the lists cannot be told apart"
@@ -189,11 +200,11 @@ def test_a_reader_who_saw_the_table_is_not_told_that_there_is_none(with_id: bool
     """Memory knows all names of the database as they were before the table was created."""
     here, elsewhere = servers(TRUST), servers()
     make(elsewhere, "u")
-    here.store.get_table_names(CATALOG, "d")
+    here.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d"))
     read(here, None, name="u")
     table_id = make(elsewhere)
     write(elsewhere, "new")
-    assert "t" not in here.store.get_table_names(CATALOG, "d")
+    assert "t" not in here.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d"))
     found, reason = read(here, list_of(elsewhere), table_id if with_id else None)
     assert (found.parameters["version"], reason) == ("new", Reason.STALE_WRITE_IDS)
 
@@ -211,7 +222,7 @@ def test_a_list_of_another_table_covers_nothing(here: Server) -> None:
     ids=["of no write id", "of some"],
 )
 def test_lists_for_tables_that_are_not_transactional(valid: str, reason: Reason, here: Server) -> None:
-    here.objects.create_table(table("d", "plain", version="old"))
+    here.objects.writes.tables.create_table(table("d", "plain", version="old"))
     read(here, None, name="plain")
     assert read(here, valid, name="plain")[1] is reason
 
@@ -219,11 +230,15 @@ def test_lists_for_tables_that_are_not_transactional(valid: str, reason: Reason,
 @pytest.mark.parametrize("name", ["t", "plain"])
 @pytest.mark.parametrize("text", ["", "null", "nonsense", "d.t:x:y:z", "null:5:5::", "d.t:9223372036854775807:1::"])
 def test_what_is_no_list_is_judged_by_the_store(text: str, name: str, here: Server) -> None:
-    here.objects.create_table(table("d", "plain", version="old"))
+    here.objects.writes.tables.create_table(table("d", "plain", version="old"))
     read(here, None, name=name)
 
-    def ask(store: RawStore) -> object:
-        return encoded(lambda: store.get_table(CATALOG, "d", name, valid_write_ids=text))
+    def ask(store: MetadataStore) -> object:
+        return encoded(
+            lambda: store.reads.tables.get_table(
+                TableName(CATALOG, "d", name), version=ReadVersion(valid_write_ids=text)
+            )
+        )
 
     assert ask(here.store) == ask(here.objects)
 
@@ -232,7 +247,7 @@ def test_what_is_no_list_is_judged_by_the_store(text: str, name: str, here: Serv
 def test_transactional_tables_without_a_list(mode: str, servers: MakeServer) -> None:
     here = servers(CacheOptions(modes=ReadModes(without_write_ids=mode)))
     make(here)
-    here.objects.create_table(table("d", "plain", version="old"))
+    here.objects.writes.tables.create_table(table("d", "plain", version="old"))
     valid = list_of(here)
     for _ in range(2):
         read(here, valid)
@@ -271,7 +286,7 @@ def test_a_commit_that_nobody_can_resolve_voids_all_tags(servers: MakeServer) ->
     elsewhere = servers()
     for name in ("t", "u"):
         make(elsewhere, name)
-    elsewhere.objects.create_table(table("d", "plain", version="old"))
+    elsewhere.objects.writes.tables.create_table(table("d", "plain", version="old"))
     txn_id = elsewhere.transactions.open()  # it writes nothing: no row of TXN_TO_WRITE_ID tells of it
     here = servers()
     for name in ("t", "u", "plain"):
@@ -286,7 +301,7 @@ def test_a_database_that_cannot_be_asked_leaves_a_commit_unknown(
 ) -> None:
     elsewhere = servers()
     make(elsewhere)
-    elsewhere.objects.create_table(table("d", "plain", version="old"))
+    elsewhere.objects.writes.tables.create_table(table("d", "plain", version="old"))
     txn_id = elsewhere.transactions.open()
     elsewhere.transactions.allocate([txn_id])
     here = servers()
@@ -311,9 +326,9 @@ def test_a_commit_raises_no_tag_of_a_table_that_bears_the_name_by_then(servers: 
     first, second = client.open(), client.open()
     here.poller.step()
     client.allocate([first])
-    renamed = copy.deepcopy(elsewhere.objects.get_table(CATALOG, "d", "t"))
+    renamed = copy.deepcopy(elsewhere.objects.reads.tables.get_table(TableName(CATALOG, "d", "t")))
     renamed.tableName = "was_t"
-    elsewhere.objects.alter_table(CATALOG, "d", "t", renamed)
+    elsewhere.objects.writes.tables.alter_table(TableName(CATALOG, "d", "t"), renamed)
     make(elsewhere)
     assert client.allocate([second]) == {second: 1}
     here.poller.step()
@@ -345,7 +360,7 @@ def test_a_commit_that_sets_a_parameter_is_seen_although_it_names_no_table(serve
             txn_id = client.open()
         assert read(here, None)[0].parameters["_meta.offset"] == ("1" if opened_before else "2")
         value = "2" if opened_before else "3"
-        table_id = elsewhere.objects.get_table(CATALOG, "d", "t").id
+        table_id = elsewhere.objects.reads.tables.get_table(TableName(CATALOG, "d", "t")).id
         client.commit(txn_id, keyValue=_key_value(table_id, "_meta.offset", value))
         assert read(here, None)[0].parameters["_meta.offset"] == value
 
@@ -394,7 +409,9 @@ def test_a_transaction_that_reads_its_own_write_vouches_for_nobody_else(servers:
     write_id = client.allocate([txn_id])[txn_id]
     own = ValidWriteIdList.parse(list_of(elsewhere)).with_own(write_id).to_text()
     assert read(here, own, table_id)[0].parameters["version"] == "old"
-    elsewhere.objects.alter_table(CATALOG, "d", "t", changed_table(elsewhere.objects, "d", "t", version="new"))
+    elsewhere.objects.writes.tables.alter_table(
+        TableName(CATALOG, "d", "t"), changed_table(elsewhere.objects, "d", "t", version="new")
+    )
     client.commit(txn_id)
     assert read(here, list_of(elsewhere), table_id)[0].parameters["version"] == "new"
 

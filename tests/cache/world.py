@@ -13,11 +13,12 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.clock import Clock, SystemClock
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
 from hms_cache.notifications.poller import Poller, PollerOptions
 from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.settings import StoreSettings
@@ -28,6 +29,7 @@ from hms_cache.store.txn_store import TxnStore
 from hms_cache.store.warehouse import Warehouse, WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import encode_struct
+from tests.store.contract.both import Both
 from tests.txn.client import TxnClient
 
 CATALOG = "hive"
@@ -59,7 +61,7 @@ class Server:
         self.auxiliary = AuxiliaryStores(context)
         self.log = NotificationLog(self.database)
         self.cache: Cache = build_cache(
-            self.objects,
+            self.objects.reads,
             self.clock,
             self.options,
             self._follow,
@@ -75,9 +77,9 @@ class Server:
         return self.poller
 
     @property
-    def store(self) -> RawStore:
+    def store(self) -> MetadataStore:
         """What clients of this server see."""
-        return self.cache.store
+        return Both(self.cache.reads, self.objects.writes)
 
     def close(self) -> None:
         """Checks the cache's invariants, then lets go."""
@@ -164,16 +166,16 @@ def partition(of: ttypes.Table, values: tuple[str, ...], **parameters: str) -> t
     )
 
 
-def create_database(store: RawStore, name: str, **parameters: str) -> None:
+def create_database(store: MetadataStore, name: str, **parameters: str) -> None:
     """An ordinary database."""
-    store.create_database(
+    store.writes.databases.create_database(
         ttypes.Database(name=name, catalogName=CATALOG, description="d", parameters=dict(parameters), ownerName="o")
     )
 
 
-def changed_table(store: RawStore, database: str, name: str, **parameters: str) -> ttypes.Table:
+def changed_table(store: MetadataStore, database: str, name: str, **parameters: str) -> ttypes.Table:
     """The table as it is, with these parameters."""
-    changed = copy.deepcopy(store.get_table(CATALOG, database, name))
+    changed = copy.deepcopy(store.reads.tables.get_table(TableName(CATALOG, database, name)))
     changed.parameters = {**(changed.parameters or {}), **parameters}
     return changed
 

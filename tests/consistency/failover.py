@@ -17,7 +17,8 @@ from sqlalchemy import create_engine, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.engine.database import Database
 from hms_cache.store.installation.init import init_schema
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE, TABLE_PARAMS, TBLS
@@ -59,7 +60,7 @@ class Pair:
         with closing(Database(url)) as database:
             init_schema(database)
         self.name = make_url(url).database
-        self._writers: dict[int, RawStore] = {}
+        self._writers: dict[int, MetadataStore] = {}
 
     def _make_account(self) -> None:
         """One that `read_only` stops: the administrator's is above it."""
@@ -76,7 +77,7 @@ class Pair:
             url = url.set(username=_ACCOUNT)
         return url.render_as_string(hide_password=False)
 
-    def writer(self, server: DatabaseServer) -> RawStore:
+    def writer(self, server: DatabaseServer) -> MetadataStore:
         """A store that remembers nothing, at this server."""
         number = id(server)
         if number not in self._writers:
@@ -88,7 +89,9 @@ class Pair:
     def write(self, server: DatabaseServer, table: str, version: str) -> None:
         """One event."""
         store = self.writer(server)
-        store.alter_table(CATALOG, "d", table, changed_table(store, "d", table, **{VERSION: version}))
+        store.writes.tables.alter_table(
+            TableName(CATALOG, "d", table), changed_table(store, "d", table, **{VERSION: version})
+        )
 
     def versions(self, server: DatabaseServer) -> Versions:
         """What both tables are at now."""

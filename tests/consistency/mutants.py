@@ -57,9 +57,9 @@ def overlapped_load_kept(patch: Patch) -> None:
 def check_on_an_old_snapshot(patch: Patch) -> None:
     """The position check sees the database as it was a moment ago."""
     from hms_cache.app import positions
-    from hms_cache.store.object_store import ObjectStore
+    from hms_cache.store.object_store import ObjectReads
 
-    read_now = ObjectStore.log_head
+    read_now = ObjectReads.log_head
     sqlite_reader = positions._sqlite_reader
 
     def aged(read: Callable[[], LogHead]) -> Callable[[], LogHead]:
@@ -74,10 +74,10 @@ def check_on_an_old_snapshot(patch: Patch) -> None:
 
     readers: dict[int, Callable[[], LogHead]] = {}
 
-    def log_head(self: ObjectStore) -> LogHead:
+    def log_head(self: ObjectReads) -> LogHead:
         return readers.setdefault(id(self), aged(lambda: read_now(self)))()
 
-    patch(ObjectStore, "log_head", log_head)
+    patch(ObjectReads, "log_head", log_head)
     patch(positions, "_sqlite_reader", lambda database: aged(sqlite_reader(database)))
 
 

@@ -152,7 +152,7 @@ def _run(kind: str, failure: str, setting: str, tmp_path: Path, server_kind: typ
             pytest.skip(str(missing))
         create_database(pair.writer(pair.primary), "d")
         for name in TABLES:
-            pair.writer(pair.primary).create_table(table("d", name, **{VERSION: "first"}))
+            pair.writer(pair.primary).writes.tables.create_table(table("d", name, **{VERSION: "first"}))
         pair.wait_for_replica()
         address = pair.primary.admin_url
         proxy = stack.enter_context(proxy_to(str(address.host), int(address.port or 0)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, field
 
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, create_database, partition, table
 from tests.txn.client import TxnClient
@@ -75,7 +76,7 @@ def function(name: str) -> ttypes.Function:
     )
 
 
-def fill(store: RawStore, client: TxnClient) -> Facts:
+def fill(store: MetadataStore, client: TxnClient) -> Facts:
     """Makes the catalog."""
     facts = Facts()
     for name in (DATABASE, OTHER_DATABASE):
@@ -88,28 +89,32 @@ def fill(store: RawStore, client: TxnClient) -> Facts:
             made.sd.outputFormat = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
         for column in made.sd.cols:
             column.type = "bigint"
-        store.create_table(made)
+        store.writes.tables.create_table(made)
         if keys:
             values = ("8", "9") if name == SOURCE else ("1", "2", "3")
-            stored = store.get_table(CATALOG, DATABASE, name)
-            store.add_partitions(CATALOG, DATABASE, name, [partition(stored, (value,)) for value in values])
-            store.update_partition_column_statistics([statistics(name, f"p={value}") for value in values[:2]])
+            stored = store.reads.tables.get_table(TableName(CATALOG, DATABASE, name))
+            store.writes.partitions.add_partitions(
+                TableName(CATALOG, DATABASE, name), [partition(stored, (value,)) for value in values]
+            )
+            store.writes.statistics.update_partition_column_statistics(
+                [statistics(name, f"p={value}") for value in values[:2]]
+            )
         else:
-            store.update_table_column_statistics(statistics(name))
+            store.writes.statistics.update_table_column_statistics(statistics(name))
     view = table(DATABASE, VIEW)
     view.tableType, view.viewOriginalText, view.viewExpandedText = "MATERIALIZED_VIEW", "select 1", "select 1"
     view.creationMetadata = ttypes.CreationMetadata(CATALOG, DATABASE, VIEW, {f"{DATABASE}.{SOURCE}"})
-    store.create_table(view)
-    store.create_function(function("f"))
+    store.writes.tables.create_table(view)
+    store.writes.functions.create_function(function("f"))
     common = {"table_db": DATABASE, "enable_cstr": True, "validate_cstr": False, "rely_cstr": True, "catName": CATALOG}
-    store.add_constraints(
+    store.writes.constraints.add_constraints(
         ttypes.SQLAllTableConstraints(
             primaryKeys=[
                 ttypes.SQLPrimaryKey(table_name=PARTITIONED, column_name="a", key_seq=1, pk_name="pk", **common)
             ]
         )
     )
-    store.add_constraints(
+    store.writes.constraints.add_constraints(
         ttypes.SQLAllTableConstraints(
             notNullConstraints=[ttypes.SQLNotNullConstraint(table_name=FLAT, column_name="a", nn_name="nn", **common)]
         )
@@ -138,9 +143,9 @@ def fill(store: RawStore, client: TxnClient) -> Facts:
     facts.compaction_id = client.store.compact2(
         ttypes.CompactionRequest(dbname=DATABASE, tablename=ACID, partitionname="p=1", type=ttypes.CompactionType.MAJOR)
     ).id
-    facts.databases = {one.name: one for one in store.get_databases(CATALOG)}
-    facts.tables = {name: store.get_table(CATALOG, DATABASE, name) for name in TABLES}
+    facts.databases = {one.name: one for one in store.reads.databases.get_databases(CATALOG)}
+    facts.tables = {name: store.reads.tables.get_table(TableName(CATALOG, DATABASE, name)) for name in TABLES}
     for name in (PARTITIONED, SOURCE, ACID):
         value = "8" if name == SOURCE else "1"
-        facts.partitions[name] = store.get_partition(CATALOG, DATABASE, name, [value])
+        facts.partitions[name] = store.reads.partitions.get_partition(TableName(CATALOG, DATABASE, name), [value])
     return facts

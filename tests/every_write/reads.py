@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, get_type_hints
 
+from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
+from hms_cache.store.contract.metadata import MetadataReads, MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.contract.read_version import ReadVersion
 from tests.cache.world import CATALOG
 from tests.every_write.catalog import DATABASE, FLAT, KEYS, MADE, OTHER_DATABASE, SOURCE, TABLES, VIEW, Facts
 
-Read = Callable[[RawStore], Any]
+FACETS = {
+    method: facet
+    for facet, contract in get_type_hints(MetadataReads).items()
+    for method in contract.__abstractmethods__
+}
+"""The entity by which the contract has each method."""
+
+Read = Callable[[MetadataStore], Any]
 
 UNCACHED = frozenset(
     {
@@ -36,47 +45,48 @@ def all_reads(facts: Facts) -> dict[str, Read]:
     add("get_database_names", CATALOG)
     add("get_databases", CATALOG)
     for database in (DATABASE, OTHER_DATABASE, MADE):
-        add("get_database", CATALOG, database)
-        add("get_table_names", CATALOG, database)
-        add("get_function_names", CATALOG, database)
+        add("get_database", DatabaseName(CATALOG, database))
+        add("get_table_names", DatabaseName(CATALOG, database))
+        add("get_function_names", DatabaseName(CATALOG, database))
     add("get_functions", CATALOG)
     add("get_functions", CATALOG, DATABASE)
-    add("get_function", CATALOG, DATABASE, "f")
-    add("get_function", CATALOG, DATABASE, MADE)
-    add("get_table_names", CATALOG, DATABASE, None, "MANAGED_TABLE")
+    add("get_function", FunctionName(CATALOG, DATABASE, "f"))
+    add("get_function", FunctionName(CATALOG, DATABASE, MADE))
+    add("get_table_names", DatabaseName(CATALOG, DATABASE), None, "MANAGED_TABLE")
     add("get_table_meta", CATALOG, None, None)
     add("get_table_meta", CATALOG, DATABASE, "*a*", ("MANAGED_TABLE",))
     # The cache takes no materialized view, and so no answer with one among the tables.
-    add("get_tables", CATALOG, DATABASE, (*(name for name in TABLES if name != VIEW), MADE))
-    add("get_tables", CATALOG, DATABASE, (VIEW,))
+    add("get_tables", DatabaseName(CATALOG, DATABASE), (*(name for name in TABLES if name != VIEW), MADE))
+    add("get_tables", DatabaseName(CATALOG, DATABASE), (VIEW,))
     for name in (*TABLES, MADE):
-        key = CATALOG, DATABASE, name
-        add("get_table", *key)
-        add("get_table_constraints", *key)
+        key = TableName(CATALOG, DATABASE, name)
+        add("get_table", key)
+        add("get_table_constraints", key)
         if name == FLAT:
-            add("get_table_column_statistics", *key, ("a", "b"))
+            add("get_table_column_statistics", key, ("a", "b"))
         elif name in (SOURCE, VIEW):
-            add("get_partitions", *key, AllPartitions())
+            add("get_partitions", key, AllPartitions())
         else:
             _add_partition_reads(add, key)
-    add("get_table", CATALOG, DATABASE, "acid", valid_write_ids=facts.valid_write_ids)
-    add("get_table", CATALOG, DATABASE, "acid", table_id=facts.tables["acid"].id)
-    add("get_partitions", CATALOG, DATABASE, "acid", AllPartitions(), valid_write_ids=facts.valid_write_ids)
+    acid, covered = TableName(CATALOG, DATABASE, "acid"), ReadVersion(valid_write_ids=facts.valid_write_ids)
+    add("get_table", acid, version=covered)
+    add("get_table", acid, version=ReadVersion(table_id=facts.tables["acid"].id))
+    add("get_partitions", acid, AllPartitions(), version=covered)
     add("get_foreign_keys", CATALOG, (DATABASE, "parts"), (DATABASE, FLAT))
     return reads
 
 
-def _add_partition_reads(add: Callable[..., None], key: tuple[str, str, str]) -> None:
-    add("get_partition", *key, ("1",))
-    add("get_partitions", *key, AllPartitions())
-    add("get_partitions", *key, ByNames(("p=1", "p=7", "p=8")))
-    add("get_partitions", *key, ByFilter("p > '1'"))
-    add("get_partition_names", *key, ByPartialValues(("1",)))
-    add("get_partition_count", *key, AllPartitions())
-    add("get_partition_values", *key, [name for name, _ in KEYS])
-    add("get_partition_column_statistics", *key, ("p=1", "p=2", "p=7"), ("a", "b"))
-    add("get_aggregate_statistics", *key, ("p=1", "p=2"), ("a",))
+def _add_partition_reads(add: Callable[..., None], key: TableName) -> None:
+    add("get_partition", key, ("1",))
+    add("get_partitions", key, AllPartitions())
+    add("get_partitions", key, ByNames(("p=1", "p=7", "p=8")))
+    add("get_partitions", key, ByFilter("p > '1'"))
+    add("get_partition_names", key, ByPartialValues(("1",)))
+    add("get_partition_count", key, AllPartitions())
+    add("get_partition_values", key, [name for name, _ in KEYS])
+    add("get_partition_column_statistics", key, ("p=1", "p=2", "p=7"), ("a", "b"))
+    add("get_aggregate_statistics", key, ("p=1", "p=2"), ("a",))
 
 
-def _read(method: str, arguments: tuple[Any, ...], options: dict[str, Any], store: RawStore) -> Any:
-    return getattr(store, method)(*arguments, **options)
+def _read(method: str, arguments: tuple[Any, ...], options: dict[str, Any], store: MetadataStore) -> Any:
+    return getattr(getattr(store.reads, FACETS[method]), method)(*arguments, **options)

@@ -75,7 +75,9 @@ class World:
         self._is_warm = False
         site = SimpleNamespace(config_value=lambda name: None, counters=dict)
         server = self.writer
-        self._stores = Stores(server.store, server.transactions.store, server.log, site, server.auxiliary)
+        self._stores = Stores(
+            server.store.reads, server.store.writes, server.transactions.store, server.log, site, server.auxiliary
+        )
 
     def close(self) -> None:
         """Closes everything."""

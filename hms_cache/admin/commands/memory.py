@@ -11,7 +11,7 @@ from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.warming.prewarm import TABLES_A_BATCH, Prewarm
 from hms_cache.cache.warming.snapshot_reads import Wanted
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.metrics.operations import Operation
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 
@@ -61,7 +61,7 @@ def warm(parts: CommandParts, subject: Subject, operation: Operation) -> Command
         return _load_table(parts, subject, operation, "warmed")
     if subject.database is not None:
         try:
-            parts.store.get_database(*subject.database)
+            parts.store.databases.get_database(DatabaseName(*subject.database))
         except NoSuchObjectException as error:
             raise CommandError(f"there is no database {subject}") from error
     reading = parts.cache.reading
@@ -164,7 +164,7 @@ def _load_table(parts: CommandParts, subject: Subject, operation: Operation, ver
     table = subject.table
     assert table is not None
     try:
-        found = parts.store.get_table(*table)
+        found = parts.store.tables.get_table(TableName(*table))
     except NoSuchObjectException as error:
         raise CommandError(f"there is no table {subject}") from error
     if not parts.cache.reading.policy.names_table(table):

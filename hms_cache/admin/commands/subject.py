@@ -13,7 +13,7 @@ from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import DatabaseName, TableName, database_name, table_name
 from hms_cache.metadata.partition_name_codec import values_of_partition_name
 from hms_cache.notifications.poller import Poller
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.snapshots import StoreReads
 
 
 class CommandError(HmsCacheError):
@@ -26,7 +26,7 @@ class CommandParts:
 
     cache: Cache
     poller: Poller
-    store: SnapshotStore
+    store: StoreReads
     """The database, not through the cache."""
     clock: Clock
     kept_replies: KeptReplies | None = None

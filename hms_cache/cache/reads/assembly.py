@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hms_cache.cache.freshness import Follower, Freshness
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.position_check import PositionCheck
-from hms_cache.cache.reads.cached_store import CachedStore
+from hms_cache.cache.reads.cached_reads import CachedReads
 from hms_cache.cache.reads.own_writes import OwnWrites
 from hms_cache.cache.reads.reading import Reading, ReadModes, ReadObserver
 from hms_cache.cache.shared_cache import CommitResolver, SharedCache
@@ -19,7 +19,7 @@ from hms_cache.cache.warming.refill import Refill
 from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.clock import Clock
 from hms_cache.expressions import FilterLimits
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.snapshots import StoreReads
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ class Cache:
     refill: Refill
     background: BackgroundLoads
     own_writes: OwnWrites
-    store: CachedStore
+    reads: CachedReads
 
 
 def build_cache(
-    store: SnapshotStore,
+    store: StoreReads,
     clock: Clock,
     options: CacheOptions,
     follow: Callable[[SharedCache], Follower],
@@ -102,5 +102,5 @@ def build_cache(
         Refill(shared, loader, clock),
         background,
         OwnWrites(freshness),
-        CachedStore(store, reading),
+        CachedReads(store, reading),
     )

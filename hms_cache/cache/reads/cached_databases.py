@@ -1,4 +1,4 @@
-"""Catalogs and databases through the cache. Catalogs themselves are never cached: Hive logs no event for them."""
+"""Databases through the cache."""
 
 from __future__ import annotations
 
@@ -9,57 +9,40 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.names import matching_names, qualified
 from hms_cache.metadata.object_names import DatabaseName
-from hms_cache.store.contract.catalogs import CatalogStore
-from hms_cache.store.contract.databases import DatabaseStore
-from hms_cache.store.snapshots import SnapshotStore
-from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, NoSuchObjectException
+from hms_cache.store.contract.databases import DatabaseReads
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database, NoSuchObjectException
 
 MOST_LOADED_TOGETHER = 20
 """Missing databases that one `get_databases` loads into the cache, a statement each: above it the store answers in one
 statement, and the next question of one of them loads it."""
 
 
-class CachedDatabases(CatalogStore, DatabaseStore):
-    """The part of `CachedStore` for catalogs and databases."""
+class CachedDatabases(DatabaseReads):
+    """`DatabaseReads` from memory where that is right, else from the store."""
 
-    _reading: Reading
-    _store: SnapshotStore
+    def __init__(self, store: DatabaseReads, reading: Reading) -> None:
+        self._store = store
+        self._reading = reading
 
-    def get_catalog(self, catalog: str) -> Catalog:
-        return self._store.get_catalog(catalog)
-
-    def get_catalog_names(self) -> list[str]:
-        return self._store.get_catalog_names()
-
-    def create_catalog(self, catalog: Catalog) -> None:
-        self._store.create_catalog(catalog)
-
-    def alter_catalog(self, name: str, catalog: Catalog) -> None:
-        self._store.alter_catalog(name, catalog)
-
-    def drop_catalog(self, name: str, *, if_exists: bool = False) -> None:
-        self._store.drop_catalog(name, if_exists=if_exists)
-
-    def get_database(self, catalog: str, database: str) -> Database:
-        key = DatabaseName(catalog.strip().lower(), database.strip().lower())
+    def get_database(self, database: DatabaseName) -> Database:
 
         def look(cache: SharedCache) -> Database | Need:
-            names = cache.catalogs.get(key.catalog)
-            entry = cache.databases.get(key)
+            names = cache.catalogs.get(database.catalog)
+            entry = cache.databases.get(database)
             if entry is None or Facet.DATABASE not in entry.facets:
                 held = names.facets.get(Facet.DATABASE_NAMES) if names is not None else None
-                if held is not None and key.database not in held:
+                if held is not None and database.database not in held:
                     # Complete names prove that there is none (P6).
-                    raise NoSuchObjectException(f"database {qualified(*key)}")
-                wanted = [Wanted(key, Facet.DATABASE)]
+                    raise NoSuchObjectException(f"database {qualified(*database)}")
+                wanted = [Wanted(database, Facet.DATABASE)]
                 if held is None:
-                    wanted.append(Wanted(key.catalog, Facet.DATABASE_NAMES))
+                    wanted.append(Wanted(database.catalog, Facet.DATABASE_NAMES))
                 return Need(tuple(wanted))
             found: Database = entry.facets[Facet.DATABASE]
             return found
 
         return self._reading.answer(
-            "database", look, lambda: self._store.get_database(catalog, database), facet=Facet.DATABASE, subject=key
+            "database", look, lambda: self._store.get_database(database), facet=Facet.DATABASE, subject=database
         )
 
     def get_database_names(self, catalog: str, pattern: str | None = None) -> list[str]:
@@ -102,24 +85,4 @@ class CachedDatabases(CatalogStore, DatabaseStore):
 
         return self._reading.answer(
             "databases", look, lambda: self._store.get_databases(catalog, pattern), facet=Facet.DATABASE
-        )
-
-    def create_database(self, database: Database) -> None:
-        self._store.create_database(database)
-
-    def alter_database(self, catalog: str, name: str, database: Database) -> None:
-        self._store.alter_database(catalog, name, database)
-
-    def drop_database(
-        self,
-        catalog: str,
-        name: str,
-        *,
-        delete_data: bool,
-        cascade: bool,
-        if_exists: bool = False,
-        soft_txn_id: int = 0,
-    ) -> None:
-        self._store.drop_database(
-            catalog, name, delete_data=delete_data, cascade=cascade, if_exists=if_exists, soft_txn_id=soft_txn_id
         )

@@ -10,31 +10,30 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.names import matching_names
-from hms_cache.metadata.object_names import DatabaseName
-from hms_cache.store.contract.functions import FunctionStore
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.metadata.object_names import DatabaseName, FunctionName
+from hms_cache.store.contract.functions import FunctionReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import Function
 
 MOST_LOADED_TOGETHER = 20
 """Databases whose missing functions one `get_functions` loads, a statement each: above it the store answers in one."""
 
 
-class CachedFunctions(FunctionStore):
-    """The part of `CachedStore` for functions."""
+class CachedFunctions(FunctionReads):
+    """`FunctionReads` from memory where that is right, else from the store."""
 
-    _reading: Reading
-    _store: SnapshotStore
+    def __init__(self, store: FunctionReads, reading: Reading) -> None:
+        self._store = store
+        self._reading = reading
 
-    def get_function(self, catalog: str, database: str, function: str) -> Function:
-        key = DatabaseName(catalog.strip().lower(), database.strip().lower())
-        name = function.strip().lower()
+    def get_function(self, function: FunctionName) -> Function:
+        database = DatabaseName(function.catalog, function.database)
 
         def look(cache: SharedCache) -> Function | Need | Bypass:
-            held: list[Function] | Need = database_entry(cache, key, Facet.FUNCTIONS)
+            held: list[Function] | Need = database_entry(cache, database, Facet.FUNCTIONS)
             if isinstance(held, Need):
                 return held
             for one in held:
-                if one.functionName == name:
+                if one.functionName == function.function:
                     return one
             # The store says that there is none, in the text that clients match on.
             return Bypass(Reason.INCOMPLETE)
@@ -42,24 +41,23 @@ class CachedFunctions(FunctionStore):
         return self._reading.answer(
             "function",
             look,
-            lambda: self._store.get_function(catalog, database, function),
+            lambda: self._store.get_function(function),
             facet=Facet.FUNCTIONS,
-            subject=key,
+            subject=database,
         )
 
-    def get_function_names(self, catalog: str, database: str, pattern: str | None = None) -> list[str]:
-        key = DatabaseName(catalog.strip().lower(), database.strip().lower())
+    def get_function_names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
 
         def look(cache: SharedCache) -> list[str] | Need:
-            held: list[Function] | Need = database_entry(cache, key, Facet.FUNCTIONS)
+            held: list[Function] | Need = database_entry(cache, database, Facet.FUNCTIONS)
             return held if isinstance(held, Need) else matching_names([one.functionName for one in held], pattern)
 
         return self._reading.answer(
             "function_names",
             look,
-            lambda: self._store.get_function_names(catalog, database, pattern),
+            lambda: self._store.get_function_names(database, pattern),
             facet=Facet.FUNCTIONS,
-            subject=key,
+            subject=database,
         )
 
     def get_functions(self, catalog: str, database: str | None = None, pattern: str | None = None) -> list[Function]:
@@ -91,12 +89,3 @@ class CachedFunctions(FunctionStore):
             lambda: self._store.get_functions(catalog, database, pattern),
             facet=Facet.FUNCTIONS,
         )
-
-    def create_function(self, function: Function) -> None:
-        self._store.create_function(function)
-
-    def alter_function(self, catalog: str, database: str, name: str, function: Function) -> None:
-        self._store.alter_function(catalog, database, name, function)
-
-    def drop_function(self, catalog: str, database: str, name: str, *, if_exists: bool = False) -> None:
-        self._store.drop_function(catalog, database, name, if_exists=if_exists)

@@ -10,7 +10,7 @@ from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet, Values
 from hms_cache.cache.partitions.selection import Selected, SelectionError, missing_of, select_partitions
 from hms_cache.cache.reads.cached_validity import is_no_list, judging_list
-from hms_cache.cache.reads.reading import Bypass, Need, Reading, RequestVersion, frozen_table, key_of
+from hms_cache.cache.reads.reading import Bypass, Need, Reading, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -22,14 +22,13 @@ from hms_cache.store.contract.partitions import (
     Grantee,
     PartitionAnswer,
     PartitionProjection,
+    PartitionReads,
     PartitionSelection,
-    PartitionStore,
 )
+from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.partition_store import judge_partition
 from hms_cache.store.partitions.projections import project_partitions
-from hms_cache.store.snapshots import SnapshotStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    EnvironmentContext,
     MetaException,
     Partition,
     PartitionValuesRow,
@@ -38,42 +37,38 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 T = TypeVar("T")
 
 
-class CachedPartitions(PartitionStore):
-    """The part of `CachedStore` for partitions."""
+class CachedPartitions(PartitionReads):
+    """`PartitionReads` from memory where that is right, else from the store."""
 
-    _reading: Reading
-    _store: SnapshotStore
+    def __init__(self, store: PartitionReads, reading: Reading) -> None:
+        self._store = store
+        self._reading = reading
 
     def _select(self, held: PartitionSet, selection: PartitionSelection, max_parts: int) -> Selected:
         return select_partitions(held, selection, max_parts, self._reading.filter_limits)
 
     def get_partition(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         values: Sequence[str],
         *,
         grantee: Grantee | None = None,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> Partition:
-        key = key_of(catalog, database, table)
-        version = RequestVersion(valid_write_ids, table_id)
         wanted: Values = tuple(values)
         was_asked = False
 
         def look(cache: SharedCache) -> Partition | Need | Bypass:
             nonlocal was_asked
-            entry = self._reading.table_entry(cache, key, version)
+            entry = self._reading.table_entry(cache, table, version)
             if not isinstance(entry, Entry):
                 return entry
             if len(wanted) != len(frozen_table(entry).partitionKeys or ()):
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            refused = _needs_store(entry, grantee, valid_write_ids)
+            refused = _needs_store(entry, grantee, version.valid_write_ids)
             if refused is not None:
                 return refused
-            reader = judging_list(entry, valid_write_ids)
+            reader = judging_list(entry, version.valid_write_ids)
             held = entry.facets.get(Facet.PARTITIONS)
             if isinstance(held, PartitionSet):
                 try:
@@ -90,76 +85,59 @@ class CachedPartitions(PartitionStore):
             if was_asked:
                 return Bypass(Reason.INCOMPLETE)  # a set that is not complete does not tell what it has looked for
             was_asked = True
-            return Need((Wanted(key, Facet.PARTITIONS, (wanted,)),))
+            return Need((Wanted(table, Facet.PARTITIONS, (wanted,)),))
 
         def ask() -> Partition:
-            return self._store.get_partition(
-                catalog, database, table, values, grantee=grantee, valid_write_ids=valid_write_ids, table_id=table_id
-            )
+            return self._store.get_partition(table, values, grantee=grantee, version=version)
 
-        return self._reading.answer("partition", look, ask, facet=Facet.PARTITIONS, table=key, version=version)
+        return self._reading.answer("partition", look, ask, facet=Facet.PARTITIONS, table=table, version=version)
 
     def get_partitions(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         selection: PartitionSelection,
         *,
         max_parts: int = -1,
         grantee: Grantee | None = None,
         projection: PartitionProjection | None = None,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> PartitionAnswer:
         def ask() -> PartitionAnswer:
             return self._store.get_partitions(
-                catalog,
-                database,
                 table,
                 selection,
                 max_parts=max_parts,
                 grantee=grantee,
                 projection=projection,
-                valid_write_ids=valid_write_ids,
-                table_id=table_id,
+                version=version,
             )
 
         def answer(entry: Entry, held: PartitionSet) -> Callable[[], PartitionAnswer] | Bypass:
-            refused = _needs_store(entry, grantee, valid_write_ids)
+            refused = _needs_store(entry, grantee, version.valid_write_ids)
             if refused is not None:
                 return refused
-            reader = judging_list(entry, valid_write_ids)
+            reader = judging_list(entry, version.valid_write_ids)
             return partial(_partition_answer, self._select(held, selection, max_parts), projection, reader)
 
-        version = RequestVersion(valid_write_ids, table_id)
         asks_for_all = isinstance(selection, AllPartitions) and max_parts < 0
-        return self._from_set(
-            "partitions", key_of(catalog, database, table), version, selection, answer, ask, asks_for_all=asks_for_all
-        )
+        return self._from_set("partitions", table, version, selection, answer, ask, asks_for_all=asks_for_all)
 
     def get_partition_names(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         selection: PartitionSelection,
         *,
         max_parts: int = -1,
         order: str | None = None,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> list[str]:
         def ask() -> list[str]:
             return self._store.get_partition_names(
-                catalog,
-                database,
                 table,
                 selection,
                 max_parts=max_parts,
                 order=order,
-                valid_write_ids=valid_write_ids,
-                table_id=table_id,
+                version=version,
             )
 
         def answer(entry: Entry, held: PartitionSet) -> Callable[[], list[str]] | Bypass:
@@ -174,28 +152,21 @@ class CachedPartitions(PartitionStore):
                 return selected.partitions.encoded_names
             return partial(_ordered_names, selected, held.keys, ordered_by, max_parts)
 
-        version = RequestVersion(valid_write_ids, table_id)
-        return self._from_set("partition_names", key_of(catalog, database, table), version, selection, answer, ask)
+        return self._from_set("partition_names", table, version, selection, answer, ask)
 
     def get_partition_count(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         selection: PartitionSelection,
         *,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> int:
         def ask() -> int:
-            return self._store.get_partition_count(
-                catalog, database, table, selection, valid_write_ids=valid_write_ids, table_id=table_id
-            )
+            return self._store.get_partition_count(table, selection, version=version)
 
-        version = RequestVersion(valid_write_ids, table_id)
         return self._from_set(
             "partition_count",
-            key_of(catalog, database, table),
+            table,
             version,
             selection,
             lambda entry, held: partial(len, self._select(held, selection, -1).partitions),
@@ -204,30 +175,24 @@ class CachedPartitions(PartitionStore):
 
     def get_partition_values(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         keys: Sequence[str],
         *,
         selection: PartitionSelection | None = None,
         distinct: bool = True,
         ascending: bool = True,
         max_parts: int = -1,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> list[PartitionValuesRow]:
         def ask() -> list[PartitionValuesRow]:
             return self._store.get_partition_values(
-                catalog,
-                database,
                 table,
                 keys,
                 selection=selection,
                 distinct=distinct,
                 ascending=ascending,
                 max_parts=max_parts,
-                valid_write_ids=valid_write_ids,
-                table_id=table_id,
+                version=version,
             )
 
         def answer(entry: Entry, held: PartitionSet) -> Callable[[], list[PartitionValuesRow]] | Bypass:
@@ -237,15 +202,14 @@ class CachedPartitions(PartitionStore):
             selected = self._select(held, selection or AllPartitions(), -1)
             return partial(_value_rows, selected, held.keys, positions, distinct, ascending, max_parts)
 
-        version = RequestVersion(valid_write_ids, table_id)
         of_which = selection or AllPartitions()
-        return self._from_set("partition_values", key_of(catalog, database, table), version, of_which, answer, ask)
+        return self._from_set("partition_values", table, version, of_which, answer, ask)
 
     def _from_set(
         self,
         kind: str,
         key: TableName,
-        version: RequestVersion,
+        version: ReadVersion,
         selection: PartitionSelection,
         answer: Callable[[Entry, PartitionSet], Callable[[], T] | Bypass],
         ask: Callable[[], T],
@@ -284,105 +248,8 @@ class CachedPartitions(PartitionStore):
         )
         return make()
 
-    # Writes: the store's, unchanged (P9)
-
-    def add_partitions(
-        self,
-        catalog: str,
-        database: str,
-        table: str,
-        partitions: Sequence[Partition],
-        *,
-        if_not_exists: bool = False,
-        environment_context: EnvironmentContext | None = None,
-        write_id: int | None = None,
-    ) -> list[Partition]:
-        return self._store.add_partitions(
-            catalog,
-            database,
-            table,
-            partitions,
-            if_not_exists=if_not_exists,
-            environment_context=environment_context,
-            write_id=write_id,
-        )
-
-    def alter_partitions(
-        self,
-        catalog: str,
-        database: str,
-        table: str,
-        partitions: Sequence[Partition],
-        *,
-        environment_context: EnvironmentContext | None = None,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
-    ) -> None:
-        self._store.alter_partitions(
-            catalog,
-            database,
-            table,
-            partitions,
-            environment_context=environment_context,
-            write_id=write_id,
-            valid_write_ids=valid_write_ids,
-        )
-
-    def rename_partition(
-        self,
-        catalog: str,
-        database: str,
-        table: str,
-        old_values: Sequence[str],
-        partition: Partition,
-        *,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
-    ) -> None:
-        self._store.rename_partition(
-            catalog, database, table, old_values, partition, write_id=write_id, valid_write_ids=valid_write_ids
-        )
-
-    def drop_partitions(
-        self,
-        catalog: str,
-        database: str,
-        table: str,
-        selection: PartitionSelection,
-        *,
-        delete_data: bool,
-        if_exists: bool = False,
-        environment_context: EnvironmentContext | None = None,
-        write_id: int | None = None,
-    ) -> list[Partition]:
-        return self._store.drop_partitions(
-            catalog,
-            database,
-            table,
-            selection,
-            delete_data=delete_data,
-            if_exists=if_exists,
-            environment_context=environment_context,
-            write_id=write_id,
-        )
-
-    def exchange_partitions(
-        self,
-        partition_specification: dict[str, str],
-        source: tuple[str, str, str],
-        destination: tuple[str, str, str],
-    ) -> list[Partition]:
-        return self._store.exchange_partitions(partition_specification, source, destination)
-
-    def mark_partition_for_event(
-        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
-    ) -> None:
-        self._store.mark_partition_for_event(catalog, database, table, values, event_type)
-
-    def is_partition_marked_for_event(
-        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
-    ) -> bool:
-        return self._store.is_partition_marked_for_event(catalog, database, table, values, event_type)
+    def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:
+        return self._store.is_partition_marked_for_event(table, values, event_type)
 
 
 def _needs_store(entry: Entry, grantee: Grantee | None, valid_write_ids: str | None) -> Bypass | None:

@@ -13,7 +13,7 @@ from hms_cache.cache.reads.cached_validity import (
     judged_partition_statistics,
     judged_table_statistics,
 )
-from hms_cache.cache.reads.reading import Bypass, Need, Reading, RequestVersion, frozen_table, key_of
+from hms_cache.cache.reads.reading import Bypass, Need, Reading, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.statistics_by_column import (
@@ -25,83 +25,70 @@ from hms_cache.cache.statistics_by_column import (
 from hms_cache.cache.warming.loaded_parts import AGGREGATE
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.statistics import StatisticsStore
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
+from hms_cache.store.contract.statistics import StatisticsReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics
 
 T = TypeVar("T")
 
 
-class CachedStatistics(StatisticsStore):
-    """The part of `CachedStore` for statistics."""
+class CachedStatistics(StatisticsReads):
+    """`StatisticsReads` from memory where that is right, else from the store."""
 
-    _reading: Reading
-    _store: SnapshotStore
+    def __init__(self, store: StatisticsReads, reading: Reading) -> None:
+        self._store = store
+        self._reading = reading
 
     def get_table_column_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         columns: Sequence[str],
         *,
         engine: str = "hive",
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> ColumnStatistics:
-        key = key_of(catalog, database, table)
-        version = RequestVersion(valid_write_ids, table_id)
         wanted = tuple(columns)
 
         def look(cache: SharedCache) -> ColumnStatistics | Need | Bypass:
-            entry = self._reading.table_entry(cache, key, version)
+            entry = self._reading.table_entry(cache, table, version)
             if not isinstance(entry, Entry):
                 return entry
-            if is_no_list(valid_write_ids):
+            if is_no_list(version.valid_write_ids):
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            held = _columns_held(entry, key, Facet.TABLE_STATISTICS, (engine, (), wanted))
+            held = _columns_held(entry, table, Facet.TABLE_STATISTICS, (engine, (), wanted))
             if isinstance(held, Need):
                 return held
             found = statistics_of_table(held, frozen_table(entry), wanted, engine)
-            return judged_table_statistics(entry, found, valid_write_ids)
+            return judged_table_statistics(entry, found, version.valid_write_ids)
 
         def ask() -> ColumnStatistics:
             return self._store.get_table_column_statistics(
-                catalog,
-                database,
                 table,
                 columns,
                 engine=engine,
-                valid_write_ids=valid_write_ids,
-                table_id=table_id,
+                version=version,
             )
 
         return self._reading.answer(
-            "table_statistics", look, ask, facet=Facet.TABLE_STATISTICS, table=key, version=version
+            "table_statistics", look, ask, facet=Facet.TABLE_STATISTICS, table=table, version=version
         )
 
     def get_partition_column_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partition_names: Sequence[str],
         columns: Sequence[str],
         *,
         engine: str = "hive",
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> list[ColumnStatistics]:
         def ask() -> list[ColumnStatistics]:
             return self._store.get_partition_column_statistics(
-                catalog,
-                database,
                 table,
                 partition_names,
                 columns,
                 engine=engine,
-                valid_write_ids=valid_write_ids,
-                table_id=table_id,
+                version=version,
             )
 
         asked = (engine, tuple(partition_names), tuple(columns))
@@ -114,8 +101,8 @@ class CachedStatistics(StatisticsStore):
 
         return self._about_partitions(
             "partition_statistics",
-            (catalog, database, table),
-            RequestVersion(valid_write_ids, table_id),
+            table,
+            version,
             asked[1],
             find,
             ask,
@@ -124,19 +111,15 @@ class CachedStatistics(StatisticsStore):
 
     def get_aggregate_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partition_names: Sequence[str],
         columns: Sequence[str],
         *,
         engine: str = "hive",
-        valid_write_ids: str | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> AggrStats:
         def ask() -> AggrStats:
-            return self._store.get_aggregate_statistics(
-                catalog, database, table, partition_names, columns, engine=engine, valid_write_ids=valid_write_ids
-            )
+            return self._store.get_aggregate_statistics(table, partition_names, columns, engine=engine, version=version)
 
         asked = (engine, tuple(partition_names), tuple(columns), AGGREGATE)
 
@@ -146,8 +129,8 @@ class CachedStatistics(StatisticsStore):
 
         return self._about_partitions(
             "aggregate_statistics",
-            (catalog, database, table),
-            RequestVersion(valid_write_ids),
+            table,
+            version,
             asked[1],
             find,
             ask,
@@ -157,8 +140,8 @@ class CachedStatistics(StatisticsStore):
     def _about_partitions(
         self,
         kind: str,
-        name: tuple[str, str, str],
-        version: RequestVersion,
+        key: TableName,
+        version: ReadVersion,
         partition_names: Sequence[str],
         find: Callable[[Entry, TableName], T | Need],
         ask: Callable[[], T],
@@ -168,7 +151,6 @@ class CachedStatistics(StatisticsStore):
 
         `judged` makes of it what a reader with a list gets, given the partitions whose statistics it must not use.
         """
-        key = key_of(*name)
 
         def look(cache: SharedCache) -> T | Need | Bypass:
             entry = self._reading.table_entry(cache, key, version)
@@ -185,50 +167,6 @@ class CachedStatistics(StatisticsStore):
             return found if version.valid_write_ids is None else judged(found, invalid)
 
         return self._reading.answer(kind, look, ask, facet=Facet.PARTITION_STATISTICS, table=key, version=version)
-
-    # Writes: the store's, unchanged (P9)
-
-    def update_table_column_statistics(
-        self, statistics: ColumnStatistics, *, write_id: int | None = None, valid_write_ids: str | None = None
-    ) -> None:
-        self._store.update_table_column_statistics(statistics, write_id=write_id, valid_write_ids=valid_write_ids)
-
-    def update_partition_column_statistics(
-        self,
-        statistics: Sequence[ColumnStatistics],
-        *,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
-    ) -> None:
-        self._store.update_partition_column_statistics(statistics, write_id=write_id, valid_write_ids=valid_write_ids)
-
-    def merge_column_statistics(
-        self,
-        statistics: Sequence[ColumnStatistics],
-        *,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
-    ) -> None:
-        self._store.merge_column_statistics(statistics, write_id=write_id, valid_write_ids=valid_write_ids)
-
-    def delete_table_column_statistics(
-        self, catalog: str, database: str, table: str, columns: Sequence[str] = (), *, engine: str = "hive"
-    ) -> None:
-        self._store.delete_table_column_statistics(catalog, database, table, columns, engine=engine)
-
-    def delete_partition_column_statistics(
-        self,
-        catalog: str,
-        database: str,
-        table: str,
-        partition_names: Sequence[str],
-        columns: Sequence[str] = (),
-        *,
-        engine: str = "hive",
-    ) -> None:
-        self._store.delete_partition_column_statistics(
-            catalog, database, table, partition_names, columns, engine=engine
-        )
 
 
 def _columns_held(entry: Entry, key: TableName, facet: Facet, asked: tuple[Any, ...]) -> ColumnsHeld | Need:

@@ -9,24 +9,19 @@ from typing import Any
 
 from hms_cache.cache.encoded_lists import EncodedTables
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.reads.reading import Bypass, Need, Reading, RequestVersion, database_entry, frozen_table, key_of
+from hms_cache.cache.reads.reading import Bypass, Need, Reading, database_entry, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
-from hms_cache.metadata.names import matching_names
-from hms_cache.metadata.object_names import DatabaseName
-from hms_cache.store.contract.tables import ExpectedParameter, TableStore
+from hms_cache.metadata.names import matching_names, normalize_identifier
+from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
+from hms_cache.store.contract.tables import TableReads
 from hms_cache.store.rows.statistics_validity import parse_write_ids
-from hms_cache.store.snapshots import SnapshotStore
 from hms_cache.store.tables.table_store import judge_statistics
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    CreationMetadata,
-    EnvironmentContext,
-    InsertEventRequestData,
-    SQLAllTableConstraints,
     Table,
     TableMeta,
-    TableParamsUpdate,
 )
 
 TableNames = dict[str, TableMeta]
@@ -39,56 +34,46 @@ MOST_LOADED_TOGETHER = 300
 store answers in its fixed number of statements, and the cache is not filled by one listing."""
 
 
-class CachedTables(TableStore):
-    """The part of `CachedStore` for tables."""
+class CachedTables(TableReads):
+    """`TableReads` from memory where that is right, else from the store."""
 
-    _reading: Reading
-    _store: SnapshotStore
+    def __init__(self, store: TableReads, reading: Reading) -> None:
+        self._store = store
+        self._reading = reading
 
     def get_table(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         *,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
         statistics_engine: str | None = None,
     ) -> Table:
-        key = key_of(catalog, database, table)
-        version = RequestVersion(valid_write_ids, table_id)
 
         def look(cache: SharedCache) -> Table | Need | Bypass:
             if statistics_engine is not None:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            entry = self._reading.table_entry(cache, key, version)
-            return _for_request(entry, valid_write_ids) if isinstance(entry, Entry) else entry
+            entry = self._reading.table_entry(cache, table, version)
+            return _for_request(entry, version.valid_write_ids) if isinstance(entry, Entry) else entry
 
         def ask() -> Table:
             return self._store.get_table(
-                catalog,
-                database,
                 table,
-                valid_write_ids=valid_write_ids,
-                table_id=table_id,
+                version=version,
                 statistics_engine=statistics_engine,
             )
 
-        return self._reading.answer("table", look, ask, facet=Facet.TABLE, table=key, version=version)
+        return self._reading.answer("table", look, ask, facet=Facet.TABLE, table=table, version=version)
 
     def get_tables(
-        self, catalog: str, database: str, names: Sequence[str], *, valid_write_ids: str | None = None
+        self, database: DatabaseName, names: Sequence[str], *, version: ReadVersion = ANY_VERSION
     ) -> list[Table]:
-        keys = [key_of(catalog, database, name) for name in dict.fromkeys(name.strip().lower() for name in names)]
-        version = RequestVersion(valid_write_ids)
+        keys = [TableName(*database, name) for name in dict.fromkeys(map(normalize_identifier, names))]
         policy = self._reading.policy
 
         def look(cache: SharedCache) -> list[Table] | Need | Bypass:
-            if valid_write_ids is not None or not all(policy.names_table(key) for key in keys):
-                return Bypass(Reason.UNSUPPORTED_FIELD if valid_write_ids is not None else Reason.EXCLUDED)
-            held_names = database_entry(
-                cache, DatabaseName(catalog.strip().lower(), database.strip().lower()), Facet.TABLE_NAMES
-            )
+            if version.valid_write_ids is not None or not all(policy.names_table(key) for key in keys):
+                return Bypass(Reason.UNSUPPORTED_FIELD if version.valid_write_ids is not None else Reason.EXCLUDED)
+            held_names = database_entry(cache, database, Facet.TABLE_NAMES)
             if isinstance(held_names, Need):
                 return held_names
             if not held_names:
@@ -118,30 +103,29 @@ class CachedTables(TableStore):
         return self._reading.answer(
             "tables",
             look,
-            lambda: self._store.get_tables(catalog, database, names, valid_write_ids=valid_write_ids),
+            lambda: self._store.get_tables(database, names, version=version),
             facet=Facet.TABLE,
         )
 
     def get_table_names(
-        self, catalog: str, database: str, pattern: str | None = None, table_type: str | None = None
+        self, database: DatabaseName, pattern: str | None = None, table_type: str | None = None
     ) -> list[str]:
-        key = DatabaseName(catalog.strip().lower(), database.strip().lower())
 
         def look(cache: SharedCache) -> Callable[[], list[str]] | Need:
-            held: TableNames | Need = database_entry(cache, key, Facet.TABLE_NAMES)
+            held: TableNames | Need = database_entry(cache, database, Facet.TABLE_NAMES)
             return held if isinstance(held, Need) else partial(_matching, held, pattern, table_type)
 
         def ask() -> Callable[[], list[str]]:
-            names = self._store.get_table_names(catalog, database, pattern, table_type)
+            names = self._store.get_table_names(database, pattern, table_type)
             return lambda: names
 
-        make = self._reading.answer("table_names", look, ask, facet=Facet.TABLE_NAMES, subject=key)
+        make = self._reading.answer("table_names", look, ask, facet=Facet.TABLE_NAMES, subject=database)
         return make()
 
-    def get_table_names_by_filter(self, catalog: str, database: str, filter_text: str, limit: int = -1) -> list[str]:
+    def get_table_names_by_filter(self, database: DatabaseName, filter_text: str, limit: int = -1) -> list[str]:
         return self._reading.pass_through(
             "table_names_by_filter",
-            lambda: self._store.get_table_names_by_filter(catalog, database, filter_text, limit),
+            lambda: self._store.get_table_names_by_filter(database, filter_text, limit),
         )
 
     def get_table_meta(
@@ -173,105 +157,6 @@ class CachedTables(TableStore):
         return self._reading.pass_through(
             "materialized_views", lambda: self._store.get_materialized_view_names(catalog, database)
         )
-
-    # Writes: the store's, unchanged (P9)
-
-    def create_table(
-        self,
-        table: Table,
-        *,
-        environment_context: EnvironmentContext | None = None,
-        constraints: SQLAllTableConstraints | None = None,
-    ) -> None:
-        self._store.create_table(table, environment_context=environment_context, constraints=constraints)
-
-    def alter_table(
-        self,
-        catalog: str,
-        database: str,
-        name: str,
-        table: Table,
-        *,
-        environment_context: EnvironmentContext | None = None,
-        cascade: bool = False,
-        expected_parameter: ExpectedParameter | None = None,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
-    ) -> None:
-        self._store.alter_table(
-            catalog,
-            database,
-            name,
-            table,
-            environment_context=environment_context,
-            cascade=cascade,
-            expected_parameter=expected_parameter,
-            write_id=write_id,
-            valid_write_ids=valid_write_ids,
-        )
-
-    def drop_table(
-        self,
-        catalog: str,
-        database: str,
-        name: str,
-        *,
-        delete_data: bool,
-        environment_context: EnvironmentContext | None = None,
-        if_exists: bool = False,
-    ) -> None:
-        self._store.drop_table(
-            catalog,
-            database,
-            name,
-            delete_data=delete_data,
-            environment_context=environment_context,
-            if_exists=if_exists,
-        )
-
-    def truncate_table(
-        self,
-        catalog: str,
-        database: str,
-        name: str,
-        partition_names: Sequence[str] | None = None,
-        *,
-        environment_context: EnvironmentContext | None = None,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
-    ) -> None:
-        self._store.truncate_table(
-            catalog,
-            database,
-            name,
-            partition_names,
-            environment_context=environment_context,
-            write_id=write_id,
-            valid_write_ids=valid_write_ids,
-        )
-
-    def update_creation_metadata(
-        self, catalog: str, database: str, name: str, creation_metadata: CreationMetadata
-    ) -> None:
-        self._store.update_creation_metadata(catalog, database, name, creation_metadata)
-
-    def update_table_parameters(self, updates: Sequence[TableParamsUpdate]) -> None:
-        self._store.update_table_parameters(updates)
-
-    def fire_insert_event(
-        self,
-        catalog: str,
-        database: str,
-        table: str,
-        partition_values: Sequence[str] | None,
-        data: InsertEventRequestData,
-    ) -> list[int]:
-        return self._store.fire_insert_event(catalog, database, table, partition_values, data)
-
-    def fire_reload_event(
-        self, catalog: str, database: str, table: str, partition_values: Sequence[str] | None, *, is_refresh: bool
-    ) -> list[int]:
-        return self._store.fire_reload_event(catalog, database, table, partition_values, is_refresh=is_refresh)
 
 
 def _matching(tables: TableNames, pattern: str | None, table_type: str | None) -> list[str]:

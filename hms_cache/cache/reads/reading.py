@@ -24,6 +24,7 @@ from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.expressions import FilterLimits
 from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 from hms_cache.txn.id_lists import IdListFormatError
 from hms_cache.txn.valid_write_ids import ValidWriteIdList, parsed_write_ids
@@ -58,17 +59,6 @@ class Bypass:
     """A look found that memory must not answer."""
 
     reason: Reason
-
-
-@dataclass(frozen=True, slots=True)
-class RequestVersion:
-    """What a request says about the moment it wants to see."""
-
-    valid_write_ids: str | None = None
-    table_id: int | None = None
-
-
-NO_VERSION = RequestVersion()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +113,7 @@ class Reading:
         facet: Facet,
         table: TableName | None = None,
         subject: Key | None = None,
-        version: RequestVersion = NO_VERSION,
+        version: ReadVersion = ANY_VERSION,
         asks_for_all: bool = False,
     ) -> T:
         """One read. `look` runs under the cache's lock and touches memory only; `ask` asks the store.
@@ -230,7 +220,7 @@ class Reading:
         """A question that memory never answers."""
         return self._ask(kind, Reason.UNSUPPORTED_FIELD if self.modes.enabled else Reason.DISABLED, ask)
 
-    def _may_trust(self, version: RequestVersion) -> bool:
+    def _may_trust(self, version: ReadVersion) -> bool:
         has_version = version.valid_write_ids is not None and version.table_id is not None
         return self.modes.trust_write_ids and has_version and not serves_a_write()
 
@@ -297,7 +287,7 @@ class Reading:
 
     # Shared parts of looks, under the lock
 
-    def table_entry(self, cache: SharedCache, table: TableName, version: RequestVersion) -> Entry | Need | Bypass:
+    def table_entry(self, cache: SharedCache, table: TableName, version: ReadVersion) -> Entry | Need | Bypass:
         """The entry of a table that may answer this request.
 
         Raises NoSuchObjectException, with the store's text, when complete names prove that there is none (P6).
@@ -323,7 +313,7 @@ class Reading:
         names = database.facets.get(Facet.TABLE_NAMES) if database is not None else None
         return names is not None and table.table not in names
 
-    def version_test(self, entry: Entry, version: RequestVersion) -> Reason | None:
+    def version_test(self, entry: Entry, version: ReadVersion) -> Reason | None:
         """None when the entry may answer a request of this version, else why not (P2). Raises MetaException: reject."""
         if version.table_id is not None and version.table_id != entry.table_id:
             return Reason.WRONG_TABLE_ID
@@ -371,7 +361,7 @@ class Reading:
         return Reason.EXCLUDED
 
 
-def _has_seen_table(version: RequestVersion) -> bool:
+def _has_seen_table(version: ReadVersion) -> bool:
     """Whether the reader's snapshot is of a table of the name: that memory has none is no answer to it (P2)."""
     if version.table_id is not None:
         return True
@@ -395,11 +385,6 @@ def database_entry(cache: SharedCache, database: DatabaseName, facet: Facet) -> 
     return entry.facets[facet]
 
 
-def key_of(catalog: str, database: str, table: str) -> TableName:
-    """The cache's key of a table: names as Hive normalizes them."""
-    return TableName(catalog.strip().lower(), database.strip().lower(), table.strip().lower())
-
-
 def frozen_table(entry: Entry) -> Table:
     """The entry's table struct; frozen by convention."""
     table: Table = entry.facets[Facet.TABLE]
@@ -413,8 +398,6 @@ __all__ = [
     "ReadModes",
     "ReadObserver",
     "Reading",
-    "RequestVersion",
     "database_entry",
     "frozen_table",
-    "key_of",
 ]

@@ -27,7 +27,7 @@ from hms_cache.cache.verification import invariants
 from hms_cache.cache.verification.verify_tables import Held, read_table, table_differences
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.snapshots import StoreReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Report:
 
 def verify(
     cache: SharedCache,
-    store: SnapshotStore,
+    store: StoreReads,
     loader: Loader,
     *,
     sample: int | None = None,
@@ -102,7 +102,7 @@ def verify(
 class _Comparison:
     """One run; `report` grows."""
 
-    def __init__(self, cache: SharedCache, store: SnapshotStore, loader: Loader, replies: KeptReplies | None) -> None:
+    def __init__(self, cache: SharedCache, store: StoreReads, loader: Loader, replies: KeptReplies | None) -> None:
         self.report = Report()
         self._cache = cache
         self._store = store
@@ -125,14 +125,14 @@ class _Comparison:
 
         def read(held: Held) -> dict[Facet, Any]:
             try:
-                stored: dict[Facet, Any] = {Facet.DATABASE: self._store.get_database(*key)}
+                stored: dict[Facet, Any] = {Facet.DATABASE: self._store.databases.get_database(DatabaseName(*key))}
             except NoSuchObjectException:
                 return {}
             if Facet.TABLE_NAMES in held.facets:
-                found = self._store.get_table_meta(key.catalog, key.database, None)
+                found = self._store.tables.get_table_meta(key.catalog, key.database, None)
                 stored[Facet.TABLE_NAMES] = {meta.tableName: meta for meta in found if meta.dbName == key.database}
             if Facet.FUNCTIONS in held.facets:
-                stored[Facet.FUNCTIONS] = self._store.get_functions(key.catalog, key.database)
+                stored[Facet.FUNCTIONS] = self._store.functions.get_functions(key.catalog, key.database)
             return stored
 
         found = self._compare(key, DATABASE_FACETS, read)
@@ -145,7 +145,7 @@ class _Comparison:
 
         def read(_held: Held) -> dict[Facet, Any]:
             try:
-                return {Facet.DATABASE_NAMES: self._store.get_database_names(key)}
+                return {Facet.DATABASE_NAMES: self._store.databases.get_database_names(key)}
             except NoSuchObjectException:
                 return {}
 

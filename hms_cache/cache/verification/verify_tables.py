@@ -12,10 +12,10 @@ from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
 from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.statistics_by_column import add_columns
 from hms_cache.cache.warming.snapshot_reads import MATERIALIZED_VIEW
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.rows.table_kinds import is_transactional
-from hms_cache.store.snapshots import SnapshotStore, StatisticsOfColumn
+from hms_cache.store.snapshots import StatisticsOfColumn, StoreReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AggrStats,
     MetaException,
@@ -71,18 +71,20 @@ class Stored:
     statistics: Statistics = field(default_factory=dict)
 
 
-def read_table(store: SnapshotStore, key: TableName, held: Held) -> Stored:
+def read_table(store: StoreReads, key: TableName, held: Held) -> Stored:
     """Within a snapshot. Raises DatabaseUnavailable."""
     try:
-        table = store.get_table(*key)
-        database = store.get_database(key.catalog, key.database)
-        constraints = store.get_table_constraints(*key) if Facet.CONSTRAINTS in held.facets else None
+        table = store.tables.get_table(TableName(*key))
+        database = store.databases.get_database(DatabaseName(key.catalog, key.database))
+        constraints = (
+            store.constraints.get_table_constraints(TableName(*key)) if Facet.CONSTRAINTS in held.facets else None
+        )
     except NoSuchObjectException:
         return Stored(None)
     partitions: Sequence[Partition] = ()
     if table.partitionKeys and Facet.PARTITIONS in held.facets:
-        partitions = store.get_partitions(*key, AllPartitions()).partitions
-    text = store.get_write_id_tag(*key) if is_transactional(table) else None
+        partitions = store.partitions.get_partitions(TableName(*key), AllPartitions()).partitions
+    text = store.get_write_id_tag(TableName(*key)) if is_transactional(table) else None
     return Stored(
         table,
         properties_allow(table.parameters, database.parameters) and table.tableType != MATERIALIZED_VIEW,
@@ -98,16 +100,16 @@ def read_table(store: SnapshotStore, key: TableName, held: Held) -> Stored:
     )
 
 
-def _read_statistics(store: SnapshotStore, key: TableName, facet: Facet, question: tuple[Any, ...], held: Any) -> Any:
+def _read_statistics(store: StoreReads, key: TableName, facet: Facet, question: tuple[Any, ...], held: Any) -> Any:
     """The store's answer to a question whose answer is held, in the same shape; None when it refuses the question."""
     engine, names, *rest = question
     try:
         if not isinstance(held, dict):
-            return store.get_aggregate_statistics(*key, names, rest[0], engine=engine)
+            return store.statistics.get_aggregate_statistics(TableName(*key), names, rest[0], engine=engine)
         columns = tuple(held)
         asked = names if facet is Facet.PARTITION_STATISTICS else None
         stored: dict[str, tuple[StatisticsOfColumn, ...]] = {}
-        add_columns(stored, columns, store.read_column_statistics(*key, asked, columns, engine=engine))
+        add_columns(stored, columns, store.read_column_statistics(TableName(*key), asked, columns, engine=engine))
         return stored
     except (NoSuchObjectException, MetaException):
         return None

@@ -22,7 +22,7 @@ from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.clock import Clock
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.snapshots import StoreReads
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class BackgroundLoads:
         self,
         cache: SharedCache,
         loader: Loader,
-        store: SnapshotStore,
+        store: StoreReads,
         clock: Clock,
         at_once_partitions: int = AT_ONCE_PARTITIONS,
     ) -> None:
@@ -102,7 +102,7 @@ class BackgroundLoads:
             found_s = self._large.get(table)
         if found_s is not None and now_s - found_s < ASKED_AGAIN_S:
             return True
-        if self._store.count_partitions(*table, self.at_once_partitions + 1) <= self.at_once_partitions:
+        if self._store.count_partitions(TableName(*table), self.at_once_partitions + 1) <= self.at_once_partitions:
             return False
         with self._lock:
             _remember(self._large, table, now_s)
@@ -172,7 +172,7 @@ class BackgroundLoads:
             free_bytes = int(budget_bytes * FREE_SHARE) - self._cache.weight
         most_bytes = min(budget_bytes // TABLE_SHARE, max(free_bytes, budget_bytes // 10))
         most_partitions = most_bytes // BYTES_A_PARTITION
-        return self._store.count_partitions(*table, most_partitions + 1) <= most_partitions
+        return self._store.count_partitions(TableName(*table), most_partitions + 1) <= most_partitions
 
 
 def _remember(seen: OrderedDict[TableName, float], table: TableName, now_s: float) -> None:

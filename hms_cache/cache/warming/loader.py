@@ -23,7 +23,7 @@ from hms_cache.cache.warming.snapshot_reads import Loaded, Reader, SnapshotRead,
 from hms_cache.cache.weights import weight_of
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.snapshots import StoreReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database
 
 _log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class Loader:
     def __init__(
         self,
         cache: SharedCache,
-        store: SnapshotStore,
+        store: StoreReads,
         freshness: Freshness,
         apply: Callable[[int, float], bool],
         report: Callable[[str], None],

@@ -26,7 +26,7 @@ from hms_cache.cache.warming.process_memory import give_back_freed_memory
 from hms_cache.cache.warming.snapshot_reads import Reader, Wanted
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.snapshots import StoreReads
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class Prewarm:
         self,
         cache: SharedCache,
         loader: Loader,
-        store: SnapshotStore,
+        store: StoreReads,
         policy: CachePolicy,
         *,
         tables: bool,
@@ -155,10 +155,12 @@ class Prewarm:
 
     def _plan(self) -> Iterator[list[Wanted]]:
         """Batches of names; at their end it is known which tables there are."""
-        catalogs = self._store.get_catalog_names()
+        catalogs = self._store.catalogs.get_catalog_names()
         yield [Wanted(catalog, Facet.DATABASE_NAMES) for catalog in catalogs]
         databases = [
-            DatabaseName(catalog, name) for catalog in catalogs for name in self._store.get_database_names(catalog)
+            DatabaseName(catalog, name)
+            for catalog in catalogs
+            for name in self._store.databases.get_database_names(catalog)
         ]
         for some in _batched(databases, DATABASES_A_BATCH):
             facets = [facet for facet in (Facet.DATABASE, Facet.TABLE_NAMES) if self._policy.may_cache(facet)]

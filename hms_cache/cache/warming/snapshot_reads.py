@@ -20,7 +20,7 @@ from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.rows.table_kinds import is_transactional
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.snapshots import StoreReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Database,
     MetaException,
@@ -112,7 +112,7 @@ class SnapshotReads:
 
     def __init__(
         self,
-        store: SnapshotStore,
+        store: StoreReads,
         budget_bytes: int,
         held_database: HeldDatabase = lambda key, fence: None,
         wants_highest_id: Callable[[int], bool] = lambda fence: True,
@@ -153,7 +153,7 @@ class Moment:
 
     def __init__(
         self,
-        store: SnapshotStore,
+        store: StoreReads,
         budget_bytes: int,
         held_database: Callable[[DatabaseName], Database | None],
         rests: bool = False,
@@ -179,7 +179,7 @@ class Moment:
 
     def _read_tables(self, database: DatabaseName, keys: Sequence[TableName]) -> list[Table]:
         try:
-            return self._store.get_tables(*database, [key.table for key in keys])
+            return self._store.tables.get_tables(DatabaseName(*database), [key.table for key in keys])
         except UnknownDBException:
             return []
 
@@ -199,22 +199,22 @@ class Moment:
         key = one.key
         try:
             if isinstance(key, TableName):
-                return self._store.get_table_constraints(*key)
+                return self._store.constraints.get_table_constraints(TableName(*key))
             if isinstance(key, DatabaseName):
                 if one.facet is Facet.DATABASE:
-                    return self._store.get_database(*key)
+                    return self._store.databases.get_database(DatabaseName(*key))
                 if one.facet is Facet.TABLE_NAMES:
-                    found = self._store.get_table_meta(key.catalog, key.database, None)
+                    found = self._store.tables.get_table_meta(key.catalog, key.database, None)
                     return {meta.tableName: meta for meta in found if meta.dbName == key.database}
-                return self._store.get_functions(key.catalog, key.database)
-            return self._store.get_database_names(key)
+                return self._store.functions.get_functions(key.catalog, key.database)
+            return self._store.databases.get_database_names(key)
         except NoSuchObjectException:
             return None
 
     def _table(self, key: TableName) -> Table | None:
         if key not in self._tables:
             try:
-                self._tables[key] = self._store.get_table(*key)
+                self._tables[key] = self._store.tables.get_table(TableName(*key))
             except NoSuchObjectException:
                 self._tables[key] = None
         return self._tables[key]
@@ -248,7 +248,7 @@ class Moment:
 
     def read_tag(self, key: TableName) -> ValidWriteIdList | None:
         """The write ids of a transactional table at this moment (P2); None: they cannot be known."""
-        text = self._store.get_write_id_tag(*key)
+        text = self._store.get_write_id_tag(TableName(*key))
         return ValidWriteIdList.parse(text) if text is not None else None
 
     def _read_partitions(self, one: Wanted) -> list[Loaded]:
@@ -259,7 +259,7 @@ class Moment:
             return self._read(Wanted(key.in_database, Facet.TABLE_NAMES))
         keys = tuple((field.name, field.type) for field in table.partitionKeys or ())
         if not one.detail:
-            pages = self._store.read_partition_pages(*key)
+            pages = self._store.read_partition_pages(TableName(*key))
             if self._rests:
                 pages = _with_rests(pages)
             try:
@@ -274,7 +274,7 @@ class Moment:
             names = tuple(shape.name_of(values) for values in asked)
         except MetaException:
             return []
-        found = self._store.get_partitions(*key, ByNames(names)).partitions
+        found = self._store.partitions.get_partitions(TableName(*key), ByNames(names)).partitions
         return [Loaded(one, Facet.PARTITIONS, SomePartitions(keys, asked, found))]
 
     def _read_statistics(self, one: Wanted) -> list[Loaded]:
@@ -284,8 +284,10 @@ class Moment:
         found: Any
         partitions = partitions_of(names)  # here, as the cache's lock is not held
         if kind:
-            found = self._store.get_aggregate_statistics(*key, names, columns, engine=engine)
+            found = self._store.statistics.get_aggregate_statistics(TableName(*key), names, columns, engine=engine)
         else:
             of_partitions = one.facet is Facet.PARTITION_STATISTICS
-            found = self._store.read_column_statistics(*key, names if of_partitions else None, columns, engine=engine)
+            found = self._store.read_column_statistics(
+                TableName(*key), names if of_partitions else None, columns, engine=engine
+            )
         return [Loaded(one, one.facet, found, partitions=partitions)]

@@ -71,9 +71,7 @@ class PartitionsOfDatabase(PartitionsOfMetastore):
     def notable(self, table: Table, created_before_s: int = 0) -> Iterator[Place]:
         name = _name(table)
         try:
-            rows = partitions_elsewhere(
-                self._database.database, name.catalog, name.database, name.table, table.sd.location, created_before_s
-            )
+            rows = partitions_elsewhere(self._database.database, name, table.sd.location, created_before_s)
         except NoSuchObjectException:
             return  # the table was dropped
         for partition, location, created_s in rows:

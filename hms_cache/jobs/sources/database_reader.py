@@ -8,6 +8,7 @@ from hms_cache.app.stores import build_database_stores
 from hms_cache.config import Settings
 from hms_cache.config.sections.catalog import CatalogSettings
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.engine.database import Database as MetastoreDatabase
 from hms_cache.store.engine.database import DatabaseOptions
@@ -54,11 +55,11 @@ class DatabaseReader:
         self._log = NotificationLog(self.database)
 
     def catalog_names(self) -> list[str]:
-        return self.store.get_catalog_names()
+        return self.store.reads.catalogs.get_catalog_names()
 
     def database_names(self, catalog: str) -> list[str]:
         try:
-            return self.store.get_database_names(catalog)
+            return self.store.reads.databases.get_database_names(catalog)
         except (NoSuchObjectException, MetaException):
             return []
 
@@ -66,21 +67,25 @@ class DatabaseReader:
         found = []
         for name in names:
             try:
-                found.append(self.store.get_database(catalog, name))
+                found.append(self.store.reads.databases.get_database(DatabaseName(catalog, name)))
             except NoSuchObjectException:
                 continue  # dropped since it was listed
         return found
 
     def table_names(self, catalog: str, database: str) -> list[str]:
         try:
-            return self.store.get_table_names(catalog, database)
+            return self.store.reads.tables.get_table_names(DatabaseName(catalog, database))
         except NoSuchObjectException:
             return []
 
     def tables(self, catalog: str, database: str, names: Sequence[str]) -> list[Table]:
         found: list[Table] = []
         for start in range(0, len(names), TABLES_OF_A_READ):
-            found.extend(self.store.get_tables(catalog, database, names[start : start + TABLES_OF_A_READ]))
+            found.extend(
+                self.store.reads.tables.get_tables(
+                    DatabaseName(catalog, database), names[start : start + TABLES_OF_A_READ]
+                )
+            )
         return found
 
     def partition_ranges(self, catalog: str, database: str, tables: Sequence[str], size: int) -> list[PartitionRange]:
@@ -98,7 +103,7 @@ class DatabaseReader:
 
     def _spans(self, name: TableName, size: int) -> list[tuple[int, int]]:
         try:
-            return partition_id_spans(self.database, name.catalog, name.database, name.table, size)
+            return partition_id_spans(self.database, name, size)
         except NoSuchObjectException:
             return []
 
@@ -107,23 +112,23 @@ class DatabaseReader:
         spans = [part.ids] if part.ids is not None else self._spans(name, PARTITIONS_OF_A_READ)
         for lowest_id, highest_id in spans:
             try:
-                rows = read_partition_span(
-                    self.database, name.catalog, name.database, name.table, lowest_id, highest_id
-                )
+                rows = read_partition_span(self.database, name, lowest_id, highest_id)
             except NoSuchObjectException:
                 return  # the table was dropped
             yield from zip(rows.names, partitions_of_rows(rows), strict=True)
 
     def partition_names(self, table: TableName) -> list[str]:
         try:
-            return self.store.get_partition_names(table.catalog, table.database, table.table, AllPartitions())
+            return self.store.reads.partitions.get_partition_names(
+                TableName(table.catalog, table.database, table.table), AllPartitions()
+            )
         except NoSuchObjectException:
             return []
 
     def table_statistics(self, table: Table, engine: str) -> list[ColumnStatistics]:
         try:
-            found = self.store.get_table_column_statistics(
-                table.catName, table.dbName, table.tableName, _column_names(table), engine=engine
+            found = self.store.reads.statistics.get_table_column_statistics(
+                TableName(table.catName, table.dbName, table.tableName), _column_names(table), engine=engine
             )
         except NoSuchObjectException:
             return []
@@ -134,8 +139,8 @@ class DatabaseReader:
         for start in range(0, len(names), PARTITIONS_OF_A_READ):
             some = names[start : start + PARTITIONS_OF_A_READ]
             try:
-                answers += self.store.get_partition_column_statistics(
-                    table.catName, table.dbName, table.tableName, some, columns, engine=engine
+                answers += self.store.reads.statistics.get_partition_column_statistics(
+                    TableName(table.catName, table.dbName, table.tableName), some, columns, engine=engine
                 )
             except NoSuchObjectException:
                 break  # the table was dropped

@@ -27,7 +27,7 @@ handlers = HandlerTable()
 def _constraints(call: Call, request: TBase) -> SQLAllTableConstraints:
     """A table that is not there has none (Hive 4.0.1, and what its client's tests expect)."""
     try:
-        return call.stores.raw.get_table_constraints(*requested_table(request), **version(request))
+        return call.stores.reads.constraints.get_table_constraints(requested_table(request), version=version(request))
     except NoSuchObjectException:
         return SQLAllTableConstraints([], [], [], [], [], [])
 
@@ -72,11 +72,11 @@ def get_foreign_keys(call: Call, arguments: methods.get_foreign_keys_args) -> Fo
     catalog, parent = optional_database_name(request.parent_db_name, request.catName)
     _, child = optional_database_name(request.foreign_db_name, catalog)
     try:
-        keys = call.stores.raw.get_foreign_keys(
+        keys = call.stores.reads.constraints.get_foreign_keys(
             catalog,
             (parent or None, request.parent_tbl_name or None),
             (child or None, request.foreign_tbl_name or None),
-            **version(request),
+            version=version(request),
         )
     except NoSuchObjectException:
         keys = []
@@ -85,7 +85,7 @@ def get_foreign_keys(call: Call, arguments: methods.get_foreign_keys_args) -> Fo
 
 def _add(call: Call, constraints: SQLAllTableConstraints) -> None:
     try:
-        call.stores.raw.add_constraints(constraints)
+        call.stores.writes.constraints.add_constraints(constraints)
     except InvalidObjectException as error:
         raise _not_declared(call, error) from error
 
@@ -129,6 +129,6 @@ def add_check_constraint(call: Call, arguments: methods.add_check_constraint_arg
 @handlers.write("drop_constraint")
 def drop_constraint(call: Call, arguments: methods.drop_constraint_args) -> None:
     try:
-        call.stores.raw.drop_constraint(*requested_table(arguments.req), arguments.req.constraintname)
+        call.stores.writes.constraints.drop_constraint(requested_table(arguments.req), arguments.req.constraintname)
     except NoSuchObjectException as error:
         raise _not_declared(call, error) from error

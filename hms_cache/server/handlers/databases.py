@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import database_name, optional_database_name
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
@@ -23,22 +24,22 @@ handlers = HandlerTable()
 def get_catalog(call: Call, arguments: methods.get_catalog_args) -> GetCatalogResponse:
     if arguments.catName.name is None:
         raise MetaException("Catalog name cannot be null")
-    return GetCatalogResponse(catalog=call.stores.raw.get_catalog(arguments.catName.name))
+    return GetCatalogResponse(catalog=call.stores.reads.catalogs.get_catalog(arguments.catName.name))
 
 
 @handlers.read("get_catalogs")
 def get_catalogs(call: Call, arguments: methods.get_catalogs_args) -> GetCatalogsResponse:
-    return GetCatalogsResponse(names=call.stores.raw.get_catalog_names())
+    return GetCatalogsResponse(names=call.stores.reads.catalogs.get_catalog_names())
 
 
 @handlers.write("create_catalog")
 def create_catalog(call: Call, arguments: methods.create_catalog_args) -> None:
-    call.stores.raw.create_catalog(arguments.catalog.catalog)
+    call.stores.writes.catalogs.create_catalog(arguments.catalog.catalog)
 
 
 @handlers.write("alter_catalog")
 def alter_catalog(call: Call, arguments: methods.alter_catalog_args) -> None:
-    call.stores.raw.alter_catalog(arguments.rqst.name, arguments.rqst.newCat)
+    call.stores.writes.catalogs.alter_catalog(arguments.rqst.name, arguments.rqst.newCat)
 
 
 @handlers.write("drop_catalog")
@@ -46,19 +47,19 @@ def drop_catalog(call: Call, arguments: methods.drop_catalog_args) -> None:
     request = arguments.catName
     if request.name is None:
         raise MetaException("Catalog name cannot be null")
-    call.stores.raw.drop_catalog(request.name, if_exists=bool(request.ifExists))
+    call.stores.writes.catalogs.drop_catalog(request.name, if_exists=bool(request.ifExists))
 
 
 @handlers.read("get_database", audit=lambda a: f"get_database: {a.name}")
 def get_database(call: Call, arguments: methods.get_database_args) -> Database:
-    found = call.stores.raw.get_database(*database_name(arguments.name))
+    found = call.stores.reads.databases.get_database(database_name(arguments.name))
     return call.stores.auxiliary.translation.database(found, None)
 
 
 @handlers.read("get_database_req", audit=lambda a: f"get_database: {a.request.name}")
 def get_database_req(call: Call, arguments: methods.get_database_req_args) -> Database:
     request = arguments.request
-    found = call.stores.raw.get_database(*database_name(request.name, request.catalogName))
+    found = call.stores.reads.databases.get_database(database_name(request.name, request.catalogName))
     return call.stores.auxiliary.translation.database(found, request.processorCapabilities)
 
 
@@ -67,18 +68,18 @@ def get_databases(call: Call, arguments: methods.get_databases_args) -> list[str
     if arguments.pattern == "":
         return []  # a pattern of no name; absent it stands for all names
     catalog, pattern = optional_database_name(arguments.pattern)
-    return call.stores.raw.get_database_names(catalog, pattern)
+    return call.stores.reads.databases.get_database_names(catalog, pattern)
 
 
 @handlers.read("get_all_databases")
 def get_all_databases(call: Call, arguments: methods.get_all_databases_args) -> list[str]:
-    return call.stores.raw.get_database_names("hive")
+    return call.stores.reads.databases.get_database_names("hive")
 
 
 @handlers.read("get_databases_req")
 def get_databases_req(call: Call, arguments: methods.get_databases_req_args) -> GetDatabaseObjectsResponse:
     catalog, pattern = optional_database_name(arguments.request.pattern, arguments.request.catalogName)
-    return GetDatabaseObjectsResponse(databases=call.stores.raw.get_databases(catalog, pattern))
+    return GetDatabaseObjectsResponse(databases=call.stores.reads.databases.get_databases(catalog, pattern))
 
 
 @handlers.write("create_database", audit=lambda a: f"create_database: {a.database}")
@@ -116,7 +117,7 @@ def _create(call: Call, database: Database) -> None:
         database.ownerName = call.session.user
     if not database.createTime:
         database.createTime = int(time.time())
-    call.stores.raw.create_database(database)
+    call.stores.writes.databases.create_database(database)
 
 
 @handlers.write("alter_database")
@@ -133,14 +134,14 @@ def _alter(call: Call, text: str, database: Database) -> None:
     catalog, name = database_name(text, database.catalogName)
     if database.name is not None:
         database.name = database_name(database.name, catalog).database
-    call.stores.raw.alter_database(catalog, name, database)
+    call.stores.writes.databases.alter_database(DatabaseName(catalog, name), database)
 
 
 @handlers.write("drop_database", audit=lambda a: f"drop_database: {a.name}")
 def drop_database(call: Call, arguments: methods.drop_database_args) -> None:
     catalog, name = database_name(arguments.name)
-    call.stores.raw.drop_database(
-        catalog, name, delete_data=bool(arguments.deleteData), cascade=bool(arguments.cascade)
+    call.stores.writes.databases.drop_database(
+        DatabaseName(catalog, name), delete_data=bool(arguments.deleteData), cascade=bool(arguments.cascade)
     )
 
 
@@ -149,9 +150,8 @@ def drop_database_req(call: Call, arguments: methods.drop_database_req_args) -> 
     """Hive's newest client needs an answer where 4.0's was void; the drop has happened when this returns."""
     request = arguments.req
     catalog, name = database_name(request.name, request.catalogName)
-    call.stores.raw.drop_database(
-        catalog,
-        name,
+    call.stores.writes.databases.drop_database(
+        DatabaseName(catalog, name),
         delete_data=bool(request.deleteData),
         cascade=bool(request.cascade),
         if_exists=bool(request.ignoreUnknownDb),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.object_names import FunctionName
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import database_name
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
@@ -19,33 +21,33 @@ handlers = HandlerTable()
 
 @handlers.read("get_function", audit=lambda a: f"get_function: {a.dbName}.{a.funcName}")
 def get_function(call: Call, arguments: methods.get_function_args) -> Function:
-    return call.stores.raw.get_function(*database_name(arguments.dbName), _required(arguments.funcName))
+    return call.stores.reads.functions.get_function(_named(arguments.dbName, arguments.funcName))
 
 
-def _required(name: str | None) -> str:
-    if name is None:
+def _named(database: str | None, function: str | None, catalog: str | None = None) -> FunctionName:
+    if function is None:
         raise MetaException("Database and function name cannot be null.")
-    return name
+    return FunctionName(*database_name(database, catalog), normalize_identifier(function))
 
 
 @handlers.read("get_functions", audit=lambda a: f"get_functions: db={a.dbName} pat={a.pattern}")
 def get_functions(call: Call, arguments: methods.get_functions_args) -> list[str]:
-    return call.stores.raw.get_function_names(*database_name(arguments.dbName), arguments.pattern)
+    return call.stores.reads.functions.get_function_names(database_name(arguments.dbName), arguments.pattern)
 
 
 @handlers.read("get_functions_req")
 def get_functions_req(call: Call, arguments: methods.get_functions_req_args) -> GetFunctionsResponse:
     request = arguments.request
-    catalog, database = database_name(request.dbName, request.catalogName)
+    database = database_name(request.dbName, request.catalogName)
     if request.returnNames is None or request.returnNames:
-        names = call.stores.raw.get_function_names(catalog, database, request.pattern)
+        names = call.stores.reads.functions.get_function_names(database, request.pattern)
         return GetFunctionsResponse(function_names=names)
-    return GetFunctionsResponse(functions=call.stores.raw.get_functions(catalog, database, request.pattern))
+    return GetFunctionsResponse(functions=call.stores.reads.functions.get_functions(*database, request.pattern))
 
 
 @handlers.read("get_all_functions")
 def get_all_functions(call: Call, arguments: methods.get_all_functions_args) -> GetAllFunctionsResponse:
-    return GetAllFunctionsResponse(functions=call.stores.raw.get_functions("hive"))
+    return GetAllFunctionsResponse(functions=call.stores.reads.functions.get_functions("hive"))
 
 
 @handlers.write("create_function", audit=lambda a: f"create_function: {a.func.dbName}.{a.func.functionName}")
@@ -54,7 +56,7 @@ def create_function(call: Call, arguments: methods.create_function_args) -> None
     function.catName, function.dbName = database_name(function.dbName, function.catName)
     if not function.createTime:
         function.createTime = int(time.time())
-    call.stores.raw.create_function(function)
+    call.stores.writes.functions.create_function(function)
 
 
 @handlers.write("alter_function", audit=lambda a: f"alter_function: {a.dbName}.{a.funcName}")
@@ -64,11 +66,11 @@ def alter_function(call: Call, arguments: methods.alter_function_args) -> None:
         raise MetaException("Function cannot be null.")
     if function.dbName is None:
         raise MetaException("Database name in Function cannot be null.")
-    catalog, database = database_name(arguments.dbName, function.catName)
-    function.catName, function.dbName = database_name(function.dbName, catalog)
-    call.stores.raw.alter_function(catalog, database, _required(arguments.funcName), function)
+    name = _named(arguments.dbName, arguments.funcName, function.catName)
+    function.catName, function.dbName = database_name(function.dbName, name.catalog)
+    call.stores.writes.functions.alter_function(name, function)
 
 
 @handlers.write("drop_function", audit=lambda a: f"drop_function: {a.dbName}.{a.funcName}")
 def drop_function(call: Call, arguments: methods.drop_function_args) -> None:
-    call.stores.raw.drop_function(*database_name(arguments.dbName), arguments.funcName)
+    call.stores.writes.functions.drop_function(_named(arguments.dbName, arguments.funcName))

@@ -1,4 +1,4 @@
-"""How requests name things, over all spellings and versions.
+"""How requests name things, over all spellings and versions, and the one form that names have behind the edge.
 
 From Hive 3 on clients put `@catalog#db` into plain database arguments; request structs carry the catalog in a field
 of its own (`catName`, `catalogName`), some in both ways. Absent means the default catalog `hive`.
@@ -6,36 +6,16 @@ of its own (`catName`, `catalogName`), some in both ways. Absent means the defau
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypedDict
-
+from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.metadata.object_names import database_name as named_database
+from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.thrift_gen.base import TBase
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire.versions import DEFAULT_CATALOG, parse_database_name
 
 
-class RequestedDatabase(NamedTuple):
-    """A catalog and a database, as the client spelled them."""
-
-    catalog: str
-    database: str
-
-
-class RequestedTable(NamedTuple):
-    """A catalog, a database and a table, as the client spelled them."""
-
-    catalog: str
-    database: str
-    table: str
-
-
-class Version(TypedDict):
-    """The snapshot arguments of a read (P2)."""
-
-    valid_write_ids: str | None
-    table_id: int | None
-
-
-def database_name(text: str | None, catalog: str | None = None) -> RequestedDatabase:
+def database_name(text: str | None, catalog: str | None = None) -> DatabaseName:
     """The database that `text` names, `@catalog#` taken off. Raises MetaException when no database is named.
 
     The empty name is a name, which nothing has: what comes of it is for the call to say, as in Hive.
@@ -43,7 +23,7 @@ def database_name(text: str | None, catalog: str | None = None) -> RequestedData
     named_catalog, database = parse_database_name(text, catalog or DEFAULT_CATALOG)
     if database is None:
         raise MetaException("Database name cannot be null or empty")
-    return RequestedDatabase(named_catalog, database)
+    return named_database(named_catalog, database)
 
 
 def optional_database_name(text: str | None, catalog: str | None = None) -> tuple[str, str | None]:
@@ -52,28 +32,28 @@ def optional_database_name(text: str | None, catalog: str | None = None) -> tupl
     return named_catalog, database
 
 
-def table_name(database: str | None, table: str | None, catalog: str | None = None) -> RequestedTable:
+def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
     """The table that the two arguments name. Raises MetaException when one is missing; empty is not missing."""
     name = database_name(database, catalog)
     if table is None:
         raise MetaException("Table name cannot be null or empty")
-    return RequestedTable(name.catalog, name.database, table)
+    return TableName(*name, normalize_identifier(table))
 
 
-def requested_table(request: TBase) -> RequestedTable:
+def requested_table(request: TBase) -> TableName:
     """The table of a request struct, whatever its fields are called."""
     database = _any(request, "dbName", "dbname", "db_name", "databaseName")
     table = _any(request, "tblName", "tableName", "tbl_name", "tablename")
     return table_name(database, table, _any(request, "catName", "catalogName", "catname", "cat_name", "catalog"))
 
 
-def version(request: TBase) -> Version:
+def version(request: TBase) -> ReadVersion:
     """The request's write-id list and table id; an empty list and an id below 1 mean "not given"."""
     table_id = getattr(request, "id", None) or getattr(request, "tableId", None)
-    return {
-        "valid_write_ids": getattr(request, "validWriteIdList", None) or None,
-        "table_id": table_id if isinstance(table_id, int) and table_id > 0 else None,
-    }
+    return ReadVersion(
+        getattr(request, "validWriteIdList", None) or None,
+        table_id if isinstance(table_id, int) and table_id > 0 else None,
+    )
 
 
 def write_id(value: int | None) -> int | None:

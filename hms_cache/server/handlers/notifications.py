@@ -43,16 +43,17 @@ def fire_listener_event(call: Call, arguments: methods.fire_listener_event_args)
     request = arguments.rqst
     name = table_name(request.dbName or "default", request.tableName, request.catName)
     data = request.data
-    raw = call.stores.raw
     event_ids: list[int] = []
     if data is not None and data.insertData is not None:
-        event_ids += raw.fire_insert_event(*name, request.partitionVals or None, data.insertData)
+        event_ids += call.stores.writes.tables.fire_insert_event(name, request.partitionVals or None, data.insertData)
     elif data is not None and data.insertDatas is not None:
         for insert in data.insertDatas:
-            event_ids += raw.fire_insert_event(*name, insert.partitionVal or None, insert)
+            event_ids += call.stores.writes.tables.fire_insert_event(name, insert.partitionVal or None, insert)
     elif data is not None and data.refreshEvent is not None:
         for values in request.batchPartitionValsForRefresh or [request.partitionVals or []]:
-            event_ids += raw.fire_reload_event(*name, values or None, is_refresh=bool(data.refreshEvent))
+            event_ids += call.stores.writes.tables.fire_reload_event(
+                name, values or None, is_refresh=bool(data.refreshEvent)
+            )
     else:
         raise MetaException("A fired event must say what was inserted, or that something was reloaded")
     return FireEventResponse(eventIds=event_ids)

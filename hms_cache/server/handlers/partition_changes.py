@@ -6,8 +6,9 @@ import copy
 import time
 from typing import Any
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.server.calls import Call, HandlerTable
-from hms_cache.server.handlers.names import RequestedTable, requested_table, table_name, write_id
+from hms_cache.server.handlers.names import requested_table, table_name, write_id
 from hms_cache.server.handlers.partition_specs import expand_specs
 from hms_cache.server.handlers.partitions import Positional, expression, partition_values, positional
 from hms_cache.store.contract.partitions import ByExpression, ByNames, ByValues, PartitionSelection
@@ -31,7 +32,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 handlers = HandlerTable()
 
 
-def _table_of(partitions: list[Partition]) -> RequestedTable:
+def _table_of(partitions: list[Partition]) -> TableName:
     first = partitions[0]
     return table_name(first.dbName, first.tableName, first.catName)
 
@@ -48,7 +49,7 @@ def _required_list(partitions: Any, what: str = "Partition list") -> list[Any]:
     return list(partitions)
 
 
-def _prepare(name: RequestedTable, partitions: list[Partition]) -> list[Partition]:
+def _prepare(name: TableName, partitions: list[Partition]) -> list[Partition]:
     """Fills in what clients leave out: names without prefix, the time of creation."""
     now = int(time.time())
     for partition in partitions:
@@ -69,7 +70,7 @@ def _names_of(partition: Partition) -> tuple[str | None, str | None]:
 
 def _require_names(
     call: Call,
-    name: RequestedTable,
+    name: TableName,
     partitions: list[Partition],
     *,
     one_spelling: bool = False,
@@ -84,7 +85,7 @@ def _require_names(
     else:
         return
     try:
-        call.stores.raw.get_table(*name)
+        call.stores.reads.tables.get_table(name)
     except NoSuchObjectException as error:
         raise if_missing(error.message) from error
     raise MetaException(text)
@@ -92,12 +93,14 @@ def _require_names(
 
 def _add(
     call: Call,
-    name: RequestedTable,
+    name: TableName,
     partitions: list[Partition],
     context: EnvironmentContext | None = None,
     **options: Any,
 ) -> list[Partition]:
-    return call.stores.raw.add_partitions(*name, _prepare(name, partitions), environment_context=context, **options)
+    return call.stores.writes.partitions.add_partitions(
+        name, _prepare(name, partitions), environment_context=context, **options
+    )
 
 
 @handlers.write("add_partition", audit=lambda a: f"add_partition : db={a.new_part.dbName} tbl={a.new_part.tableName}")
@@ -162,12 +165,12 @@ def add_partitions_req(call: Call, arguments: methods.add_partitions_req_args) -
     return AddPartitionsResult(partitions=added, partitionColSchema=columns if added else None)
 
 
-def _columns_of_all(call: Call, name: RequestedTable, request: AddPartitionsRequest) -> list[FieldSchema]:
+def _columns_of_all(call: Call, name: TableName, request: AddPartitionsRequest) -> list[FieldSchema]:
     """The columns of partitions that are sent without: once for all in the request, or else the table's (Hive 4.0)."""
     if request.partitionColSchema:
         return list(request.partitionColSchema)
     try:
-        table = call.stores.raw.get_table(*name)
+        table = call.stores.reads.tables.get_table(name)
     except NoSuchObjectException as error:
         raise InvalidObjectException(error.message) from error
     return list((table.sd.cols if table.sd is not None else None) or ())
@@ -179,14 +182,12 @@ def _set_columns(partitions: list[Partition], columns: list[FieldSchema]) -> Non
             partition.sd.cols = list(columns)
 
 
-def _append(
-    call: Call, name: RequestedTable, values: list[str], context: EnvironmentContext | None = None
-) -> Partition:
+def _append(call: Call, name: TableName, values: list[str], context: EnvironmentContext | None = None) -> Partition:
     """A partition with nothing but its values: its storage descriptor is the table's (Hive's append_partition)."""
     if not values:
         raise MetaException("The partition values must not be null or empty.")
     try:
-        table = call.stores.raw.get_table(*name)
+        table = call.stores.reads.tables.get_table(name)
     except NoSuchObjectException as error:
         raise InvalidObjectException("Unable to add partition because table or database do not exist") from error
     if table.sd is None or not table.sd.location:
@@ -235,7 +236,7 @@ def append_partition_req(call: Call, arguments: methods.append_partition_req_arg
     return _append(call, name, values, request.environmentContext)
 
 
-def _values_to_append(call: Call, name: RequestedTable, partition_name: str | None) -> list[str]:
+def _values_to_append(call: Call, name: TableName, partition_name: str | None) -> list[str]:
     try:
         return partition_values(call, name, partition_name)
     except NoSuchObjectException as error:
@@ -246,7 +247,7 @@ def _values_to_append(call: Call, name: RequestedTable, partition_name: str | No
 
 
 def _alter(
-    call: Call, name: RequestedTable, partitions: list[Partition], context: EnvironmentContext | None, **options: Any
+    call: Call, name: TableName, partitions: list[Partition], context: EnvironmentContext | None, **options: Any
 ) -> None:
     if not partitions:
         raise InvalidOperationException("Alter partition operation failed: there are no partitions to alter")
@@ -255,7 +256,7 @@ def _alter(
             partition.dbName or name.database, partition.tableName or name.table, partition.catName or name.catalog
         )
         partition.catName, partition.dbName, partition.tableName = own
-    call.stores.raw.alter_partitions(*name, partitions, environment_context=context, **options)
+    call.stores.writes.partitions.alter_partitions(name, partitions, environment_context=context, **options)
 
 
 @handlers.write("alter_partition")
@@ -306,7 +307,7 @@ def rename_partition(call: Call, arguments: methods.rename_partition_args) -> No
     name = positional(arguments)
     _require_names(call, name, [_required(arguments.new_part)], if_missing=InvalidOperationException)
     new = _prepare(name, [arguments.new_part])[0]
-    call.stores.raw.rename_partition(*name, arguments.part_vals or (), new)
+    call.stores.writes.partitions.rename_partition(name, arguments.part_vals or (), new)
 
 
 @handlers.write("rename_partition_req")
@@ -314,8 +315,8 @@ def rename_partition_req(call: Call, arguments: methods.rename_partition_req_arg
     request = arguments.req
     name = requested_table(request)
     _require_names(call, name, [_required(request.newPart)], if_missing=InvalidOperationException)
-    call.stores.raw.rename_partition(
-        *name,
+    call.stores.writes.partitions.rename_partition(
+        name,
         request.partVals or (),
         _prepare(name, [request.newPart])[0],
         write_id=write_id(request.newPart.writeId),
@@ -327,9 +328,9 @@ def rename_partition_req(call: Call, arguments: methods.rename_partition_req_arg
 # Drops
 
 
-def _drop_one(call: Call, name: RequestedTable, values: list[str], delete_data: Any, context: Any = None) -> bool:
-    call.stores.raw.drop_partitions(
-        *name, ByValues(tuple(values)), delete_data=bool(delete_data), environment_context=context
+def _drop_one(call: Call, name: TableName, values: list[str], delete_data: Any, context: Any = None) -> bool:
+    call.stores.writes.partitions.drop_partitions(
+        name, ByValues(tuple(values)), delete_data=bool(delete_data), environment_context=context
     )
     return True
 
@@ -391,8 +392,8 @@ def drop_partitions_req(call: Call, arguments: methods.drop_partitions_req_args)
     else:
         raise MetaException("DropPartitionsRequest names no partitions: neither names nor expressions are set")
     dropped = (
-        call.stores.raw.drop_partitions(
-            *name,
+        call.stores.writes.partitions.drop_partitions(
+            name,
             selections[0],
             delete_data=bool(request.deleteData),
             if_exists=if_exists,
@@ -407,21 +408,20 @@ def drop_partitions_req(call: Call, arguments: methods.drop_partitions_req_args)
 
 def _drop_each(
     call: Call,
-    name: RequestedTable,
+    name: TableName,
     selections: list[PartitionSelection],
     request: DropPartitionsRequest,
     if_exists: bool,
 ) -> list[Partition]:
     """Several expressions drop in one transaction: their names are decided first, then dropped together."""
-    raw = call.stores.raw
     names: dict[str, None] = {}
     for selection in selections:
-        found = raw.get_partition_names(*name, selection)
+        found = call.stores.reads.partitions.get_partition_names(name, selection)
         if not found and not if_exists:
             raise NoSuchObjectException("Some partitions to drop are missing")
         names.update(dict.fromkeys(found))
-    return raw.drop_partitions(
-        *name,
+    return call.stores.writes.partitions.drop_partitions(
+        name,
         ByNames(tuple(names)),
         delete_data=bool(request.deleteData),
         if_exists=if_exists,
@@ -446,4 +446,4 @@ def _exchange(
 ) -> list[Partition]:
     source = table_name(arguments.source_db, arguments.source_table_name)
     destination = table_name(arguments.dest_db, arguments.dest_table_name)
-    return call.stores.raw.exchange_partitions(arguments.partitionSpecs or {}, source, destination)
+    return call.stores.writes.partitions.exchange_partitions(arguments.partitionSpecs or {}, source, destination)

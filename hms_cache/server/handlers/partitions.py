@@ -7,9 +7,10 @@ from typing import Any, Protocol
 
 from thrift.Thrift import TApplicationException
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import parse_partition_name, values_for_keys
 from hms_cache.server.calls import Call, HandlerTable, one_moment
-from hms_cache.server.handlers.names import RequestedTable, requested_table, table_name, version
+from hms_cache.server.handlers.names import requested_table, table_name, version
 from hms_cache.server.handlers.partition_specs import group_partitions, listed_or_grouped
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -21,6 +22,7 @@ from hms_cache.store.contract.partitions import (
     PartitionProjection,
     PartitionSelection,
 )
+from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetPartitionNamesPsResponse,
@@ -74,7 +76,7 @@ class Shaping(Protocol):
     def excludeParamKeyPattern(self) -> str | None: ...
 
 
-def positional(arguments: Positional) -> RequestedTable:
+def positional(arguments: Positional) -> TableName:
     """The table of a positional call."""
     return table_name(arguments.db_name, arguments.tbl_name)
 
@@ -104,14 +106,14 @@ def _selected_by(call: Call, request: PartitionsByExprRequest) -> PartitionSelec
     return expression(call, request.expr, request.defaultPartitionName) if request.expr else AllPartitions()
 
 
-def partition_values(call: Call, table: RequestedTable, name: str | None) -> list[str]:
+def partition_values(call: Call, table: TableName, name: str | None) -> list[str]:
     """Values of a partition name in the order of the table's keys.
 
     Raises NoSuchObjectException (there is no such table, or a key is missing in the name), MetaException (no name).
     """
     if not name:
         raise MetaException(f"Partition name is invalid. {name or ''}")
-    keys = [key.name for key in call.stores.raw.get_table(*table).partitionKeys or ()]
+    keys = [key.name for key in call.stores.reads.tables.get_table(table).partitionKeys or ()]
     try:
         return values_for_keys(name, keys)
     except InvalidObjectException as error:
@@ -125,20 +127,22 @@ def partition_values(call: Call, table: RequestedTable, name: str | None) -> lis
     "get_partition", audit=lambda a: f"get_partition : db={a.db_name} tbl={a.tbl_name}[{','.join(a.part_vals or ())}]"
 )
 def get_partition(call: Call, arguments: methods.get_partition_args) -> Partition:
-    return call.stores.raw.get_partition(*positional(arguments), arguments.part_vals or ())
+    return call.stores.reads.partitions.get_partition(positional(arguments), arguments.part_vals or ())
 
 
 @handlers.read("get_partition_req")
 def get_partition_req(call: Call, arguments: methods.get_partition_req_args) -> GetPartitionResponse:
     request = arguments.req
-    partition = call.stores.raw.get_partition(*requested_table(request), request.partVals or (), **version(request))
+    partition = call.stores.reads.partitions.get_partition(
+        requested_table(request), request.partVals or (), version=version(request)
+    )
     return GetPartitionResponse(partition=partition)
 
 
 @handlers.read("get_partition_with_auth")
 def get_partition_with_auth(call: Call, arguments: methods.get_partition_with_auth_args) -> Partition:
-    return call.stores.raw.get_partition(
-        *positional(arguments),
+    return call.stores.reads.partitions.get_partition(
+        positional(arguments),
         arguments.part_vals or (),
         grantee=grantee(arguments.user_name, arguments.group_names),
     )
@@ -148,14 +152,14 @@ def get_partition_with_auth(call: Call, arguments: methods.get_partition_with_au
 @one_moment
 def get_partition_by_name(call: Call, arguments: methods.get_partition_by_name_args) -> Partition:
     name = positional(arguments)
-    return call.stores.raw.get_partition(*name, partition_values(call, name, arguments.part_name))
+    return call.stores.reads.partitions.get_partition(name, partition_values(call, name, arguments.part_name))
 
 
 # Lists
 
 
-def _partitions(call: Call, name: RequestedTable, selection: PartitionSelection, **options: Any) -> list[Partition]:
-    return call.stores.raw.get_partitions(*name, selection, **options).partitions
+def _partitions(call: Call, name: TableName, selection: PartitionSelection, **options: Any) -> list[Partition]:
+    return call.stores.reads.partitions.get_partitions(name, selection, **options).partitions
 
 
 @handlers.read("get_partitions")
@@ -171,12 +175,12 @@ def get_partitions_req(call: Call, arguments: methods.get_partitions_req_args) -
         requested_table(request),
         max_parts=limit(request.maxParts),
         projection=_projection(request),
-        **version(request),
+        version=version(request),
     )
     return PartitionsResponse(partitions=_without_columns(request, found))
 
 
-def _all_partitions(call: Call, name: RequestedTable, **options: Any) -> list[Partition]:
+def _all_partitions(call: Call, name: TableName, **options: Any) -> list[Partition]:
     """All partitions; a table that is not there has none (Hive 4.0.1, in the calls that ask for no privileges).
 
     Where `metastore.limit.partition.request` is set Hive counts them first, and so says what is not there.
@@ -201,7 +205,7 @@ def _partial_values(call: Call, values: list[str] | None) -> ByPartialValues:
     return ByPartialValues(tuple(values or ()))
 
 
-def _all_names(call: Call, name: RequestedTable, **options: Any) -> list[str]:
+def _all_names(call: Call, name: TableName, **options: Any) -> list[str]:
     """Names of all partitions, as `_all_partitions`."""
     _check_not_empty(name)
     try:
@@ -210,7 +214,7 @@ def _all_names(call: Call, name: RequestedTable, **options: Any) -> list[str]:
         return []
 
 
-def _check_not_empty(name: RequestedTable) -> None:
+def _check_not_empty(name: TableName) -> None:
     for part, text in (("dbName", name.database), ("tblName", name.table)):
         if not text:
             raise NoSuchObjectException(f"{part} is not valid")
@@ -264,7 +268,7 @@ def get_partitions_ps_with_auth_req(
         max_parts=limit(request.maxParts),
         grantee=grantee(request.userName, request.groupNames),
         projection=_projection(request),
-        **version(request),
+        version=version(request),
     )
     return GetPartitionsPsWithAuthResponse(partitions=_without_columns(request, found))
 
@@ -284,7 +288,7 @@ def get_partitions_by_filter_req(call: Call, arguments: methods.get_partitions_b
         ByFilter(request.filter or ""),
         max_parts=limit(request.maxParts),
         projection=_projection(request),
-        **version(request),
+        version=version(request),
     )
     return _without_columns(request, found)
 
@@ -311,7 +315,7 @@ def get_partitions_by_names_req(
     selection = _given_names(request.names)
     snapshot = version(request)
     try:
-        found = _partitions(call, name, selection, projection=_projection(request), **snapshot)
+        found = _partitions(call, name, selection, projection=_projection(request), version=snapshot)
     except NoSuchObjectException as error:
         # Only the positional call's clients may be too old for this type (Hive 4.0.1 answers it in both).
         raise InvalidObjectException(error.message) from error
@@ -319,7 +323,7 @@ def get_partitions_by_names_req(
     if request.get_col_stats:
         found = _with_statistics(call, name, found, selection.names, request.engine or "hive", snapshot)
     found = call.stores.auxiliary.translation.partitions(
-        found, lambda: call.stores.raw.get_table(*name, **snapshot), request.processorCapabilities
+        found, lambda: call.stores.reads.tables.get_table(name, version=snapshot), request.processorCapabilities
     )
     return GetPartitionsByNamesResult(partitions=found)
 
@@ -337,12 +341,14 @@ def _without_columns(request: Shaping, partitions: list[Partition]) -> list[Part
 
 
 def _with_statistics(
-    call: Call, name: RequestedTable, partitions: list[Partition], names: tuple[str, ...], engine: str, snapshot: Any
+    call: Call, name: TableName, partitions: list[Partition], names: tuple[str, ...], engine: str, snapshot: ReadVersion
 ) -> list[Partition]:
     """Copies of the partitions with the column statistics of those that have any."""
-    table = call.stores.raw.get_table(*name, **snapshot)
+    table = call.stores.reads.tables.get_table(name, version=snapshot)
     columns = [column.name for column in (table.sd.cols if table.sd is not None else None) or ()]
-    statistics = call.stores.raw.get_partition_column_statistics(*name, names, columns, engine=engine, **snapshot)
+    statistics = call.stores.reads.statistics.get_partition_column_statistics(
+        name, names, columns, engine=engine, version=snapshot
+    )
     by_values = {tuple(parse_partition_name(s.statsDesc.partName).values()): s for s in statistics}
     answer = [copy.copy(partition) for partition in partitions]
     for partition in answer:
@@ -353,12 +359,12 @@ def _with_statistics(
 @handlers.read("get_partitions_by_expr")
 def get_partitions_by_expr(call: Call, arguments: methods.get_partitions_by_expr_args) -> PartitionsByExprResult:
     request = arguments.req
-    answer = call.stores.raw.get_partitions(
-        *requested_table(request),
+    answer = call.stores.reads.partitions.get_partitions(
+        requested_table(request),
         _selected_by(call, request),
         max_parts=limit(request.maxParts),
         projection=_projection(request),
-        **version(request),
+        version=version(request),
     )
     found = _without_columns(request, answer.partitions)
     return PartitionsByExprResult(partitions=found, hasUnknownPartitions=answer.has_unknown)
@@ -371,15 +377,15 @@ def get_partitions_spec_by_expr(
 ) -> PartitionsSpecByExprResult:
     request = arguments.req
     name = requested_table(request)
-    answer = call.stores.raw.get_partitions(
-        *name,
+    answer = call.stores.reads.partitions.get_partitions(
+        name,
         _selected_by(call, request),
         max_parts=limit(request.maxParts),
         projection=_projection(request),
-        **version(request),
+        version=version(request),
     )
     found = _without_columns(request, answer.partitions)
-    specifications = group_partitions(call.stores.raw.get_table(*name, **version(request)), found)
+    specifications = group_partitions(call.stores.reads.tables.get_table(name, version=version(request)), found)
     return PartitionsSpecByExprResult(partitionsSpec=specifications, hasUnknownPartitions=answer.has_unknown)
 
 
@@ -401,7 +407,7 @@ def get_partitions_pspec(call: Call, arguments: methods.get_partitions_pspec_arg
         raise TApplicationException(TApplicationException.INTERNAL_ERROR, "get_partitions_pspec needs a table name")
     name = positional(arguments)
     found = _partitions(call, name, AllPartitions(), max_parts=limit(arguments.max_parts))
-    return listed_or_grouped(call.stores.raw.get_table(*name), found)
+    return listed_or_grouped(call.stores.reads.tables.get_table(name), found)
 
 
 @handlers.read("get_part_specs_by_filter")
@@ -409,7 +415,7 @@ def get_partitions_pspec(call: Call, arguments: methods.get_partitions_pspec_arg
 def get_part_specs_by_filter(call: Call, arguments: methods.get_part_specs_by_filter_args) -> list[PartitionSpec]:
     name = positional(arguments)
     found = _partitions(call, name, ByFilter(arguments.filter or ""), max_parts=limit(arguments.max_parts))
-    return listed_or_grouped(call.stores.raw.get_table(*name), found)
+    return listed_or_grouped(call.stores.reads.tables.get_table(name), found)
 
 
 @handlers.read("get_partitions_with_specs")
@@ -431,8 +437,8 @@ def get_partitions_with_specs(call: Call, arguments: methods.get_partitions_with
     selection = _spec_selection(request.filterSpec)
     who = grantee(request.user, request.groupNames) if request.withAuth else None
     try:
-        table = call.stores.raw.get_table(*name, **version(request))
-        found = _partitions(call, name, selection, projection=projection, grantee=who, **version(request))
+        table = call.stores.reads.tables.get_table(name, version=version(request))
+        found = _partitions(call, name, selection, projection=projection, grantee=who, version=version(request))
     except NoSuchObjectException as error:
         raise MetaException(error.message) from error
     found = call.stores.auxiliary.translation.partitions(found, lambda: table, request.processorCapabilities)
@@ -456,8 +462,8 @@ def _spec_selection(specification: Any) -> PartitionSelection:
 # Names, counts, values
 
 
-def _names(call: Call, name: RequestedTable, selection: PartitionSelection, **options: Any) -> list[str]:
-    return call.stores.raw.get_partition_names(*name, selection, **options)
+def _names(call: Call, name: TableName, selection: PartitionSelection, **options: Any) -> list[str]:
+    return call.stores.reads.partitions.get_partition_names(name, selection, **options)
 
 
 @handlers.read("get_partition_names")
@@ -468,7 +474,7 @@ def get_partition_names(call: Call, arguments: methods.get_partition_names_args)
 @handlers.read("fetch_partition_names_req")
 def fetch_partition_names_req(call: Call, arguments: methods.fetch_partition_names_req_args) -> list[str]:
     request = arguments.partitionReq
-    return _all_names(call, requested_table(request), max_parts=limit(request.maxParts), **version(request))
+    return _all_names(call, requested_table(request), max_parts=limit(request.maxParts), version=version(request))
 
 
 @handlers.read("get_partition_names_ps")
@@ -490,7 +496,9 @@ def get_partition_names_ps_req(
 ) -> GetPartitionNamesPsResponse:
     request = arguments.req
     selection = _named_values(request.partValues)
-    names = _names(call, requested_table(request), selection, max_parts=limit(request.maxParts), **version(request))
+    names = _names(
+        call, requested_table(request), selection, max_parts=limit(request.maxParts), version=version(request)
+    )
     return GetPartitionNamesPsResponse(names=names)
 
 
@@ -504,14 +512,14 @@ def get_partition_names_req(call: Call, arguments: methods.get_partition_names_r
         selection,
         max_parts=limit(request.maxParts),
         order=request.order or None,
-        **version(request),
+        version=version(request),
     )
 
 
 @handlers.read("get_num_partitions_by_filter")
 def get_num_partitions_by_filter(call: Call, arguments: methods.get_num_partitions_by_filter_args) -> int:
     selection: PartitionSelection = ByFilter(arguments.filter) if arguments.filter else AllPartitions()
-    return call.stores.raw.get_partition_count(*positional(arguments), selection)
+    return call.stores.reads.partitions.get_partition_count(positional(arguments), selection)
 
 
 @handlers.read("get_partition_values")
@@ -520,14 +528,14 @@ def get_partition_values(call: Call, arguments: methods.get_partition_values_arg
     if not request.partitionKeys:
         raise MetaException("The values of no partition key are asked for")
     try:
-        rows = call.stores.raw.get_partition_values(
-            *requested_table(request),
+        rows = call.stores.reads.partitions.get_partition_values(
+            requested_table(request),
             [key.name for key in request.partitionKeys],
             selection=ByFilter(request.filter) if request.filter else None,
             distinct=request.applyDistinct is None or bool(request.applyDistinct),
             ascending=request.ascending is None or bool(request.ascending),
             max_parts=limit(request.maxParts),
-            valid_write_ids=request.validWriteIdList or None,
+            version=ReadVersion(valid_write_ids=request.validWriteIdList or None),
         )
     except NoSuchObjectException as error:
         # The method declares both; Hive 4.0.1 throws this one, and its client tests for that.
@@ -550,11 +558,13 @@ def partition_name_to_spec(call: Call, arguments: methods.partition_name_to_spec
 
 @handlers.read("isPartitionMarkedForEvent")
 def is_partition_marked_for_event(call: Call, arguments: methods.isPartitionMarkedForEvent_args) -> bool:
-    return call.stores.raw.is_partition_marked_for_event(
-        *positional(arguments), arguments.part_vals or {}, arguments.eventType
+    return call.stores.reads.partitions.is_partition_marked_for_event(
+        positional(arguments), arguments.part_vals or {}, arguments.eventType
     )
 
 
 @handlers.write("markPartitionForEvent")
 def mark_partition_for_event(call: Call, arguments: methods.markPartitionForEvent_args) -> None:
-    call.stores.raw.mark_partition_for_event(*positional(arguments), arguments.part_vals or {}, arguments.eventType)
+    call.stores.writes.partitions.mark_partition_for_event(
+        positional(arguments), arguments.part_vals or {}, arguments.eventType
+    )

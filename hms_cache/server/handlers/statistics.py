@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import parse_partition_name
 from hms_cache.server.calls import Call, HandlerTable
-from hms_cache.server.handlers.names import RequestedTable, requested_table, table_name, version, write_id
+from hms_cache.server.handlers.names import requested_table, table_name, version, write_id
 from hms_cache.server.handlers.partitions import positional
+from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AggrStats,
@@ -28,7 +30,7 @@ DEFAULT_ENGINE = "hive"
 """Who wrote statistics when a client does not say: clients before 4.0 have no such field, and it is never null."""
 
 
-def _described(statistics: ColumnStatistics) -> RequestedTable:
+def _described(statistics: ColumnStatistics) -> TableName:
     description = statistics.statsDesc
     if description is None:
         raise InvalidObjectException("Invalid column stats object: it describes no table")
@@ -45,7 +47,7 @@ def _required(value: str | None, what: str) -> str:
     return value
 
 
-def _existing(work: Callable[[], None], name: RequestedTable) -> bool:
+def _existing(work: Callable[[], None], name: TableName) -> bool:
     """Runs a change of partitions' statistics. For a table that is not there Hive has a type of its own."""
     try:
         work()
@@ -60,7 +62,7 @@ def _existing(work: Callable[[], None], name: RequestedTable) -> bool:
 def get_table_column_statistics(call: Call, arguments: methods.get_table_column_statistics_args) -> ColumnStatistics:
     name = positional(arguments)
     _required(arguments.col_name, "Column")
-    found = call.stores.raw.get_table_column_statistics(*name, [arguments.col_name], engine=DEFAULT_ENGINE)
+    found = call.stores.reads.statistics.get_table_column_statistics(name, [arguments.col_name], engine=DEFAULT_ENGINE)
     if not found.statsObj:
         raise NoSuchObjectException(
             f"Statistics for dbName={name.database}, tblName={name.table}, columnName={arguments.col_name} do not exist"
@@ -75,8 +77,8 @@ def get_partition_column_statistics(
     name = positional(arguments)
     _required(arguments.part_name, "Partition")
     _required(arguments.col_name, "Column")
-    found = call.stores.raw.get_partition_column_statistics(
-        *name, [arguments.part_name], [arguments.col_name], engine=DEFAULT_ENGINE
+    found = call.stores.reads.statistics.get_partition_column_statistics(
+        name, [arguments.part_name], [arguments.col_name], engine=DEFAULT_ENGINE
     )
     if not found or not found[0].statsObj:
         raise NoSuchObjectException(
@@ -89,8 +91,11 @@ def get_partition_column_statistics(
 @handlers.read("get_table_statistics_req")
 def get_table_statistics_req(call: Call, arguments: methods.get_table_statistics_req_args) -> TableStatsResult:
     request = arguments.request
-    found = call.stores.raw.get_table_column_statistics(
-        *requested_table(request), request.colNames or (), engine=request.engine or DEFAULT_ENGINE, **version(request)
+    found = call.stores.reads.statistics.get_table_column_statistics(
+        requested_table(request),
+        request.colNames or (),
+        engine=request.engine or DEFAULT_ENGINE,
+        version=version(request),
     )
     return TableStatsResult(tableStats=found.statsObj or [], isStatsCompliant=found.isStatsCompliant)
 
@@ -100,12 +105,12 @@ def get_partitions_statistics_req(
     call: Call, arguments: methods.get_partitions_statistics_req_args
 ) -> PartitionsStatsResult:
     request = arguments.request
-    found = call.stores.raw.get_partition_column_statistics(
-        *requested_table(request),
+    found = call.stores.reads.statistics.get_partition_column_statistics(
+        requested_table(request),
         request.partNames or (),
         request.colNames or (),
         engine=request.engine or DEFAULT_ENGINE,
-        **version(request),
+        version=version(request),
     )
     compliant = None
     if request.validWriteIdList:
@@ -119,19 +124,19 @@ def get_partitions_statistics_req(
 @handlers.read("get_aggr_stats_for")
 def get_aggr_stats_for(call: Call, arguments: methods.get_aggr_stats_for_args) -> AggrStats:
     request = arguments.request
-    return call.stores.raw.get_aggregate_statistics(
-        *requested_table(request),
+    return call.stores.reads.statistics.get_aggregate_statistics(
+        requested_table(request),
         request.partNames or (),
         request.colNames or (),
         engine=request.engine or DEFAULT_ENGINE,
-        valid_write_ids=request.validWriteIdList or None,
+        version=ReadVersion(valid_write_ids=request.validWriteIdList or None),
     )
 
 
 @handlers.write("update_table_column_statistics")
 def update_table_column_statistics(call: Call, arguments: methods.update_table_column_statistics_args) -> bool:
     _described(arguments.stats_obj)
-    call.stores.raw.update_table_column_statistics(arguments.stats_obj)
+    call.stores.writes.statistics.update_table_column_statistics(arguments.stats_obj)
     return True
 
 
@@ -140,7 +145,9 @@ def update_partition_column_statistics(call: Call, arguments: methods.update_par
     name = _described(arguments.stats_obj)
     if not parse_partition_name(_required(arguments.stats_obj.statsDesc.partName, "Partition")):
         raise MetaException(f"Partition name is invalid. {arguments.stats_obj.statsDesc.partName}")
-    return _existing(lambda: call.stores.raw.update_partition_column_statistics([arguments.stats_obj]), name)
+    return _existing(
+        lambda: call.stores.writes.statistics.update_partition_column_statistics([arguments.stats_obj]), name
+    )
 
 
 def _set(call: Call, request: SetPartitionsStatsRequest) -> bool:
@@ -159,17 +166,16 @@ def _set(call: Call, request: SetPartitionsStatsRequest) -> bool:
         "write_id": write_id(request.writeId),
         "valid_write_ids": request.validWriteIdList or None,
     }
-    raw = call.stores.raw
     if request.needMerge:
-        raw.merge_column_statistics(statistics, **options)
+        call.stores.writes.statistics.merge_column_statistics(statistics, **options)
     elif statistics[0].statsDesc.isTblLevel:
         if len(statistics) != 1:
             raise InvalidObjectException(
                 f"Expecting only 1 ColumnStatistics for table's column stats, got {len(statistics)}"
             )
-        raw.update_table_column_statistics(statistics[0], **options)
+        call.stores.writes.statistics.update_table_column_statistics(statistics[0], **options)
     else:
-        raw.update_partition_column_statistics(statistics, **options)
+        call.stores.writes.statistics.update_partition_column_statistics(statistics, **options)
     return True
 
 
@@ -189,8 +195,8 @@ def update_column_statistics_req(
 @handlers.write("delete_table_column_statistics")
 def delete_table_column_statistics(call: Call, arguments: methods.delete_table_column_statistics_args) -> bool:
     columns = [arguments.col_name] if arguments.col_name else []
-    call.stores.raw.delete_table_column_statistics(
-        *positional(arguments), columns, engine=arguments.engine or DEFAULT_ENGINE
+    call.stores.writes.statistics.delete_table_column_statistics(
+        positional(arguments), columns, engine=arguments.engine or DEFAULT_ENGINE
     )
     return True
 
@@ -201,7 +207,8 @@ def delete_partition_column_statistics(call: Call, arguments: methods.delete_par
     name, engine = positional(arguments), arguments.engine or DEFAULT_ENGINE
     part = _required(arguments.part_name, "Partition")
     return _existing(
-        lambda: call.stores.raw.delete_partition_column_statistics(*name, [part], columns, engine=engine), name
+        lambda: call.stores.writes.statistics.delete_partition_column_statistics(name, [part], columns, engine=engine),
+        name,
     )
 
 
@@ -212,9 +219,10 @@ def delete_column_statistics_req(call: Call, arguments: methods.delete_column_st
     columns = list(request.col_names or ())
     engine = request.engine or DEFAULT_ENGINE
     if request.tableLevel:
-        call.stores.raw.delete_table_column_statistics(*name, columns, engine=engine)
+        call.stores.writes.statistics.delete_table_column_statistics(name, columns, engine=engine)
         return True
     names = list(request.part_names or ())
     return _existing(
-        lambda: call.stores.raw.delete_partition_column_statistics(*name, names, columns, engine=engine), name
+        lambda: call.stores.writes.statistics.delete_partition_column_statistics(name, names, columns, engine=engine),
+        name,
     )

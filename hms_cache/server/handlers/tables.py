@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from hms_cache.cache.encoded_lists import EncodedTables
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.server.calls import Call, HandlerTable, one_moment
 from hms_cache.server.handlers.names import (
     database_name,
@@ -16,6 +17,7 @@ from hms_cache.server.handlers.names import (
     write_id,
 )
 from hms_cache.server.handlers.projections import project_tables
+from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -52,14 +54,16 @@ INSERT_ONLY_TABLES = 2
 
 @handlers.read("get_table", audit=lambda a: f"get_table : db={a.dbname} tbl={a.tbl_name}")
 def get_table(call: Call, arguments: methods.get_table_args) -> Table:
-    return call.stores.raw.get_table(*table_name(arguments.dbname, arguments.tbl_name))
+    return call.stores.reads.tables.get_table(table_name(arguments.dbname, arguments.tbl_name))
 
 
 @handlers.read("get_table_req", audit=lambda a: f"get_table : db={a.req.dbName} tbl={a.req.tblName}")
 def get_table_req(call: Call, arguments: methods.get_table_req_args) -> GetTableResult:
     request = arguments.req
     engine = (request.engine or "hive") if request.getColumnStats else None
-    table = call.stores.raw.get_table(*requested_table(request), **version(request), statistics_engine=engine)
+    table = call.stores.reads.tables.get_table(
+        requested_table(request), version=version(request), statistics_engine=engine
+    )
     _check_capabilities(call, table, request.capabilities)
     seen = call.stores.auxiliary.translation.table(table, request.processorCapabilities)
     return GetTableResult(table=seen, isStatsCompliant=table.isStatsCompliant)
@@ -83,7 +87,7 @@ def _check_capabilities(call: Call, table: Table, capabilities: Any) -> None:
 @handlers.read("get_table_objects_by_name")
 def get_table_objects_by_name(call: Call, arguments: methods.get_table_objects_by_name_args) -> list[Table]:
     name = database_name(arguments.dbname)
-    return call.stores.raw.get_tables(*name, arguments.tbl_names or [])
+    return call.stores.reads.tables.get_tables(name, arguments.tbl_names or [])
 
 
 @handlers.read("get_table_objects_by_name_req")
@@ -99,7 +103,7 @@ def get_table_objects_by_name_req(call: Call, arguments: methods.get_table_objec
             raise InvalidOperationException(f"{request.dbName} cannot find null tables")
         tables = _matching_tables(call, *name, request.tablesPattern)
     else:
-        tables = call.stores.raw.get_tables(*name, names)
+        tables = call.stores.reads.tables.get_tables(name, names)
     tables = call.only_readable(tables)
     if not tables and names is None and _is_pattern(name.database):
         raise UnknownDBException(f"Could not find database {name.catalog}.{name.database}")
@@ -113,13 +117,19 @@ def _matching_tables(call: Call, catalog: str, database: str, pattern: str) -> l
 
     Of all methods only this one takes a pattern there: by it the client of Hive 4 asks for names of tables.
     """
-    raw = call.stores.raw
     if not _is_pattern(database):
-        return raw.get_tables(catalog, database, raw.get_table_names(catalog, database, pattern))
+        return call.stores.reads.tables.get_tables(
+            DatabaseName(catalog, database),
+            call.stores.reads.tables.get_table_names(DatabaseName(catalog, database), pattern),
+        )
     names: dict[str, list[str]] = {}
-    for found in raw.get_table_meta(catalog, database, pattern):
+    for found in call.stores.reads.tables.get_table_meta(catalog, database, pattern):
         names.setdefault(found.dbName, []).append(found.tableName)
-    return [table for name, tables in names.items() for table in raw.get_tables(catalog, name, tables)]
+    return [
+        table
+        for name, tables in names.items()
+        for table in call.stores.reads.tables.get_tables(DatabaseName(catalog, name), tables)
+    ]
 
 
 def _is_pattern(database: str) -> bool:
@@ -128,12 +138,12 @@ def _is_pattern(database: str) -> bool:
 
 @handlers.read("get_tables", audit=lambda a: f"get_tables: db={a.db_name} pat={a.pattern}")
 def get_tables(call: Call, arguments: methods.get_tables_args) -> list[str]:
-    return call.stores.raw.get_table_names(*database_name(arguments.db_name), arguments.pattern)
+    return call.stores.reads.tables.get_table_names(database_name(arguments.db_name), arguments.pattern)
 
 
 @handlers.read("get_all_tables", audit=lambda a: f"get_all_tables: db={a.db_name}")
 def get_all_tables(call: Call, arguments: methods.get_all_tables_args) -> list[str]:
-    return call.stores.raw.get_table_names(*database_name(arguments.db_name))
+    return call.stores.reads.tables.get_table_names(database_name(arguments.db_name))
 
 
 @handlers.read(
@@ -142,13 +152,17 @@ def get_all_tables(call: Call, arguments: methods.get_all_tables_args) -> list[s
 def get_tables_by_type(call: Call, arguments: methods.get_tables_by_type_args) -> list[str]:
     if arguments.tableType not in TABLE_TYPES:
         raise MetaException(f"There is no table type {arguments.tableType}: {', '.join(TABLE_TYPES)}")
-    return call.stores.raw.get_table_names(*database_name(arguments.db_name), arguments.pattern, arguments.tableType)
+    return call.stores.reads.tables.get_table_names(
+        database_name(arguments.db_name), arguments.pattern, arguments.tableType
+    )
 
 
 @handlers.read("get_table_meta")
 def get_table_meta(call: Call, arguments: methods.get_table_meta_args) -> list[TableMeta]:
     catalog, databases = optional_database_name(arguments.db_patterns)
-    return call.stores.raw.get_table_meta(catalog, databases, arguments.tbl_patterns, arguments.tbl_types or ())
+    return call.stores.reads.tables.get_table_meta(
+        catalog, databases, arguments.tbl_patterns, arguments.tbl_types or ()
+    )
 
 
 @handlers.read("get_table_names_by_filter")
@@ -160,7 +174,9 @@ def get_table_names_by_filter(call: Call, arguments: methods.get_table_names_by_
         raise InvalidOperationException(f"{arguments.dbname} cannot apply null filter")
     limit = -1 if arguments.max_tables is None else arguments.max_tables
     try:
-        return call.stores.raw.get_table_names_by_filter(catalog, database, arguments.filter, limit)
+        return call.stores.reads.tables.get_table_names_by_filter(
+            DatabaseName(catalog, database), arguments.filter, limit
+        )
     except UnknownDBException:
         return []
 
@@ -170,7 +186,7 @@ def get_table_names_by_filter(call: Call, arguments: methods.get_table_names_by_
 def get_tables_ext(call: Call, arguments: methods.get_tables_ext_args) -> list[ExtendedTableInfo]:
     request = arguments.req
     name = database_name(request.database, request.catalog)
-    names = call.stores.raw.get_table_names(*name, request.tableNamePattern)
+    names = call.stores.reads.tables.get_table_names(name, request.tableNamePattern)
     if request.limit and request.limit > 0:
         names = names[: request.limit]
     translation = call.stores.auxiliary.translation
@@ -178,7 +194,7 @@ def get_tables_ext(call: Call, arguments: methods.get_tables_ext_args) -> list[E
         return [ExtendedTableInfo(tblName=table) for table in names]
     found = (
         translation.extended_table(table, request.processorCapabilities)
-        for table in call.stores.raw.get_tables(*name, names)
+        for table in call.stores.reads.tables.get_tables(name, names)
     )
     return [_extended(table, capabilities, request.requestedFields) for table, capabilities in found]
 
@@ -198,7 +214,7 @@ def _extended(table: Table, capabilities: list[str], mask: int) -> ExtendedTable
 def get_materialized_views_for_rewriting(
     call: Call, arguments: methods.get_materialized_views_for_rewriting_args
 ) -> list[str]:
-    names = call.stores.raw.get_materialized_view_names(*database_name(arguments.db_name))
+    names = call.stores.reads.tables.get_materialized_view_names(*database_name(arguments.db_name))
     return [table for _, table in names]
 
 
@@ -207,23 +223,26 @@ def get_materialized_views_for_rewriting(
 def get_all_materialized_view_objects_for_rewriting(
     call: Call, arguments: methods.get_all_materialized_view_objects_for_rewriting_args
 ) -> list[Table]:
-    raw = call.stores.raw
     by_database: dict[str, list[str]] = {}
-    for database, table in raw.get_materialized_view_names("hive"):
+    for database, table in call.stores.reads.tables.get_materialized_view_names("hive"):
         by_database.setdefault(database, []).append(table)
-    return [table for database, names in by_database.items() for table in raw.get_tables("hive", database, names)]
+    return [
+        table
+        for database, names in by_database.items()
+        for table in call.stores.reads.tables.get_tables(DatabaseName("hive", database), names)
+    ]
 
 
 # Fields and schemas: the table's columns, and those with the partition keys
 
 
 def _fields(
-    call: Call, database: str, table: str, catalog: str | None, keys: bool, **snapshot: Any
+    call: Call, database: str, table: str, catalog: str | None, *, keys: bool, version: ReadVersion = ANY_VERSION
 ) -> list[FieldSchema]:
     name = table_name(database, table, catalog)
     # Hive takes `db.table.column` here for complex types of old DDL: the part before the dot is the table.
     try:
-        found = call.stores.raw.get_table(name.catalog, name.database, name.table.split(".")[0], **snapshot)
+        found = call.stores.reads.tables.get_table(name._replace(table=name.table.split(".")[0]), version=version)
     except NoSuchObjectException as error:
         raise UnknownTableException(error.message) from error
     columns, is_of_file = call.stores.auxiliary.storage_schemas.fields_of(found)
@@ -242,7 +261,7 @@ def get_fields(
 @handlers.read("get_fields_req")
 def get_fields_req(call: Call, arguments: methods.get_fields_req_args) -> GetFieldsResponse:
     request = arguments.req
-    fields = _fields(call, request.dbName, request.tblName, request.catName, keys=False, **version(request))
+    fields = _fields(call, request.dbName, request.tblName, request.catName, keys=False, version=version(request))
     return GetFieldsResponse(fields=fields)
 
 
@@ -256,7 +275,7 @@ def get_schema(
 @handlers.read("get_schema_req")
 def get_schema_req(call: Call, arguments: methods.get_schema_req_args) -> GetSchemaResponse:
     request = arguments.req
-    fields = _fields(call, request.dbName, request.tblName, request.catName, keys=True, **version(request))
+    fields = _fields(call, request.dbName, request.tblName, request.catName, keys=True, version=version(request))
     return GetSchemaResponse(fields=fields)
 
 
@@ -271,12 +290,14 @@ def _create(
     capabilities: list[str] | None = None,
 ) -> None:
     table.catName, table.dbName = database_name(table.dbName, table.catName)
-    table = call.stores.auxiliary.translation.table_to_create(table, capabilities, call.stores.raw.get_database)
+    table = call.stores.auxiliary.translation.table_to_create(
+        table, capabilities, call.stores.reads.databases.get_database
+    )
     if not table.createTime:
         table.createTime = int(time.time())
     if table.creationMetadata is not None:
         _note_time(table.creationMetadata)
-    call.stores.raw.create_table(table, environment_context=environment_context, constraints=constraints)
+    call.stores.writes.tables.create_table(table, environment_context=environment_context, constraints=constraints)
 
 
 def _note_time(metadata: CreationMetadata) -> None:
@@ -326,7 +347,7 @@ def translate_table_dryrun(call: Call, arguments: methods.translate_table_dryrun
     table: Table = request.table
     table.catName, table.dbName = database_name(table.dbName, table.catName)
     translation = call.stores.auxiliary.translation
-    return translation.table_to_create(table, request.processorCapabilities, call.stores.raw.get_database)
+    return translation.table_to_create(table, request.processorCapabilities, call.stores.reads.databases.get_database)
 
 
 def _alter(
@@ -348,14 +369,15 @@ def _alter(
     """
     old = table_name(database, name, catalog)
     table.catName, table.dbName = database_name(table.dbName, table.catName or old.catalog)
-    raw = call.stores.raw
-    call.stores.auxiliary.translation.check_alteration(lambda: raw.get_table(*old), table, raw.get_database)
+    call.stores.auxiliary.translation.check_alteration(
+        lambda: call.stores.reads.tables.get_table(old), table, call.stores.reads.databases.get_database
+    )
     properties = (environment_context.properties if environment_context is not None else None) or {}
     key = properties.get("expected_parameter_key") if expected_key is None else expected_key
     value = properties.get("expected_parameter_value") if expected_value is None else expected_value
     expected = None if key is None or value is None else ExpectedParameter(key, value)
-    call.stores.raw.alter_table(
-        *old,
+    call.stores.writes.tables.alter_table(
+        old,
         table,
         environment_context=environment_context,
         cascade=cascade or properties.get("CASCADE", "").lower() == "true",
@@ -406,15 +428,17 @@ def alter_table_req(call: Call, arguments: methods.alter_table_req_args) -> Alte
 
 @handlers.write("drop_table", audit=lambda a: f"drop_table : db={a.dbname} tbl={a.name}")
 def drop_table(call: Call, arguments: methods.drop_table_args) -> None:
-    call.stores.raw.drop_table(*table_name(arguments.dbname, arguments.name), delete_data=bool(arguments.deleteData))
+    call.stores.writes.tables.drop_table(
+        table_name(arguments.dbname, arguments.name), delete_data=bool(arguments.deleteData)
+    )
 
 
 @handlers.write("drop_table_with_environment_context", audit=lambda a: f"drop_table : db={a.dbname} tbl={a.name}")
 def drop_table_with_environment_context(
     call: Call, arguments: methods.drop_table_with_environment_context_args
 ) -> None:
-    call.stores.raw.drop_table(
-        *table_name(arguments.dbname, arguments.name),
+    call.stores.writes.tables.drop_table(
+        table_name(arguments.dbname, arguments.name),
         delete_data=bool(arguments.deleteData),
         environment_context=arguments.environment_context,
     )
@@ -425,8 +449,8 @@ def drop_table_with_environment_context(
 )
 def drop_table_req(call: Call, arguments: methods.drop_table_req_args) -> AsyncOperationResp:
     request = arguments.dropTableReq
-    call.stores.raw.drop_table(
-        *requested_table(request),
+    call.stores.writes.tables.drop_table(
+        requested_table(request),
         delete_data=bool(request.deleteData),
         environment_context=request.envContext,
     )
@@ -435,14 +459,14 @@ def drop_table_req(call: Call, arguments: methods.drop_table_req_args) -> AsyncO
 
 @handlers.write("truncate_table", audit=lambda a: f"truncate_table : db={a.dbName} tbl={a.tableName}")
 def truncate_table(call: Call, arguments: methods.truncate_table_args) -> None:
-    call.stores.raw.truncate_table(*table_name(arguments.dbName, arguments.tableName), arguments.partNames)
+    call.stores.writes.tables.truncate_table(table_name(arguments.dbName, arguments.tableName), arguments.partNames)
 
 
 @handlers.write("truncate_table_req", audit=lambda a: f"truncate_table : db={a.req.dbName} tbl={a.req.tableName}")
 def truncate_table_req(call: Call, arguments: methods.truncate_table_req_args) -> TruncateTableResponse:
     request = arguments.req
-    call.stores.raw.truncate_table(
-        *requested_table(request),
+    call.stores.writes.tables.truncate_table(
+        requested_table(request),
         request.partNames,
         environment_context=request.environmentContext,
         write_id=write_id(request.writeId),
@@ -456,7 +480,7 @@ def update_creation_metadata(call: Call, arguments: methods.update_creation_meta
     name = table_name(arguments.dbname, arguments.tbl_name, arguments.catName)
     metadata = arguments.creation_metadata
     _note_time(metadata)
-    call.stores.raw.update_creation_metadata(*name, metadata)
+    call.stores.writes.tables.update_creation_metadata(name, metadata)
 
 
 @handlers.write(
@@ -467,4 +491,4 @@ def update_table_params(call: Call, arguments: methods.update_table_params_args)
     for update in arguments.updates or ():
         name = table_name(update.db_name, update.table_name, update.cat_name)
         update.cat_name, update.db_name, update.table_name = name
-    call.stores.raw.update_table_parameters(arguments.updates or [])
+    call.stores.writes.tables.update_table_parameters(arguments.updates or [])

@@ -194,14 +194,14 @@ def set_hadoop_jobid(call: Call, arguments: methods.set_hadoop_jobid_args) -> No
 
 def _table_write(call: Call, request: WriteNotificationLogRequest, catalog: str | None = None) -> TableWrite:
     name = table_name(request.db, request.table, catalog)
-    table = call.stores.raw.get_table(*name)
+    table = call.stores.reads.tables.get_table(name)
     partition = None
     partition_name = ""
     keys = [key.name for key in table.partitionKeys or ()]
     # Hive asks for no partition of a table without keys, whatever the values.
     if request.partitionVals and keys:
         partition_name = make_partition_name(keys, request.partitionVals)
-        partition = call.stores.raw.get_partition(*name, request.partitionVals)
+        partition = call.stores.reads.partitions.get_partition(name, request.partitionVals)
     return TableWrite(request.txnId, request.writeId, table, partition, partition_name, request.fileInfo)
 
 

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog
 
 
-class CatalogStore(ABC):
-    """Reads and writes of catalogs. Hive's `DbNotificationListener` logs no event for a catalog."""
+class CatalogReads(ABC):
+    """Reads of catalogs. No event tells of their changes: Hive's `DbNotificationListener` logs none."""
 
     @abstractmethod
     def get_catalog(self, catalog: str) -> Catalog:
@@ -17,6 +17,10 @@ class CatalogStore(ABC):
     @abstractmethod
     def get_catalog_names(self) -> list[str]:
         """All names, ascending."""
+
+
+class CatalogWrites(ABC):
+    """Writes of catalogs. Hive's `DbNotificationListener` logs no event for them."""
 
     @abstractmethod
     def create_catalog(self, catalog: Catalog) -> None:

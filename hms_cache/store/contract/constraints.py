@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import SQLAllTableConstraints, SQLForeignKey
 
 
-class ConstraintStore(ABC):
-    """Primary and foreign keys, unique, not-null, default and check constraints."""
+class ConstraintReads(ABC):
+    """Reads of primary and foreign keys, unique, not-null, default and check constraints."""
 
     @abstractmethod
     def get_table_constraints(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         *,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> SQLAllTableConstraints:
         """All constraints of the table as of one moment (foreign keys: those of which it is the child), every list set.
 
@@ -32,10 +31,13 @@ class ConstraintStore(ABC):
         parent: tuple[str | None, str | None],
         child: tuple[str | None, str | None],
         *,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> list[SQLForeignKey]:
         """Foreign keys between (database, table) pairs; None stands for any. By child, constraint name, position."""
+
+
+class ConstraintWrites(ABC):
+    """Writes of constraints."""
 
     @abstractmethod
     def add_constraints(self, constraints: SQLAllTableConstraints) -> None:
@@ -46,7 +48,5 @@ class ConstraintStore(ABC):
         """
 
     @abstractmethod
-    def drop_constraint(
-        self, catalog: str, database: str, table: str, constraint: str, *, if_exists: bool = False
-    ) -> None:
+    def drop_constraint(self, table: TableName, constraint: str, *, if_exists: bool = False) -> None:
         """Drops a constraint by name. Raises NoSuchObjectException unless `if_exists`."""

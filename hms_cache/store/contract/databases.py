@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database
 
 
-class DatabaseStore(ABC):
-    """Reads and writes of databases."""
+class DatabaseReads(ABC):
+    """Reads of databases."""
 
     @abstractmethod
-    def get_database(self, catalog: str, database: str) -> Database:
+    def get_database(self, database: DatabaseName) -> Database:
         """The database, `catalogName` set. Raises NoSuchObjectException."""
 
     @abstractmethod
@@ -22,6 +23,10 @@ class DatabaseStore(ABC):
     def get_databases(self, catalog: str, pattern: str | None = None) -> list[Database]:
         """The databases whose names `get_database_names` would answer, in that order, all of one moment (P1)."""
 
+
+class DatabaseWrites(ABC):
+    """Writes of databases."""
+
     @abstractmethod
     def create_database(self, database: Database) -> None:
         """Creates rows and directory. Location defaults to `<warehouse>/<name>.db`.
@@ -30,7 +35,7 @@ class DatabaseStore(ABC):
         """
 
     @abstractmethod
-    def alter_database(self, catalog: str, name: str, database: Database) -> None:
+    def alter_database(self, name: DatabaseName, database: Database) -> None:
         """Replaces description, location, owner and parameters as Hive's `alter_database` does.
 
         Raises NoSuchObjectException.
@@ -39,8 +44,7 @@ class DatabaseStore(ABC):
     @abstractmethod
     def drop_database(
         self,
-        catalog: str,
-        name: str,
+        name: DatabaseName,
         *,
         delete_data: bool,
         cascade: bool,

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from hms_cache.metadata.object_names import DatabaseName, FunctionName
 from hms_cache.thrift_gen.hive_metastore.ttypes import Function
 
 
-class FunctionStore(ABC):
-    """Reads and writes of functions."""
+class FunctionReads(ABC):
+    """Reads of functions."""
 
     @abstractmethod
-    def get_function(self, catalog: str, database: str, function: str) -> Function:
+    def get_function(self, function: FunctionName) -> Function:
         """The function. Raises NoSuchObjectException."""
 
     @abstractmethod
-    def get_function_names(self, catalog: str, database: str, pattern: str | None = None) -> list[str]:
+    def get_function_names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
         """Names, ascending; pattern as in `get_database_names`."""
 
     @abstractmethod
     def get_functions(self, catalog: str, database: str | None = None, pattern: str | None = None) -> list[Function]:
         """Functions of one database or of all, by (database, name)."""
 
+
+class FunctionWrites(ABC):
+    """Writes of functions."""
+
     @abstractmethod
     def create_function(self, function: Function) -> None:
         """Raises AlreadyExistsException, InvalidObjectException (name), NoSuchObjectException (database)."""
 
     @abstractmethod
-    def alter_function(self, catalog: str, database: str, name: str, function: Function) -> None:
+    def alter_function(self, name: FunctionName, function: Function) -> None:
         """Raises NoSuchObjectException, MetaException (new name taken). Hive logs no event for it."""
 
     @abstractmethod
-    def drop_function(self, catalog: str, database: str, name: str, *, if_exists: bool = False) -> None:
+    def drop_function(self, name: FunctionName, *, if_exists: bool = False) -> None:
         """Raises NoSuchObjectException unless `if_exists`."""

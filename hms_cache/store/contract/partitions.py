@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext, Partition, PartitionValuesRow
 
 
@@ -81,55 +83,46 @@ class PartitionProjection:
     exclude_parameters: str | None = None
 
 
-class PartitionStore(ABC):
-    """Reads and writes of the partitions of one table.
+class PartitionReads(ABC):
+    """Reads of the partitions of one table.
 
-    Every read: filter first, then `max_parts` (-1 no limit, 0 none); NoSuchObjectException for an unknown table;
+    Every one: filter first, then `max_parts` (-1 no limit, 0 none); NoSuchObjectException for an unknown table;
     MetaException for a bad filter, an unknown column, more than the configured number of partitions.
     """
 
     @abstractmethod
     def get_partition(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         values: Sequence[str],
         *,
         grantee: Grantee | None = None,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> Partition:
         """The partition with these values. Raises NoSuchObjectException, MetaException (wrong number of values)."""
 
     @abstractmethod
     def get_partitions(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         selection: PartitionSelection,
         *,
         max_parts: int = -1,
         grantee: Grantee | None = None,
         projection: PartitionProjection | None = None,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> PartitionAnswer:
         """The selected partitions."""
 
     @abstractmethod
     def get_partition_names(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         selection: PartitionSelection,
         *,
         max_parts: int = -1,
         order: str | None = None,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> list[str]:
         """Names of the selected partitions, ascending, or by `order` (GetPartitionNamesRequest: `index:+-,…`).
 
@@ -139,39 +132,39 @@ class PartitionStore(ABC):
     @abstractmethod
     def get_partition_count(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         selection: PartitionSelection,
         *,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> int:
         """How many partitions are selected."""
 
     @abstractmethod
     def get_partition_values(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         keys: Sequence[str],
         *,
         selection: PartitionSelection | None = None,
         distinct: bool = True,
         ascending: bool = True,
         max_parts: int = -1,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> list[PartitionValuesRow]:
         """Values of the named keys, ordered (numbers as numbers)."""
 
     @abstractmethod
+    def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:
+        """True when such a marker is recorded. Raises UnknownTableException."""
+
+
+class PartitionWrites(ABC):
+    """Writes of the partitions of one table."""
+
+    @abstractmethod
     def add_partitions(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partitions: Sequence[Partition],
         *,
         if_not_exists: bool = False,
@@ -187,9 +180,7 @@ class PartitionStore(ABC):
     @abstractmethod
     def alter_partitions(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partitions: Sequence[Partition],
         *,
         environment_context: EnvironmentContext | None = None,
@@ -204,9 +195,7 @@ class PartitionStore(ABC):
     @abstractmethod
     def rename_partition(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         old_values: Sequence[str],
         partition: Partition,
         *,
@@ -221,9 +210,7 @@ class PartitionStore(ABC):
     @abstractmethod
     def drop_partitions(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         selection: PartitionSelection,
         *,
         delete_data: bool,
@@ -241,21 +228,13 @@ class PartitionStore(ABC):
     def exchange_partitions(
         self,
         partition_specification: dict[str, str],
-        source: tuple[str, str, str],
-        destination: tuple[str, str, str],
+        source: TableName,
+        destination: TableName,
     ) -> list[Partition]:
         """Moves partitions from table `source` to `destination`, each (catalog, database, table);
         returns them as moved.
         """
 
     @abstractmethod
-    def mark_partition_for_event(
-        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
-    ) -> None:
+    def mark_partition_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> None:
         """Records a marker (PartitionEventType). Raises UnknownTableException, UnknownPartitionException."""
-
-    @abstractmethod
-    def is_partition_marked_for_event(
-        self, catalog: str, database: str, table: str, values: dict[str, str], event_type: int
-    ) -> bool:
-        """True when such a marker is recorded. Raises UnknownTableException."""

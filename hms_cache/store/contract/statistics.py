@@ -5,23 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics
 
 
-class StatisticsStore(ABC):
+class StatisticsReads(ABC):
     """Column statistics. `engine` is who wrote them; absent means `hive`."""
 
     @abstractmethod
     def get_table_column_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         columns: Sequence[str],
         *,
         engine: str = "hive",
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> ColumnStatistics:
         """Statistics of the asked columns that have any, by column name; none gives an empty `statsObj`.
 
@@ -31,31 +30,30 @@ class StatisticsStore(ABC):
     @abstractmethod
     def get_partition_column_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partition_names: Sequence[str],
         columns: Sequence[str],
         *,
         engine: str = "hive",
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> list[ColumnStatistics]:
         """One element per partition that has statistics of an asked column, by partition name."""
 
     @abstractmethod
     def get_aggregate_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partition_names: Sequence[str],
         columns: Sequence[str],
         *,
         engine: str = "hive",
-        valid_write_ids: str | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> AggrStats:
         """Statistics merged over the partitions as Hive merges them; `partsFound` counts those that had all columns."""
+
+
+class StatisticsWrites(ABC):
+    """Writes of column statistics."""
 
     @abstractmethod
     def update_table_column_statistics(
@@ -90,16 +88,14 @@ class StatisticsStore(ABC):
 
     @abstractmethod
     def delete_table_column_statistics(
-        self, catalog: str, database: str, table: str, columns: Sequence[str] = (), *, engine: str = "hive"
+        self, table: TableName, columns: Sequence[str] = (), *, engine: str = "hive"
     ) -> None:
         """Deletes statistics of these columns, of all when none is named. Raises NoSuchObjectException."""
 
     @abstractmethod
     def delete_partition_column_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partition_names: Sequence[str],
         columns: Sequence[str] = (),
         *,

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
     EnvironmentContext,
@@ -29,18 +31,15 @@ class ExpectedParameter:
     value: str | None
 
 
-class TableStore(ABC):
-    """Reads and writes of tables. Reads take `valid_write_ids` and `table_id` (P2)."""
+class TableReads(ABC):
+    """Reads of tables, views and materialized views."""
 
     @abstractmethod
     def get_table(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         *,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
         statistics_engine: str | None = None,
     ) -> Table:
         """The table, `id`, `catName` and `writeId` set; with `statistics_engine` also its `colStats`.
@@ -52,17 +51,16 @@ class TableStore(ABC):
     @abstractmethod
     def get_tables(
         self,
-        catalog: str,
-        database: str,
+        database: DatabaseName,
         names: Sequence[str],
         *,
-        valid_write_ids: str | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> list[Table]:
         """The named tables that exist, in the order of the first mention, each once. Raises UnknownDBException."""
 
     @abstractmethod
     def get_table_names(
-        self, catalog: str, database: str, pattern: str | None = None, table_type: str | None = None
+        self, database: DatabaseName, pattern: str | None = None, table_type: str | None = None
     ) -> list[str]:
         """Names, ascending; an unknown database has none.
 
@@ -70,7 +68,7 @@ class TableStore(ABC):
         """
 
     @abstractmethod
-    def get_table_names_by_filter(self, catalog: str, database: str, filter_text: str, limit: int = -1) -> list[str]:
+    def get_table_names_by_filter(self, database: DatabaseName, filter_text: str, limit: int = -1) -> list[str]:
         """Names of tables whose owner, parameters or last access meet Hive's filter (`hive_filter_field_…`).
 
         `limit` -1 is no limit, applied after the filter. Raises MetaException (filter), UnknownDBException.
@@ -85,6 +83,10 @@ class TableStore(ABC):
     @abstractmethod
     def get_materialized_view_names(self, catalog: str, database: str | None = None) -> list[tuple[str, str]]:
         """(database, name) of materialized views enabled for rewriting, ascending; None is every database."""
+
+
+class TableWrites(ABC):
+    """Writes of tables, views and materialized views."""
 
     @abstractmethod
     def create_table(
@@ -103,9 +105,7 @@ class TableStore(ABC):
     @abstractmethod
     def alter_table(
         self,
-        catalog: str,
-        database: str,
-        name: str,
+        name: TableName,
         table: Table,
         *,
         environment_context: EnvironmentContext | None = None,
@@ -124,9 +124,7 @@ class TableStore(ABC):
     @abstractmethod
     def drop_table(
         self,
-        catalog: str,
-        database: str,
-        name: str,
+        name: TableName,
         *,
         delete_data: bool,
         environment_context: EnvironmentContext | None = None,
@@ -142,9 +140,7 @@ class TableStore(ABC):
     @abstractmethod
     def truncate_table(
         self,
-        catalog: str,
-        database: str,
-        name: str,
+        name: TableName,
         partition_names: Sequence[str] | None = None,
         *,
         environment_context: EnvironmentContext | None = None,
@@ -154,9 +150,7 @@ class TableStore(ABC):
         """Empties the table or the named partitions and resets their statistics. Raises NoSuchObjectException."""
 
     @abstractmethod
-    def update_creation_metadata(
-        self, catalog: str, database: str, name: str, creation_metadata: CreationMetadata
-    ) -> None:
+    def update_creation_metadata(self, name: TableName, creation_metadata: CreationMetadata) -> None:
         """Replaces a materialized view's creation metadata, byte for byte. Raises MetaException."""
 
     @abstractmethod
@@ -170,9 +164,7 @@ class TableStore(ABC):
     @abstractmethod
     def fire_insert_event(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partition_values: Sequence[str] | None,
         data: InsertEventRequestData,
     ) -> list[int]:
@@ -180,7 +172,7 @@ class TableStore(ABC):
 
     @abstractmethod
     def fire_reload_event(
-        self, catalog: str, database: str, table: str, partition_values: Sequence[str] | None, *, is_refresh: bool
+        self, table: TableName, partition_values: Sequence[str] | None, *, is_refresh: bool
     ) -> list[int]:
         """Writes the RELOAD event by which a cache of the table or partition tells others that it refreshed it, or
         (`is_refresh` false) threw it away; returns its event ids. Raises NoSuchObjectException."""

@@ -9,7 +9,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, DEFAULT_DATABASE, is_valid_name, normalize_identifier
-from hms_cache.store.contract.catalogs import CatalogStore
+from hms_cache.store.contract.catalogs import CatalogReads, CatalogWrites
 from hms_cache.store.databases.database_store import delete_database, insert_database
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
@@ -30,7 +30,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 
-class Catalogs(CatalogStore):
+class Catalogs(CatalogReads, CatalogWrites):
     """Reads and writes of catalogs."""
 
     def __init__(self, context: StoreContext) -> None:

@@ -13,8 +13,10 @@ from hms_cache.metadata.names import (
     is_valid_name,
     matching_names,
     normalize_identifier,
+    qualified,
 )
-from hms_cache.store.contract.databases import DatabaseStore
+from hms_cache.metadata.object_names import DatabaseName
+from hms_cache.store.contract.databases import DatabaseReads, DatabaseWrites
 from hms_cache.store.databases.replication import is_source_of_replication, with_target_id
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
@@ -51,17 +53,14 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 
-class Databases(DatabaseStore):
+class Databases(DatabaseReads, DatabaseWrites):
     """Reads and writes of databases."""
 
     def __init__(self, context: StoreContext) -> None:
         self._context = context
 
-    def get_database(self, catalog: str, database: str) -> Database:
-        if database is None:
-            raise MetaException("Database name cannot be null.")
-        names = normalize_identifier(catalog), normalize_identifier(database)
-        return run_read(self._context.database, lambda connection: require_database(connection, *names)).database
+    def get_database(self, database: DatabaseName) -> Database:
+        return run_read(self._context.database, lambda connection: require_database(connection, *database)).database
 
     def get_database_names(self, catalog: str, pattern: str | None = None) -> list[str]:
         statement = select(DBS.c.NAME).where(
@@ -85,32 +84,27 @@ class Databases(DatabaseStore):
             ids={"MDatabase": 1},
         )
 
-    def alter_database(self, catalog: str, name: str, database: Database) -> None:
-        names = normalize_identifier(catalog), normalize_identifier(name)
-        run_write(self._context.database, lambda transaction: self._alter(transaction, *names, copy.deepcopy(database)))
+    def alter_database(self, name: DatabaseName, database: Database) -> None:
+        run_write(self._context.database, lambda transaction: self._alter(transaction, name, copy.deepcopy(database)))
 
     def drop_database(
         self,
-        catalog: str,
-        name: str,
+        name: DatabaseName,
         *,
         delete_data: bool,
         cascade: bool,
         if_exists: bool = False,
         soft_txn_id: int = 0,
     ) -> None:
-        if name is None:
-            raise MetaException("Database name cannot be null.")
-        catalog, name = normalize_identifier(catalog), normalize_identifier(name)
-        if catalog == DEFAULT_CATALOG and name == DEFAULT_DATABASE:
+        if name == DatabaseName(DEFAULT_CATALOG, DEFAULT_DATABASE):
             raise MetaException(f"Can not drop {DEFAULT_DATABASE} database in catalog {DEFAULT_CATALOG}")
 
         def drop(transaction: WriteTransaction) -> None:
-            found = read_database(transaction.connection, catalog, name)
+            found = read_database(transaction.connection, *name)
             if found is None:
                 if if_exists:
                     return
-                raise NoSuchObjectException(f"database {catalog}.{name}")
+                raise NoSuchObjectException(f"database {qualified(*name)}")
             if is_source_of_replication(found.database):
                 raise InvalidOperationException("can not drop a database which is a source of replication")
             delete_database(
@@ -119,8 +113,8 @@ class Databases(DatabaseStore):
 
         run_write(self._context.database, drop)
 
-    def _alter(self, transaction: WriteTransaction, catalog: str, name: str, new: Database) -> None:
-        found = require_database(transaction.connection, catalog, name)
+    def _alter(self, transaction: WriteTransaction, name: DatabaseName, new: Database) -> None:
+        found = require_database(transaction.connection, *name)
         before = found.database
         after = copy.deepcopy(before)
         after.parameters = without_marks(with_target_id(transaction.connection, before.parameters, new.parameters))
@@ -130,7 +124,7 @@ class Databases(DatabaseStore):
         # Blank texts leave what is stored, as in Hive.
         if (new.description or "").strip():
             after.description = new.description
-        declarations = _Declarations(self._context, transaction, name, dict(found.marks))
+        declarations = _Declarations(self._context, transaction, name.database, dict(found.marks))
         if (new.locationUri or "").strip():
             after.locationUri = declarations.change(LOCATION_LEFT_ALONE, before.locationUri, new.locationUri)
         if new.managedLocationUri is not None and new.managedLocationUri.strip():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.events import EventRow
 from hms_cache.store.contract.partitions import ByValues
 from hms_cache.store.engine.context import StoreContext
@@ -32,46 +32,43 @@ class FiredEvents:
 
     def fire_insert_event(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partition_values: Sequence[str] | None,
         data: InsertEventRequestData,
     ) -> list[int]:
-        """See `TableStore.fire_insert_event`."""
+        """See `TableWrites.fire_insert_event`."""
 
         def event(owner: Table, partition: Partition | None) -> EventRow:
             return self._context.messages.build_insert(
                 owner, partition, is_replace=bool(data.replace), files=_files(data)
             )
 
-        return self._fire((catalog, database, table), partition_values, event)
+        return self._fire(table, partition_values, event)
 
     def fire_reload_event(
-        self, catalog: str, database: str, table: str, partition_values: Sequence[str] | None, *, is_refresh: bool
+        self, table: TableName, partition_values: Sequence[str] | None, *, is_refresh: bool
     ) -> list[int]:
-        """See `TableStore.fire_reload_event`."""
+        """See `TableWrites.fire_reload_event`."""
 
         def event(owner: Table, partition: Partition | None) -> EventRow:
             return self._context.messages.build_reload(owner, partition, is_refresh=is_refresh)
 
-        return self._fire((catalog, database, table), partition_values, event)
+        return self._fire(table, partition_values, event)
 
     def _fire(
         self,
-        table_name: tuple[str, str, str],
+        table: TableName,
         partition_values: Sequence[str] | None,
         event: Callable[[Table, Partition | None], EventRow],
     ) -> list[int]:
         """Writes the event of a table or of one of its partitions, as they are by then."""
-        names = tuple(normalize_identifier(name) for name in table_name)
         written: list[WriteTransaction] = []
 
         def fire(transaction: WriteTransaction) -> None:
             written[:] = [transaction]
-            row = share_table(transaction.connection, *names)
+            row = share_table(transaction.connection, *table)
             if row is None:
-                raise NoSuchObjectException(f"{'.'.join(names)} table not found")
+                raise NoSuchObjectException(f"{table} table not found")
             partition = None
             if partition_values:
                 header = partitioned(row)

@@ -12,7 +12,9 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, or_, select
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
-from hms_cache.store.contract.constraints import ConstraintStore
+from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.constraints import ConstraintReads, ConstraintWrites
+from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.constraint_rows import (
@@ -71,7 +73,7 @@ _KINDS: dict[Any, _Kind] = {
 _Finder = Callable[[str, str, str], TableRow | None]
 
 
-class Constraints(ConstraintStore):
+class Constraints(ConstraintReads, ConstraintWrites):
     """Reads and writes of constraints."""
 
     def __init__(self, context: StoreContext) -> None:
@@ -79,23 +81,18 @@ class Constraints(ConstraintStore):
 
     def get_table_constraints(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         *,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> SQLAllTableConstraints:
-        catalog, database, table = (normalize_identifier(name) for name in (catalog, database, table))
-
         def read(connection: Connection) -> SQLAllTableConstraints:
             found = connection.execute(
                 select(TBLS.c.TBL_ID)
                 .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
-                .where(TBLS.c.TBL_NAME == table, DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
+                .where(TBLS.c.TBL_NAME == table.table, DBS.c.NAME == table.database, DBS.c.CTLG_NAME == table.catalog)
             ).scalar()
             if found is None:
-                raise NoSuchObjectException(f"{catalog}.{database}.{table} table not found")
+                raise NoSuchObjectException(f"{table} table not found")
             return read_constraints(connection, found)
 
         return run_read(self._context.database, read)
@@ -106,8 +103,7 @@ class Constraints(ConstraintStore):
         parent: tuple[str | None, str | None],
         child: tuple[str | None, str | None],
         *,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> list[SQLForeignKey]:
         statement = select_foreign_keys(normalize_identifier(catalog), parent, child)
         rows = run_read(self._context.database, lambda connection: connection.execute(statement).all())
@@ -121,14 +117,11 @@ class Constraints(ConstraintStore):
 
         run_write(self._context.database, add)
 
-    def drop_constraint(
-        self, catalog: str, database: str, table: str, constraint: str, *, if_exists: bool = False
-    ) -> None:
-        catalog, database, table = (normalize_identifier(name) for name in (catalog, database, table))
+    def drop_constraint(self, table: TableName, constraint: str, *, if_exists: bool = False) -> None:
         name = normalize_identifier(constraint)
 
         def drop(transaction: WriteTransaction) -> None:
-            found = lock_table(transaction.connection, catalog, database, table)
+            found = lock_table(transaction.connection, *table)
             count = 0
             if found is not None:
                 count = transaction.connection.execute(
@@ -141,11 +134,12 @@ class Constraints(ConstraintStore):
                     )
                 ).rowcount
             if count:
-                of = Table(tableName=table, dbName=database, catName=catalog)
+                of = Table(tableName=table.table, dbName=table.database, catName=table.catalog)
                 transaction.append_event(self._context.messages.build_drop_constraint(of, constraint))
             elif not if_exists:
                 raise NoSuchObjectException(
-                    f"The constraint: {constraint} does not exist for the associated table: {database}.{table}"
+                    f"The constraint: {constraint} does not exist for the associated table: "
+                    f"{table.database}.{table.table}"
                 )
 
         run_write(self._context.database, drop)

@@ -10,7 +10,8 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, matching_names, name_pattern, normalize_identifier
-from hms_cache.store.contract.functions import FunctionStore
+from hms_cache.metadata.object_names import DatabaseName, FunctionName
+from hms_cache.store.contract.functions import FunctionReads, FunctionWrites
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.name_queries import may_match
@@ -48,28 +49,25 @@ _FUNCTIONS = (
 )
 
 
-class Functions(FunctionStore):
+class Functions(FunctionReads, FunctionWrites):
     """Reads and writes of functions."""
 
     def __init__(self, context: StoreContext) -> None:
         self._context = context
 
-    def get_function(self, catalog: str, database: str, function: str) -> Function:
-        if database is None or function is None:
-            raise MetaException("Database and function name cannot be null.")
-        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(function)
-        found = run_read(self._context.database, lambda connection: _read_function(connection, *names))
+    def get_function(self, function: FunctionName) -> Function:
+        found = run_read(self._context.database, lambda connection: _read_function(connection, *function))
         if found is None:
-            raise NoSuchObjectException(f"Function {database}.{function} does not exist")
+            raise NoSuchObjectException(f"Function {function.database}.{function.function} does not exist")
         return found[1]
 
-    def get_function_names(self, catalog: str, database: str, pattern: str | None = None) -> list[str]:
+    def get_function_names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
         statement = (
             select(FUNCS.c.FUNC_NAME)
             .join(DBS, DBS.c.DB_ID == FUNCS.c.DB_ID)
             .where(
-                DBS.c.CTLG_NAME == normalize_identifier(catalog),
-                DBS.c.NAME == normalize_identifier(database),
+                DBS.c.CTLG_NAME == database.catalog,
+                DBS.c.NAME == database.database,
                 *may_match(FUNCS.c.FUNC_NAME, pattern),
             )
         )
@@ -105,18 +103,17 @@ class Functions(FunctionStore):
 
         run_write(self._context.database, create, ids={"MFunction": 1})
 
-    def alter_function(self, catalog: str, database: str, name: str, function: Function) -> None:
-        catalog, database, name = (normalize_identifier(text) for text in (catalog, database, name))
+    def alter_function(self, name: FunctionName, function: Function) -> None:
         new = copy.deepcopy(function)
         _check(new)
-        if new.catName != catalog:
+        if new.catName != name.catalog:
             raise MetaException("You cannot move a function between catalogs")
 
         def alter(transaction: WriteTransaction) -> None:
             connection = transaction.connection
-            found = _read_function(connection, catalog, database, name)
+            found = _read_function(connection, *name)
             if found is None:
-                raise NoSuchObjectException(f"function {name} doesn't exist")
+                raise NoSuchObjectException(f"function {name.function} doesn't exist")
             database_id = read_database_id(connection, new.catName, new.dbName)
             if database_id is None:
                 raise NoSuchObjectException(f"database {new.catName}.{new.dbName}")
@@ -135,19 +132,14 @@ class Functions(FunctionStore):
 
         run_write(self._context.database, alter)
 
-    def drop_function(self, catalog: str, database: str, name: str, *, if_exists: bool = False) -> None:
-        if name is None:
-            raise MetaException("Function name cannot be null.")
-        if database is None:
-            raise MetaException("Database name cannot be null.")
-        catalog, database, name = (normalize_identifier(text) for text in (catalog, database, name))
+    def drop_function(self, name: FunctionName, *, if_exists: bool = False) -> None:
 
         def drop(transaction: WriteTransaction) -> None:
-            found = _read_function(transaction.connection, catalog, database, name)
+            found = _read_function(transaction.connection, *name)
             if found is not None:
                 drop_functions(self._context, transaction, [found])
             elif not if_exists:
-                raise NoSuchObjectException(f"Function {name} does not exist")
+                raise NoSuchObjectException(f"Function {name.function} does not exist")
 
         run_write(self._context.database, drop)
 

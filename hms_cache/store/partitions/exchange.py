@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection
 
 from hms_cache.metadata.column_types import are_same_columns
-from hms_cache.metadata.names import normalize_identifier, qualified
+from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import PartitionNaming, escape_path_name
 from hms_cache.store.contract.partitions import ByPartialValues
 from hms_cache.store.engine.context import StoreContext
@@ -30,14 +30,14 @@ def exchange_partitions(
     context: StoreContext,
     transaction: WriteTransaction,
     specification: Mapping[str, str],
-    source_name: tuple[str, str, str],
-    destination_name: tuple[str, str, str],
+    source_name: TableName,
+    destination_name: TableName,
 ) -> list[Partition]:
     """Moves the partitions that the (partial) specification names, rows and directory, inside a transaction.
 
     Events: ADD_PARTITION of the destination, DROP_PARTITION of the source.
     """
-    if normalize_identifier(source_name[0]) != normalize_identifier(destination_name[0]):
+    if source_name.catalog != destination_name.catalog:
         raise MetaException("You cannot move a partition across catalogs")
     connection = transaction.connection
     # In order of their names, so that two opposite exchanges do not wait for each other.
@@ -86,11 +86,10 @@ def exchange_partitions(
     return moved
 
 
-def _require(connection: Connection, name: tuple[str, str, str], role: str) -> TableRow:
-    names = normalize_identifier(name[0]), normalize_identifier(name[1]), normalize_identifier(name[2])
-    found = lock_table(connection, *names)
+def _require(connection: Connection, name: TableName, role: str) -> TableRow:
+    found = lock_table(connection, *name)
     if found is None:
-        raise MetaException(f"The {role} table {qualified(*names)} not found")
+        raise MetaException(f"The {role} table {name} not found")
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, insert, select
 
-from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.rows.table_rows import TableRow, read_table
@@ -21,7 +21,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidPartitionException
 def mark_partition(
     context: StoreContext,
     transaction: WriteTransaction,
-    name: tuple[str, str, str],
+    name: TableName,
     values: Mapping[str, str],
     event_type: int,
 ) -> None:
@@ -40,9 +40,7 @@ def mark_partition(
     )
 
 
-def is_partition_marked(
-    connection: Connection, name: tuple[str, str, str], values: Mapping[str, str], event_type: int
-) -> bool:
+def is_partition_marked(connection: Connection, name: TableName, values: Mapping[str, str], event_type: int) -> bool:
     """Whether there is such a marker."""
     row = _require(connection, name)
     text = _marker_text(row, values)
@@ -59,10 +57,10 @@ def is_partition_marked(
     return text in found.all()
 
 
-def _require(connection: Connection, name: tuple[str, str, str]) -> TableRow:
-    row = read_table(connection, *(normalize_identifier(part) for part in name))
+def _require(connection: Connection, name: TableName) -> TableRow:
+    row = read_table(connection, *name)
     if row is None:
-        raise UnknownTableException(f"Table: {name[2]} is not found.")
+        raise UnknownTableException(f"Table: {name.table} is not found.")
     return row
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Integer, Select, bindparam, func, select
 
-from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.partitions.reads import PartitionRows, read_partition_page
@@ -55,27 +55,22 @@ def _bounded_count() -> Select[Any]:
     return select(func.count()).select_from(some)
 
 
-def count_partitions(context: StoreContext, catalog: str, database: str, table: str, most: int) -> int:
-    """See `SnapshotStore.count_partitions`."""
-    parameters = {
-        "catalog": normalize_identifier(catalog),
-        "database": normalize_identifier(database),
-        "table": normalize_identifier(table),
-        "most": most,
-    }
+def count_partitions(context: StoreContext, table: TableName, most: int) -> int:
+    """See `StoreReads.count_partitions`."""
+    parameters = {**table._asdict(), "most": most}
     return run_read(
         context.database, lambda connection: int(connection.execute(_bounded_count(), parameters).scalar_one())
     )
 
 
 def read_partition_pages(
-    context: StoreContext, catalog: str, database: str, table: str, page_partitions: int | None = None
+    context: StoreContext, table: TableName, page_partitions: int | None = None
 ) -> Iterator[PartitionRows]:
     """All partitions as rows, by id in pages (None: of a size that suits the table), by name within a page.
 
     Within `Database.snapshot`, or each page shows another moment. Raises NoSuchObjectException, DatabaseUnavailable.
     """
-    header = run_read(context.database, lambda connection: find_partitioned_table(connection, catalog, database, table))
+    header = run_read(context.database, lambda connection: find_partitioned_table(connection, table))
     spans = run_read(context.database, lambda connection: _spans(connection, header, page_partitions))
     empty = _EmptyValues(header)
     for span in spans:

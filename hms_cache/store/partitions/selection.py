@@ -29,7 +29,7 @@ from hms_cache.expressions import (
 )
 from hms_cache.expressions.hive_tree import parse_expression
 from hms_cache.expressions.name_prefilter import LIKE_ESCAPE
-from hms_cache.metadata.names import normalize_identifier, qualified
+from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import (
     DEFAULT_PARTITION_VALUE,
     escape_path_name,
@@ -116,21 +116,16 @@ _TABLE = (
 )
 
 
-def find_partitioned_table(connection: Connection, catalog: str, database: str, table: str) -> PartitionedTable:
+def find_partitioned_table(connection: Connection, table: TableName) -> PartitionedTable:
     """The table by its names, in one statement. Raises NoSuchObjectException with `get_table`'s text."""
-    names = {
-        "catalog": normalize_identifier(catalog),
-        "database": normalize_identifier(database),
-        "table": normalize_identifier(table),
-    }
-    rows = comparable_rows(connection, _TABLE, names)
+    rows = comparable_rows(connection, _TABLE, table._asdict())
     if not rows:
-        raise NoSuchObjectException(f"{qualified(*names.values())} table not found")
+        raise NoSuchObjectException(f"{table} table not found")
     first = rows[0]
     keys = sorted((row[7], row[5], row[6]) for row in rows if row[5] is not None)
     return PartitionedTable(
         first[0],
-        names["catalog"],
+        table.catalog,
         first[1],
         first[2],
         first[3],

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, func, or_, select
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.partitions.reads import PartitionRows, read_partition_page
@@ -30,16 +31,14 @@ def partition_counts(database: Database, catalog: str, database_name: str) -> di
     return run_read(database, lambda connection: dict(connection.execute(_counts(), names).tuples().all()))
 
 
-def partition_id_spans(
-    database: Database, catalog: str, database_name: str, table: str, size: int
-) -> list[tuple[int, int]]:
+def partition_id_spans(database: Database, table: TableName, size: int) -> list[tuple[int, int]]:
     """Ranges of ids, both ends included, ascending, of at most `size` partitions each; together all that there are now.
 
     Raises NoSuchObjectException, DatabaseUnavailable.
     """
 
     def read(connection: Connection) -> list[int]:
-        header = find_partitioned_table(connection, catalog, database_name, table)
+        header = find_partitioned_table(connection, table)
         statement = select(PARTITIONS.c.PART_ID).where(PARTITIONS.c.TBL_ID == header.table_id)
         return sorted(connection.execute(statement).scalars())
 
@@ -47,16 +46,14 @@ def partition_id_spans(
     return [(ids[start], ids[min(start + size, len(ids)) - 1]) for start in range(0, len(ids), size)]
 
 
-def read_partition_span(
-    database: Database, catalog: str, database_name: str, table: str, lowest_id: int, highest_id: int
-) -> PartitionRows:
+def read_partition_span(database: Database, table: TableName, lowest_id: int, highest_id: int) -> PartitionRows:
     """The partitions with ids in this range, both ends included, as of one moment, by name.
 
     Raises NoSuchObjectException, DatabaseUnavailable.
     """
 
     def read(connection: Connection) -> PartitionRows:
-        header = find_partitioned_table(connection, catalog, database_name, table)
+        header = find_partitioned_table(connection, table)
         return read_partition_page(connection, header, lowest_id, highest_id, lambda: empty_values(connection, header))
 
     return run_read(database, read)
@@ -81,7 +78,7 @@ def _elsewhere() -> Select[Any]:
 
 
 def partitions_elsewhere(
-    database: Database, catalog: str, database_name: str, table: str, location: str, created_before_s: int = 0
+    database: Database, table: TableName, location: str, created_before_s: int = 0
 ) -> list[tuple[str, str | None, int]]:
     """Name, location and time of creation of partitions that do not lie below the table's `location` by their names,
     and of those created before a time (seconds since 1970). The database looks through the table's partitions; only
@@ -91,7 +88,7 @@ def partitions_elsewhere(
     """
 
     def read(connection: Connection) -> list[tuple[str, str | None, int]]:
-        header = find_partitioned_table(connection, catalog, database_name, table)
+        header = find_partitioned_table(connection, table)
         values = {"prefix": f"{location.rstrip('/')}/", "table_id": header.table_id}
         rows = connection.execute(_elsewhere(), values | {"created_before_s": created_before_s})
         return [(row[0], row[1], row[2] or 0) for row in rows]

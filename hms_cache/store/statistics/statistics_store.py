@@ -1,4 +1,4 @@
-"""Column statistics: the store's `StatisticsStore` over the database."""
+"""Column statistics: `StatisticsReads` and `StatisticsWrites` over the database."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from hms_cache.metadata.names import normalize_identifier, qualified
+from hms_cache.metadata.names import DEFAULT_DATABASE, qualified
+from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.metadata.statistics_merge import AggregationRules, aggregate
-from hms_cache.store.contract.statistics import StatisticsStore
+from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
+from hms_cache.store.contract.statistics import StatisticsReads, StatisticsWrites
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.additions import partitioned
@@ -48,7 +50,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 DEFAULT_ENGINE = "hive"
 
 
-class Statistics(StatisticsStore):
+class Statistics(StatisticsReads, StatisticsWrites):
     """Reads and writes of column statistics."""
 
     def __init__(self, context: StoreContext) -> None:
@@ -58,18 +60,15 @@ class Statistics(StatisticsStore):
 
     def get_table_column_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         columns: Sequence[str],
         *,
         engine: str = DEFAULT_ENGINE,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> ColumnStatistics:
         def read(connection: Connection) -> ColumnStatistics:
-            row = _require_table(connection, catalog, database, table)
-            return self._of_table(connection, row, columns, engine, valid_write_ids)
+            row = _found(read_table(connection, *table), table)
+            return self._of_table(connection, row, columns, engine, version.valid_write_ids)
 
         return run_read(self._context.database, read)
 
@@ -113,28 +112,25 @@ class Statistics(StatisticsStore):
 
     def get_partition_column_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partition_names: Sequence[str],
         columns: Sequence[str],
         *,
         engine: str = DEFAULT_ENGINE,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> list[ColumnStatistics]:
         who = engine or DEFAULT_ENGINE
         names = [normalized_partition_name(name) for name in partition_names]
 
         def read(connection: Connection) -> list[ColumnStatistics]:
-            header = find_partitioned_table(connection, catalog, database, table)
+            header = find_partitioned_table(connection, table)
             if not names or not columns:
                 return []
             found = StatisticsReader(self._context, connection).of_partitions(header, names, columns, who)
             answer = statistics_of_partitions(found, header, who)
-            if valid_write_ids is not None and answer:
+            if version.valid_write_ids is not None and answer:
                 valid = partitions_with_valid_statistics(
-                    connection, header, [one.statsDesc.partName for one in answer], valid_write_ids
+                    connection, header, [one.statsDesc.partName for one in answer], version.valid_write_ids
                 )
                 for one in answer:
                     one.isStatsCompliant = one.statsDesc.partName in valid
@@ -144,24 +140,22 @@ class Statistics(StatisticsStore):
 
     def read_column_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partition_names: Sequence[str] | None,
         columns: Sequence[str],
         *,
         engine: str = DEFAULT_ENGINE,
     ) -> list[StatisticsOfColumn]:
-        """See `SnapshotStore.read_column_statistics`."""
+        """See `StoreReads.read_column_statistics`."""
         who = engine or DEFAULT_ENGINE
 
         def read(connection: Connection) -> list[StatisticsOfColumn]:
             reader = StatisticsReader(self._context, connection)
             if partition_names is None:
-                row = _require_table(connection, catalog, database, table)
+                row = _found(read_table(connection, *table), table)
                 found = reader.of_table_each(row.table_id, columns, who) if columns else []
                 return [StatisticsOfColumn("", statistics, made_s) for statistics, made_s in found]
-            header = find_partitioned_table(connection, catalog, database, table)
+            header = find_partitioned_table(connection, table)
             if not partition_names or not columns:
                 return []
             names = [normalized_partition_name(name) for name in partition_names]
@@ -171,24 +165,22 @@ class Statistics(StatisticsStore):
 
     def get_aggregate_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partition_names: Sequence[str],
         columns: Sequence[str],
         *,
         engine: str = DEFAULT_ENGINE,
-        valid_write_ids: str | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> AggrStats:
         names = [normalized_partition_name(name) for name in partition_names]
         rules = aggregation_rules(self._context)
 
         def read(connection: Connection) -> AggrStats:
-            header = find_partitioned_table(connection, catalog, database, table)
+            header = find_partitioned_table(connection, table)
             if not names or not columns:
                 return AggrStats(colStats=[], partsFound=0)
-            if valid_write_ids is not None:
-                valid = partitions_with_valid_statistics(connection, header, names, valid_write_ids)
+            if version.valid_write_ids is not None:
+                valid = partitions_with_valid_statistics(connection, header, names, version.valid_write_ids)
                 if any(name not in valid for name in self._existing(connection, header, names)):
                     return AggrStats(colStats=[], partsFound=0, isStatsCompliant=False)
             found = StatisticsReader(self._context, connection).of_partitions(
@@ -210,10 +202,10 @@ class Statistics(StatisticsStore):
         self._write_table(statistics, StatisticsWrite(write_id, valid_write_ids), is_merge=False)
 
     def _write_table(self, statistics: ColumnStatistics, writer: StatisticsWrite, *, is_merge: bool) -> None:
-        catalog, database, name = _described_table(statistics)
+        name = _described_table(statistics)
 
         def write(transaction: WriteTransaction) -> None:
-            row = _require_locked_table(transaction.connection, catalog, database, name)
+            row = _found(lock_table(transaction.connection, *name), name)
             action = merge_table_statistics if is_merge else write_table_statistics
             action(self._context, transaction, row, statistics, writer)
 
@@ -236,10 +228,10 @@ class Statistics(StatisticsStore):
         tables = {_described_table(one) for one in statistics}
         if len(tables) != 1:
             raise MetaException("Statistics of partitions of several tables in one request")
-        [(catalog, database, name)] = tables
+        [name] = tables
 
         def write(transaction: WriteTransaction) -> None:
-            row = _require_locked_table(transaction.connection, catalog, database, name)
+            row = _found(lock_table(transaction.connection, *name), name)
             action = merge_partition_statistics if is_merge else write_partition_statistics
             action(self._context, transaction, row, statistics, writer)
 
@@ -267,9 +259,7 @@ class Statistics(StatisticsStore):
 
     def delete_table_column_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         columns: Sequence[str] = (),
         *,
         engine: str = DEFAULT_ENGINE,
@@ -278,7 +268,7 @@ class Statistics(StatisticsStore):
         whole_or_columns: Sequence[str | None] = doomed or [None]
 
         def drop(transaction: WriteTransaction) -> None:
-            row = _require_locked_table(transaction.connection, catalog, database, table)
+            row = _found(lock_table(transaction.connection, *table), table)
             if is_transactional(row.table):
                 raise MetaException("Cannot delete stats via this API for a transactional table")
             if not delete_table_statistics(transaction, row.table_id, doomed, engine or DEFAULT_ENGINE):
@@ -293,9 +283,7 @@ class Statistics(StatisticsStore):
 
     def delete_partition_column_statistics(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         partition_names: Sequence[str],
         columns: Sequence[str] = (),
         *,
@@ -307,7 +295,7 @@ class Statistics(StatisticsStore):
 
         def drop(transaction: WriteTransaction) -> None:
             connection = transaction.connection
-            row = _require_locked_table(connection, catalog, database, table)
+            row = _found(lock_table(connection, *table), table)
             if is_transactional(row.table):
                 raise MetaException("Cannot delete stats via this API for a transactional table")
             part_ids = {name: part_id for part_id, name in partitions_by_name(connection, partitioned(row), names)}
@@ -344,31 +332,17 @@ def aggregation_rules(context: StoreContext) -> AggregationRules:
     )
 
 
-def _described_table(statistics: ColumnStatistics) -> tuple[str, str, str]:
+def _described_table(statistics: ColumnStatistics) -> TableName:
     """The table that the statistics are of. Raises InvalidObjectException, InvalidInputException."""
     description = statistics.statsDesc
     if description is None or statistics.statsObj is None:
         raise InvalidObjectException("Invalid column stats object")
     if not description.tableName:
         raise InvalidInputException("Table name is null.")
-    return (
-        normalize_identifier(description.catName or "hive"),
-        normalize_identifier(description.dbName or "default"),
-        normalize_identifier(description.tableName),
-    )
+    return table_name(description.catName, description.dbName or DEFAULT_DATABASE, description.tableName)
 
 
-def _require_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
-    names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(table)
-    return _found(read_table(connection, *names), names)
-
-
-def _require_locked_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
-    names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(table)
-    return _found(lock_table(connection, *names), names)
-
-
-def _found(row: TableRow | None, names: tuple[str, str, str]) -> TableRow:
+def _found(row: TableRow | None, name: TableName) -> TableRow:
     if row is None:
-        raise NoSuchObjectException(f"{qualified(*names)} table not found")
+        raise NoSuchObjectException(f"{name} table not found")
     return row

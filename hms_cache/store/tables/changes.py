@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.column_types import are_same_columns, is_column_prefix
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
@@ -81,9 +82,7 @@ _EXPECTED_VALUE = "expected_parameter_value"
 class TableChange:
     """What a client asks of `alter_table`, besides the new table."""
 
-    catalog: str
-    database: str
-    name: str
+    name: TableName
     environment_context: EnvironmentContext | None = None
     cascade: bool = False
     expected_parameter: ExpectedParameter | None = None
@@ -99,9 +98,7 @@ class TableChanges:
 
     def alter_table(
         self,
-        catalog: str,
-        database: str,
-        name: str,
+        name: TableName,
         table: Table,
         *,
         environment_context: EnvironmentContext | None = None,
@@ -110,13 +107,11 @@ class TableChanges:
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
-        """See `TableStore.alter_table`."""
+        """See `TableWrites.alter_table`."""
         if table is None:
             raise InvalidOperationException("New table is null")
         change = TableChange(
-            normalize_identifier(catalog),
-            normalize_identifier(database),
-            normalize_identifier(name),
+            name,
             environment_context,
             cascade or is_context_true(environment_context, CASCADE),
             expected_parameter or _expected_parameter(environment_context),
@@ -133,27 +128,26 @@ class TableChanges:
             lambda transaction: alter_table(self._context, transaction, change, copy.deepcopy(new)),
         )
 
-    def update_creation_metadata(
-        self, catalog: str, database: str, name: str, creation_metadata: CreationMetadata
-    ) -> None:
-        """See `TableStore.update_creation_metadata`.
+    def update_creation_metadata(self, name: TableName, creation_metadata: CreationMetadata) -> None:
+        """See `TableWrites.update_creation_metadata`.
 
         Logs an ALTER_TABLE event, which Hive does not: without one no other server could know.
         """
-        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(name)
         wanted = copy.deepcopy(creation_metadata)
-        wanted.catName, wanted.dbName, wanted.tblName = names
+        wanted.catName, wanted.dbName, wanted.tblName = name
 
         def replace(transaction: WriteTransaction) -> None:
             connection = transaction.connection
-            found = lock_table(connection, *names)
+            found = lock_table(connection, *name)
             if found is None or found.table.creationMetadata is None:
-                raise MetaException(f"{'.'.join(names)} is not a materialized view")
+                raise MetaException(f"{name} is not a materialized view")
             metadata = MV_CREATION_METADATA.c
             ids = (
                 connection.execute(
                     select(metadata.MV_CREATION_METADATA_ID).where(
-                        metadata.CAT_NAME == names[0], metadata.DB_NAME == names[1], metadata.TBL_NAME == names[2]
+                        metadata.CAT_NAME == name.catalog,
+                        metadata.DB_NAME == name.database,
+                        metadata.TBL_NAME == name.table,
                     )
                 )
                 .scalars()
@@ -172,10 +166,10 @@ class TableChanges:
         """Names in lower case, what is absent filled in, the location as Hive writes it."""
         new.tableName = normalize_identifier(new.tableName)
         new.dbName = normalize_identifier(new.dbName)
-        new.catName = normalize_identifier(new.catName or change.catalog)
-        if new.catName != change.catalog:
+        new.catName = normalize_identifier(new.catName or change.name.catalog)
+        if new.catName != change.name.catalog:
             raise InvalidOperationException(
-                f"Tables cannot be moved between catalogs, old catalog{change.catalog}, new catalog {new.catName}"
+                f"Tables cannot be moved between catalogs, old catalog{change.name.catalog}, new catalog {new.catName}"
             )
         new.parameters = dict(new.parameters or {})
         set_ddl_time(new.parameters, self._context.now_s())
@@ -193,10 +187,10 @@ class TableChanges:
 def alter_table(context: StoreContext, transaction: WriteTransaction, change: TableChange, new: Table) -> None:
     """Makes a table be `new` inside a transaction, with all that follows from it, event included."""
     connection = transaction.connection
-    is_renamed = (new.dbName, new.tableName) != (change.database, change.name)
-    row = lock_table(connection, change.catalog, change.database, change.name)
+    is_renamed = (new.dbName, new.tableName) != (change.name.database, change.name.table)
+    row = lock_table(connection, *change.name)
     if row is None:
-        raise InvalidOperationException(f"{change.catalog}.{change.database}.{change.name} table not found")
+        raise InvalidOperationException(f"{change.name} table not found")
     databases = _databases(connection, change, new)
     if is_renamed and table_id_of(connection, databases[1].database_id, new.tableName) is not None:
         raise InvalidOperationException(f"new table {new.dbName}.{new.tableName} already exists")
@@ -223,7 +217,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     drop_unused_columns(connection, row, cd_id)
     if is_renamed:
         rename_elsewhere(connection, old, new)
-    if becomes_acid and change.catalog == DEFAULT_CATALOG:
+    if becomes_acid and change.name.catalog == DEFAULT_CATALOG:
         begin_write_ids(connection, new)
     event_write_id = change.write_id if change.write_id is not None else -1
     transaction.append_event(context.messages.build_alter_table(old, new, write_id=event_write_id))
@@ -262,11 +256,13 @@ def _take_name(connection: Connection, row: TableRow, new: Table, database_id: i
 def _databases(connection: Connection, change: TableChange, new: Table) -> tuple[DatabaseRow, DatabaseRow]:
     """Where the table is and where it shall be. Raises InvalidOperationException for a database that is not there."""
     found: list[DatabaseRow] = []
-    for name in (change.database, new.dbName):
-        row = found[0] if found and name == change.database else read_database(connection, change.catalog, name)
+    for name in (change.name.database, new.dbName):
+        row = (
+            found[0] if found and name == change.name.database else read_database(connection, change.name.catalog, name)
+        )
         if row is None:
             raise InvalidOperationException(
-                f"Unable to change partition or table. Object database {change.catalog}.{name} does not exist."
+                f"Unable to change partition or table. Object database {change.name.catalog}.{name} does not exist."
                 " Check metastore logs for detailed stack."
             )
         if row.database.type == DatabaseType.REMOTE:

@@ -78,7 +78,7 @@ class TableCreation:
         environment_context: EnvironmentContext | None = None,
         constraints: SQLAllTableConstraints | None = None,
     ) -> None:
-        """See `TableStore.create_table`."""
+        """See `TableWrites.create_table`."""
         new = copy.deepcopy(table)
         self._check(new)
         privileges, new.privileges = new.privileges, None

@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, and_, bindparam, delete, not_, or_, select
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.metadata.names import normalize_identifier, qualified
+from hms_cache.metadata.names import qualified
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.bulk_writes import delete_ids
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
@@ -76,32 +77,29 @@ class TableDrops:
 
     def drop_table(
         self,
-        catalog: str,
-        database: str,
-        name: str,
+        name: TableName,
         *,
         delete_data: bool,
         environment_context: EnvironmentContext | None = None,
         if_exists: bool = False,
     ) -> None:
-        """See `TableStore.drop_table`."""
-        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(name)
+        """See `TableWrites.drop_table`."""
         skip_trash = is_purge_asked(environment_context)
 
         def drop(transaction: WriteTransaction) -> None:
-            found = lock_table(transaction.connection, *names)
+            found = lock_table(transaction.connection, *name)
             if found is None:
                 if if_exists:
                     return
-                require_database(transaction.connection, *names[:2])
-                raise NoSuchObjectException(f"{'.'.join(names)} table not found")
+                require_database(transaction.connection, *name.in_database)
+                raise NoSuchObjectException(f"{name} table not found")
             _require_unused(transaction.connection, [found])
             if is_transactional(found.table):
                 # Where the files stay, a table made anew in their place must not write under their names.
                 drop_from_transaction_tables(
                     transaction.connection,
-                    ObjectName(names[1], names[2]),
-                    catalog=names[0],
+                    ObjectName(name.database, name.table),
+                    catalog=name.catalog,
                     keep_write_ids=not delete_data,
                 )
                 txn_id = dropping_txn_id(found.table, environment_context, delete_data=delete_data)

@@ -27,7 +27,7 @@ class TableParameterUpdates:
         self._context = context
 
     def update_table_parameters(self, updates: Sequence[TableParamsUpdate]) -> None:
-        """See `TableStore.update_table_parameters`."""
+        """See `TableWrites.update_table_parameters`."""
         # In order of names: two calls that concern the same tables wait for each other, and never in a circle.
         ordered = sorted(updates, key=_names)
 

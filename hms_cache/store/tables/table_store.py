@@ -9,7 +9,10 @@ from sqlalchemy import Connection, Select, select
 
 from hms_cache.expressions import FilterError, parse_filter
 from hms_cache.expressions.table_filter import TableProperties, bind_table_filter
-from hms_cache.metadata.names import matching_names, name_pattern, normalize_identifier
+from hms_cache.metadata.names import matching_names, name_pattern, normalize_identifier, qualified
+from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
+from hms_cache.store.contract.tables import TableReads
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.name_queries import may_match
 from hms_cache.store.engine.work_units import run_read
@@ -33,8 +36,8 @@ ColumnStatisticsReader = Callable[[Connection, TableRow, str, str | None], Colum
 """Reads the column statistics of a table: (connection, table, engine, valid write ids)."""
 
 
-class TableReads:
-    """The reads of `TableStore`."""
+class StoredTables(TableReads):
+    """`TableReads` over the database."""
 
     def __init__(self, context: StoreContext, read_column_statistics: ColumnStatisticsReader) -> None:
         self._context = context
@@ -42,64 +45,58 @@ class TableReads:
 
     def get_table(
         self,
-        catalog: str,
-        database: str,
-        table: str,
+        table: TableName,
         *,
-        valid_write_ids: str | None = None,
-        table_id: int | None = None,
+        version: ReadVersion = ANY_VERSION,
         statistics_engine: str | None = None,
     ) -> Table:
-        """See `TableStore.get_table`. Two statements; a skewed table one more, a materialized view three more."""
-        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(table)
+        """See `TableReads.get_table`. Two statements; a skewed table one more, a materialized view three more."""
 
         def read(connection: Connection) -> Table:
-            found = require_table(connection, *names)
+            found = require_table(connection, *table)
             if statistics_engine is not None:
                 found.table.colStats = self._read_column_statistics(
-                    connection, found, statistics_engine, valid_write_ids
+                    connection, found, statistics_engine, version.valid_write_ids
                 )
-            judge_table(connection, found.table, valid_write_ids)
+            judge_table(connection, found.table, version.valid_write_ids)
             return found.table
 
         return run_read(self._context.database, read)
 
     def get_tables(
         self,
-        catalog: str,
-        database: str,
+        database: DatabaseName,
         names: Sequence[str],
         *,
-        valid_write_ids: str | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> list[Table]:
-        """See `TableStore.get_tables`. As many statements as for one table, per some thousands of names."""
-        catalog, database = normalize_identifier(catalog), normalize_identifier(database)
+        """See `TableReads.get_tables`. As many statements as for one table, per some thousands of names."""
         wanted = list(dict.fromkeys(normalize_identifier(name) for name in names))
 
         def read(connection: Connection) -> dict[str, Table]:
-            found = read_tables(connection, catalog, database, wanted)
-            if not found and read_database_id(connection, catalog, database) is None:
-                name = f"{catalog}.{database}"
+            found = read_tables(connection, *database, wanted)
+            if not found and read_database_id(connection, *database) is None:
+                name = qualified(*database)
                 raise UnknownDBException(f"Could not find database {name}: database {name}")
             for row in found:
-                judge_table(connection, row.table, valid_write_ids)
+                judge_table(connection, row.table, version.valid_write_ids)
             return {row.name: row.table for row in found}
 
         found = run_read(self._context.database, read)
         return [found[name] for name in wanted if name in found]
 
     def get_table_names(
-        self, catalog: str, database: str, pattern: str | None = None, table_type: str | None = None
+        self, database: DatabaseName, pattern: str | None = None, table_type: str | None = None
     ) -> list[str]:
-        """See `TableStore.get_table_names`."""
-        statement = _in_database(select(TBLS.c.TBL_NAME), catalog, database).where(*may_match(TBLS.c.TBL_NAME, pattern))
+        """See `TableReads.get_table_names`."""
+        statement = _in_database(select(TBLS.c.TBL_NAME), database).where(*may_match(TBLS.c.TBL_NAME, pattern))
         if table_type is not None:
             statement = statement.where(TBLS.c.TBL_TYPE == table_type)
         names = run_read(self._context.database, lambda connection: connection.execute(statement).scalars().all())
         return matching_names(names, pattern)
 
-    def get_table_names_by_filter(self, catalog: str, database: str, filter_text: str, limit: int = -1) -> list[str]:
-        """See `TableStore.get_table_names_by_filter`."""
+    def get_table_names_by_filter(self, database: DatabaseName, filter_text: str, limit: int = -1) -> list[str]:
+        """See `TableReads.get_table_names_by_filter`."""
         try:
             table_filter = bind_table_filter(parse_filter(filter_text, self._context.settings.filter_limits))
         except FilterError as error:
@@ -107,9 +104,9 @@ class TableReads:
         keys = sorted(table_filter.parameter_keys)
 
         def read(connection: Connection) -> list[TableProperties]:
-            if read_database_id(connection, normalize_identifier(catalog), normalize_identifier(database)) is None:
-                raise UnknownDBException(f"Could not find database {catalog}.{database}")
-            return _read_properties(connection, catalog, database, keys)
+            if read_database_id(connection, *database) is None:
+                raise UnknownDBException(f"Could not find database {qualified(*database)}")
+            return _read_properties(connection, database, keys)
 
         tables = run_read(self._context.database, read)
         try:
@@ -121,7 +118,7 @@ class TableReads:
     def get_table_meta(
         self, catalog: str, database_pattern: str | None, table_pattern: str | None, table_types: Sequence[str] = ()
     ) -> list[TableMeta]:
-        """See `TableStore.get_table_meta`."""
+        """See `TableReads.get_table_meta`."""
         statement = (
             select(
                 DBS.c.NAME.label("DATABASE_NAME"),
@@ -161,7 +158,7 @@ class TableReads:
         ]
 
     def get_materialized_view_names(self, catalog: str, database: str | None = None) -> list[tuple[str, str]]:
-        """See `TableStore.get_materialized_view_names`."""
+        """See `TableReads.get_materialized_view_names`."""
         statement = (
             select(DBS.c.NAME, TBLS.c.TBL_NAME)
             .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
@@ -215,9 +212,9 @@ def _distrust(table: Table) -> None:
     set_basic_statistics_accurate(table.parameters, False)
 
 
-def _in_database(statement: Select[Any], catalog: str, database: str) -> Select[Any]:
+def _in_database(statement: Select[Any], database: DatabaseName) -> Select[Any]:
     return statement.join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID).where(
-        DBS.c.CTLG_NAME == normalize_identifier(catalog), DBS.c.NAME == normalize_identifier(database)
+        DBS.c.CTLG_NAME == database.catalog, DBS.c.NAME == database.database
     )
 
 
@@ -226,13 +223,12 @@ def _matcher(pattern: str | None) -> Callable[[str], object]:
 
 
 def _read_properties(
-    connection: Connection, catalog: str, database: str, parameter_keys: Sequence[str]
+    connection: Connection, database: DatabaseName, parameter_keys: Sequence[str]
 ) -> list[TableProperties]:
     """What a filter looks at, of all tables of a database: two statements at most."""
     rows = connection.execute(
         _in_database(
             select(TBLS.c.TBL_ID, TBLS.c.TBL_NAME, TBLS.c.TBL_TYPE, TBLS.c.OWNER, TBLS.c.LAST_ACCESS_TIME),
-            catalog,
             database,
         )
     ).all()
@@ -243,7 +239,6 @@ def _read_properties(
                 select(TABLE_PARAMS.c.TBL_ID, TABLE_PARAMS.c.PARAM_KEY, TABLE_PARAMS.c.PARAM_VALUE).join(
                     TBLS, TBLS.c.TBL_ID == TABLE_PARAMS.c.TBL_ID
                 ),
-                catalog,
                 database,
             ).where(TABLE_PARAMS.c.PARAM_KEY.in_(list(parameter_keys)), TABLE_PARAMS.c.PARAM_VALUE.is_not(None))
         )

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, MutableMapping, Sequence
 
 from sqlalchemy import update
 
-from hms_cache.metadata.names import normalize_identifier, qualified
+from hms_cache.metadata.names import qualified
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameters
 from hms_cache.store.engine.context import StoreContext
@@ -49,25 +50,22 @@ class TableTruncation:
 
     def truncate_table(
         self,
-        catalog: str,
-        database: str,
-        name: str,
+        name: TableName,
         partition_names: Sequence[str] | None = None,
         *,
         environment_context: EnvironmentContext | None = None,
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
-        """See `TableStore.truncate_table`. Names of partitions that do not exist are passed over, as in Hive."""
-        names = normalize_identifier(catalog), normalize_identifier(database), normalize_identifier(name)
+        """See `TableWrites.truncate_table`. Names of partitions that do not exist are passed over, as in Hive."""
         given = write_id if write_id is not None and write_id > 0 else None
 
         def truncate(transaction: WriteTransaction) -> None:
-            row = lock_table(transaction.connection, *names)
+            row = lock_table(transaction.connection, *name)
             if row is None:
-                raise NoSuchObjectException(f"{qualified(*names)} table not found")
+                raise NoSuchObjectException(f"{name} table not found")
             if not is_data_owned(row.table):
-                raise MetaException(f"Cannot truncate non-managed table {qualified(*names)}.")
+                raise MetaException(f"Cannot truncate non-managed table {name}.")
             if row.table.partitionKeys:
                 self._truncate_partitions(transaction, row, partition_names, given, valid_write_ids)
             else:

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Collection
 
 from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.metadata.object_names import DatabaseName, database_name
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.translation.access import TranslatedTable, translate_partitions, translate_table
 from hms_cache.store.translation.capabilities import (
@@ -26,7 +27,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Table,
 )
 
-GetDatabase = Callable[[str, str], Database]
+GetDatabase = Callable[[DatabaseName], Database]
 """(catalog, name); raises NoSuchObjectException."""
 
 TRANSLATED = "TRANSLATED_TO_EXTERNAL"
@@ -152,6 +153,6 @@ class MetadataTranslation:
     @staticmethod
     def _database_of(table: Table, get_database: GetDatabase) -> Database:
         try:
-            return get_database(table.catName or DEFAULT_CATALOG, table.dbName)
+            return get_database(database_name(table.catName, table.dbName))
         except NoSuchObjectException as error:
             raise MetaException(f"Database {table.dbName} for table {table.tableName} could not be found") from error

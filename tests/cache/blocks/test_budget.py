@@ -40,13 +40,15 @@ def test_a_set_that_fits_is_never_refused() -> None:
 
 def test_a_table_larger_than_the_budget_is_answered_from_the_database_and_loaded_once(servers: MakeServer) -> None:
     server = servers(CacheOptions(budget_bytes=30_000))
-    server.store.create_database(ttypes.Database(name="d", catalogName=CATALOG, description="", parameters={}))
-    server.store.create_table(table("d", "t", (("dt", "string"),)))
+    server.store.writes.databases.create_database(
+        ttypes.Database(name="d", catalogName=CATALOG, description="", parameters={})
+    )
+    server.store.writes.tables.create_table(table("d", "t", (("dt", "string"),)))
     sent = [partition(table("d", "t"), (f"{number:04d}",)) for number in range(1_000)]
-    server.store.add_partitions(CATALOG, "d", "t", sent)
+    server.store.writes.partitions.add_partitions(TableName(CATALOG, "d", "t"), sent)
 
     def ask(store: Any) -> Any:
-        return lambda: store.get_partitions(CATALOG, "d", "t", AllPartitions())
+        return lambda: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions())
 
     expected = encoded(ask(server.objects))
     assert encoded(ask(server.store)) == expected

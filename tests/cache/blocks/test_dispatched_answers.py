@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from hms_cache.cache.reads.reasons import Reason
+from hms_cache.metadata.object_names import TableName
 from hms_cache.server.audit import AuditLog
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import ByNames
-from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS, MessageReader
@@ -84,22 +85,30 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
 def server(sqlite_database: Database, tmp_path: Path) -> Iterator[Server]:
     made = Server(sqlite_database.url.render_as_string(hide_password=False), tmp_path / "warehouse")
     store = made.store
-    store.create_database(ttypes.Database(name="d", catalogName=CATALOG, description="", parameters={}))
+    store.writes.databases.create_database(
+        ttypes.Database(name="d", catalogName=CATALOG, description="", parameters={})
+    )
     owner = table("d", "t", KEYS)
-    store.create_table(owner)
+    store.writes.tables.create_table(owner)
     values = [(f"2024-01-0{day}", str(hour)) for day in (1, 2) for hour in (1, 3, 10, 21)]
-    store.add_partitions(CATALOG, "d", "t", [partition(owner, one, ka=one[1], kb="x") for one in values])
-    made.store.get_partition_names(CATALOG, "d", "t", ByNames(()))
+    store.writes.partitions.add_partitions(
+        TableName(CATALOG, "d", "t"), [partition(owner, one, ka=one[1], kb="x") for one in values]
+    )
+    made.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t"), ByNames(()))
     # Some of the set changed since its block was made.
-    store.alter_partitions(CATALOG, "d", "t", [partition(owner, values[2], ka="new", kb="")])
-    store.drop_partitions(CATALOG, "d", "t", ByNames(("dt=2024-01-02/hr=21",)), delete_data=True)
-    store.add_partitions(CATALOG, "d", "t", [partition(owner, ("2024-01-01", "5"))])
+    store.writes.partitions.alter_partitions(
+        TableName(CATALOG, "d", "t"), [partition(owner, values[2], ka="new", kb="")]
+    )
+    store.writes.partitions.drop_partitions(
+        TableName(CATALOG, "d", "t"), ByNames(("dt=2024-01-02/hr=21",)), delete_data=True
+    )
+    store.writes.partitions.add_partitions(TableName(CATALOG, "d", "t"), [partition(owner, ("2024-01-01", "5"))])
     yield made
     made.close()
 
 
-def reply(store: RawStore, encoding: Encoding, method: str, arguments: dict[str, Any]) -> bytes:
-    dispatcher = Dispatcher(all_handlers(), Stores(store, None, None, None, None), AuditLog("off"))  # type: ignore[arg-type]
+def reply(store: MetadataStore, encoding: Encoding, method: str, arguments: dict[str, Any]) -> bytes:
+    dispatcher = Dispatcher(all_handlers(), Stores(store.reads, store.writes, None, None, None, None), AuditLog("off"))  # type: ignore[arg-type]
     spec = METHODS[method]
     given = spec.args_class(**arguments)
     for name, value in (("db_name", "d"), ("tbl_name", "t")):
@@ -128,7 +137,7 @@ def test_replies_are_those_of_the_database(server: Server, encoding: Encoding) -
 
 
 def test_all_but_refused_questions_are_answered_from_memory(server: Server) -> None:
-    server.store.get_partition_names(CATALOG, "d", "t", ByNames(()))
+    server.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t"), ByNames(()))
     for method, arguments in REQUESTS:
         server.reasons()
         reply(server.store, BINARY, method, arguments)

@@ -21,10 +21,14 @@ VALUES = [(f"{number:03d}",) for number in range(100)]
 def prepared(servers: MakeServer) -> tuple[Server, PartitionSet]:
     """A server that holds all partitions of a table."""
     server = servers()
-    server.store.create_database(ttypes.Database(name="d", catalogName=CATALOG, description="", parameters={}))
-    server.store.create_table(table("d", "t", KEYS))
-    server.store.add_partitions(CATALOG, "d", "t", [partition(table("d", "t"), one) for one in VALUES])
-    server.store.get_partitions(CATALOG, "d", "t", AllPartitions())
+    server.store.writes.databases.create_database(
+        ttypes.Database(name="d", catalogName=CATALOG, description="", parameters={})
+    )
+    server.store.writes.tables.create_table(table("d", "t", KEYS))
+    server.store.writes.partitions.add_partitions(
+        TableName(CATALOG, "d", "t"), [partition(table("d", "t"), one) for one in VALUES]
+    )
+    server.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions())
     return server, held(server)
 
 
@@ -36,12 +40,12 @@ def held(server: Server) -> PartitionSet:
 
 def change(server: Server, count: int) -> None:
     changed = [partition(table("d", "t"), one, changed="yes") for one in VALUES[:count]]
-    server.store.alter_partitions(CATALOG, "d", "t", changed)
+    server.store.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t"), changed)
 
 
 def compare(server: Server) -> None:
     def ask(store: Any) -> Any:
-        return lambda: store.get_partitions(CATALOG, "d", "t", AllPartitions())
+        return lambda: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions())
 
     assert encoded(ask(server.store)) == encoded(ask(server.objects))
 
@@ -73,13 +77,15 @@ def test_what_changes_while_a_new_block_is_made_is_not_lost(servers: MakeServer,
 
     def run_with_a_change(rebuild: Rebuild) -> None:
         run(rebuild)
-        server.store.drop_partitions(CATALOG, "d", "t", ByNames((f"dt={late[0]}",)), delete_data=False)
-        assert server.poller.ensure_applied(server.objects.current_event_id(), 5.0)
+        server.store.writes.partitions.drop_partitions(
+            TableName(CATALOG, "d", "t"), ByNames((f"dt={late[0]}",)), delete_data=False
+        )
+        assert server.poller.ensure_applied(server.objects.reads.current_event_id(), 5.0)
 
     monkeypatch.setattr(Rebuild, "run", run_with_a_change)
     change(server, SMALLEST_TAIL + 1)
     block = partitions._block
-    server.store.get_partition_count(CATALOG, "d", "t", AllPartitions())
+    server.store.reads.partitions.get_partition_count(TableName(CATALOG, "d", "t"), AllPartitions())
     monkeypatch.undo()
     assert partitions._block is not block
     assert partitions.find(late) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 from hms_cache.cache.warming.process_memory import SharedParts, give_back_freed_memory
+from hms_cache.metadata.object_names import TableName
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, create_database, encoded, table
@@ -48,15 +49,15 @@ def test_what_a_caller_does_with_its_answer_changes_no_other_table(servers: Make
     here = servers()
     create_database(here.store, "d")
     for name in ("one", "two"):
-        here.store.create_table(table("d", name))
+        here.store.writes.tables.create_table(table("d", name))
     for name in ("one", "two"):
-        here.store.get_table(CATALOG, "d", name)
-    changed = copy.deepcopy(here.store.get_table(CATALOG, "d", "one"))
+        here.store.reads.tables.get_table(TableName(CATALOG, "d", name))
+    changed = copy.deepcopy(here.store.reads.tables.get_table(TableName(CATALOG, "d", "one")))
     changed.sd.cols[0].comment = "changed"
-    here.store.alter_table(CATALOG, "d", "one", changed)
-    assert here.store.get_table(CATALOG, "d", "one").sd.cols[0].comment == "changed"
-    two = here.store.get_table(CATALOG, "d", "two")
-    assert encoded(two) == encoded(here.objects.get_table(CATALOG, "d", "two"))
+    here.store.writes.tables.alter_table(TableName(CATALOG, "d", "one"), changed)
+    assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "one")).sd.cols[0].comment == "changed"
+    two = here.store.reads.tables.get_table(TableName(CATALOG, "d", "two"))
+    assert encoded(two) == encoded(here.objects.reads.tables.get_table(TableName(CATALOG, "d", "two")))
     assert two.sd.cols[0].comment != "changed"
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.statistics_by_column import MOST_COLUMNS, add_columns, missing_columns
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, create_database, encoded, partition, table
@@ -17,10 +18,12 @@ from tests.databases import count_statements
 T = (CATALOG, "d", "t")
 NAMES = ["p=0", "p=1", "p=2"]
 
-Ask = Callable[[RawStore, Sequence[str]], object]
+Ask = Callable[[MetadataStore, Sequence[str]], object]
 KINDS: dict[str, Ask] = {
-    "table": lambda store, columns: store.get_table_column_statistics(*T, columns),
-    "partitions": lambda store, columns: store.get_partition_column_statistics(*T, NAMES, columns),
+    "table": lambda store, columns: store.reads.statistics.get_table_column_statistics(TableName(*T), columns),
+    "partitions": lambda store, columns: store.reads.statistics.get_partition_column_statistics(
+        TableName(*T), NAMES, columns
+    ),
 }
 
 
@@ -36,13 +39,15 @@ def here(servers: MakeServer) -> Server:
     create_database(server.store, "d")
     made = table("d", "t", (("p", "string"),))
     made.sd.cols = [ttypes.FieldSchema(name, "bigint", None) for name in "abc"]
-    server.store.create_table(made)
-    server.store.add_partitions(*T, [partition(made, (str(number),)) for number in range(3)])
+    server.store.writes.tables.create_table(made)
+    server.store.writes.partitions.add_partitions(
+        TableName(*T), [partition(made, (str(number),)) for number in range(3)]
+    )
     # Made at different times: an answer tells the latest of its own columns.
     for column, made_s in (("a", 100), ("b", 300)):
-        server.objects.update_table_column_statistics(_statistics(column, 7, made_s, None))
+        server.objects.writes.statistics.update_table_column_statistics(_statistics(column, 7, made_s, None))
         of_partitions = [_statistics(column, made_s, made_s, name) for name in NAMES[:2]]
-        server.objects.update_partition_column_statistics(of_partitions)
+        server.objects.writes.statistics.update_partition_column_statistics(of_partitions)
     return server
 
 
@@ -78,8 +83,8 @@ def test_a_write_is_seen_by_all_questions(kind: str, here: Server) -> None:
     ask = KINDS[kind]
     for columns in (["a"], ["b", "c"]):
         _outcome(here, ask, columns)
-    here.objects.update_table_column_statistics(_statistics("c", 9, 500, None))
-    here.objects.update_partition_column_statistics([_statistics("c", 9, 500, NAMES[2])])
+    here.objects.writes.statistics.update_table_column_statistics(_statistics("c", 9, 500, None))
+    here.objects.writes.statistics.update_partition_column_statistics([_statistics("c", 9, 500, NAMES[2])])
     assert _outcome(here, ask, ["a", "b", "c"]) is Reason.MISS
     assert _outcome(here, ask, ["c"]) is Reason.HIT
 

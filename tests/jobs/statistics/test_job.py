@@ -12,6 +12,7 @@ from hms_cache.app.stores import build_database_stores
 from hms_cache.client import MetastoreClient
 from hms_cache.config import Settings
 from hms_cache.config.sections.catalog import CatalogSettings
+from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.metadata.statistics_sketches import HyperLogLog
 from hms_cache.metadata.statistics_values import values_of
@@ -47,10 +48,14 @@ class Stored:
         self._store = build_database_stores(settings, database).objects
 
     def of_table(self, table: str) -> ColumnStatistics:
-        return self._store.get_table_column_statistics("hive", "default", table, list(COLUMNS))
+        return self._store.reads.statistics.get_table_column_statistics(
+            TableName("hive", "default", table), list(COLUMNS)
+        )
 
     def of_partitions(self, table: str, names: Sequence[str]) -> dict[str, ColumnStatistics]:
-        found = self._store.get_partition_column_statistics("hive", "default", table, names, list(COLUMNS))
+        found = self._store.reads.statistics.get_partition_column_statistics(
+            TableName("hive", "default", table), names, list(COLUMNS)
+        )
         return {one.statsDesc.partName: one for one in found}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
 from hms_cache.store.engine.context import StoreContext
@@ -40,7 +41,7 @@ class World:
             parameters={},
         )
         partition_keys = [ttypes.FieldSchema(key, "string") for key in keys]
-        self.objects.create_table(
+        self.objects.writes.tables.create_table(
             ttypes.Table(
                 tableName=name,
                 dbName="d",
@@ -55,10 +56,10 @@ class World:
 
     def add_partition(self, table: str, *values: str) -> None:
         """A partition of a table of `d`."""
-        sd = self.objects.get_table("hive", "d", table).sd
+        sd = self.objects.reads.tables.get_table(TableName("hive", "d", table)).sd
         sd.location = None
         partition = ttypes.Partition(list(values), "d", table, sd=sd, parameters={}, catName="hive")
-        self.objects.add_partitions("hive", "d", table, [partition])
+        self.objects.writes.partitions.add_partitions(TableName("hive", "d", table), [partition])
 
 
 def make_world(database: Database, directory: Path) -> World:
@@ -67,7 +68,7 @@ def make_world(database: Database, directory: Path) -> World:
     warehouse = Warehouse(WarehouseSettings(directory=f"file:{directory}/warehouse"))
     context = StoreContext(database, MessageBuilder(clock=clock), warehouse, StoreSettings(), clock)
     world = World(database, clock, ObjectStore(context), AuxiliaryStores(context))
-    world.objects.create_database(ttypes.Database(name="d", ownerName="o", catalogName="hive"))
+    world.objects.writes.databases.create_database(ttypes.Database(name="d", ownerName="o", catalogName="hive"))
     return world
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.installation.init import ensure_default_roles
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -93,7 +94,7 @@ def test_grants_on_every_level(granting: World) -> None:
     left = [entry for entry in expected if entry[3] == "SELECT"]
     assert texts(privileges.list_privileges(None, None, ANYTHING)) == left
     assert texts(privileges.list_privileges(None, None, HiveObjectRef(HiveObjectType.TABLE))) == left[2:3]
-    granting.objects.drop_database("hive", "d", delete_data=False, cascade=True)
+    granting.objects.writes.databases.drop_database(DatabaseName("hive", "d"), delete_data=False, cascade=True)
     assert texts(privileges.list_privileges(None, None, ANYTHING)) == left[:1], "grants end with their objects"
 
 

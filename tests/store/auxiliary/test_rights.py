@@ -6,6 +6,7 @@ import random
 
 from hms_cache.authorization.decisions import METASTORE, Action, SecuredObject
 from hms_cache.authorization.standard_rights import StandardJudge
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.installation.init import ensure_default_roles
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, InvalidObjectException, MetaException, Table
@@ -32,13 +33,15 @@ def test_rights_as_a_model_sees_them(world: World) -> None:
     roles, privileges = world.stores.roles, world.stores.privileges
     for name in ROLES:
         roles.create_role(name, "o")
-    world.objects.create_database(Database(name="e", ownerName="r2", ownerType=ROLE, catalogName="hive"))
+    world.objects.writes.databases.create_database(
+        Database(name="e", ownerName="r2", ownerType=ROLE, catalogName="hive")
+    )
     world.create_table("t")
     world.create_table("u")
-    made: Table = world.objects.get_table("hive", "d", "t")
+    made: Table = world.objects.reads.tables.get_table(TableName("hive", "d", "t"))
     for name, owner, kind in (("t", "ann", USER), ("u", "r1", ROLE)):
         made.dbName, made.tableName, made.owner, made.ownerType, made.sd.location = "e", name, owner, kind, None
-        world.objects.create_table(made)
+        world.objects.writes.tables.create_table(made)
     owners = {(None, "e"): ("r2", ROLE), (None, "d"): ("o", USER), ("t", "e"): ("ann", USER), ("u", "e"): ("r1", ROLE)}
     owners |= {("t", "d"): ("o", USER), ("u", "d"): ("o", USER)}
     objects = [METASTORE] + [SecuredObject("hive", d, t) for d in DATABASES for t in (None, *TABLES)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.auxiliary.conftest import World
 
@@ -34,7 +35,7 @@ def test_packages(world: World) -> None:
     procedures.save_package(ttypes.AddPackageRequest("hive", "d", "p", "o", "h2", "b2"))
     assert procedures.get_package("hive", "d", "p") == ttypes.Package("hive", "d", "p", "o", "h2", "b2")
     assert procedures.get_package_names("hive", None) == ["p"]
-    world.objects.drop_database("hive", "d", delete_data=False, cascade=True)
+    world.objects.writes.databases.drop_database(DatabaseName("hive", "d"), delete_data=False, cascade=True)
     assert procedures.get_package_names("hive", None) == []
     with pytest.raises(ttypes.NoSuchObjectException, match=r"HPL/SQL package d\.p does not exist"):
         procedures.get_package("hive", "d", "p")

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.message_builder import MessageBuilder
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.settings import StoreSettings
@@ -135,16 +136,16 @@ def under_test(
             contract_databases.discard(database_kind)
 
 
-def _drop_all(store: RawStore) -> None:
-    for catalog in store.get_catalog_names():
-        for name in store.get_database_names(catalog):
+def _drop_all(store: MetadataStore) -> None:
+    for catalog in store.reads.catalogs.get_catalog_names():
+        for name in store.reads.databases.get_database_names(catalog):
             if name != "default":
-                store.drop_database(catalog, name, delete_data=False, cascade=True)
+                store.writes.databases.drop_database(DatabaseName(catalog, name), delete_data=False, cascade=True)
             else:
-                for table in store.get_table_names(catalog, name):
-                    store.drop_table(catalog, name, table, delete_data=False)
+                for table in store.reads.tables.get_table_names(DatabaseName(catalog, name)):
+                    store.writes.tables.drop_table(TableName(catalog, name, table), delete_data=False)
         if catalog != "hive":
-            store.drop_catalog(catalog)
+            store.writes.catalogs.drop_catalog(catalog)
 
 
 @pytest.fixture

@@ -14,10 +14,11 @@ from sqlalchemy import func, select
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.message_reader import read_event
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions
-from hms_cache.store.contract.raw_store import RawStore
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import METADATA, NOTIFICATION_LOG
@@ -34,7 +35,7 @@ A_BLOCK_OF_IDS = 3
 class StoreUnderTest:
     """`store` is what is tested; `database` is read past it."""
 
-    store: RawStore
+    store: MetadataStore
     context: StoreContext
     directory: Path
     """The warehouse's directory."""
@@ -115,24 +116,24 @@ class StoreUnderTest:
 
     def create_database(self, name: str = DATABASE, **fields: Any) -> None:
         """Creates a database."""
-        self.store.create_database(ttypes.Database(name=name, ownerName="o", **fields))
+        self.store.writes.databases.create_database(ttypes.Database(name=name, ownerName="o", **fields))
 
     def create_table(self, name: str = "t", **fields: Any) -> ttypes.Table:
         """Creates a table in `DATABASE`; returns it as read."""
-        self.store.create_table(table(name, **fields))
+        self.store.writes.tables.create_table(table(name, **fields))
         return self.get(name, fields.get("dbName", DATABASE))
 
     def get(self, name: str = "t", database: str = DATABASE) -> ttypes.Table:
         """The table, as a copy to be changed: what a store answers is to be treated as frozen."""
-        return copy.deepcopy(self.store.get_table(CATALOG, database, name))
+        return copy.deepcopy(self.store.reads.tables.get_table(TableName(CATALOG, database, name)))
 
     def alter(self, name: str, new: ttypes.Table, **options: Any) -> None:
         """Alters a table of `DATABASE`."""
-        self.store.alter_table(CATALOG, DATABASE, name, new, **options)
+        self.store.writes.tables.alter_table(TableName(CATALOG, DATABASE, name), new, **options)
 
     def drop(self, name: str = "t", *, delete_data: bool = True, **options: Any) -> None:
         """Drops a table of `DATABASE`."""
-        self.store.drop_table(CATALOG, DATABASE, name, delete_data=delete_data, **options)
+        self.store.writes.tables.drop_table(TableName(CATALOG, DATABASE, name), delete_data=delete_data, **options)
 
     def add_partitions(self, name: str, *values: tuple[str, ...], location: str | None = None) -> None:
         """Adds partitions like their table, with default locations or, for a single one, the given one."""
@@ -152,11 +153,13 @@ class StoreUnderTest:
                     catName=CATALOG,
                 )
             )
-        self.store.add_partitions(CATALOG, str(owner.dbName), name, partitions)
+        self.store.writes.partitions.add_partitions(TableName(CATALOG, str(owner.dbName), name), partitions)
 
     def partitions(self, name: str) -> list[ttypes.Partition]:
         """All partitions of a table, by name."""
-        return copy.deepcopy(self.store.get_partitions(CATALOG, DATABASE, name, AllPartitions()).partitions)
+        return copy.deepcopy(
+            self.store.reads.partitions.get_partitions(TableName(CATALOG, DATABASE, name), AllPartitions()).partitions
+        )
 
 
 def columns(*pairs: tuple[str, str]) -> list[ttypes.FieldSchema]:

@@ -9,21 +9,22 @@ from hms_cache.cache.reads.assembly import CacheOptions, build_cache
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.verification import invariants
 from hms_cache.notifications.poller import Poller, PollerOptions
-from hms_cache.store.contract.raw_store import RawStore
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.object_store import ObjectStore
 from hms_cache.store.transactions.committed_writes import read_committed_writes
+from tests.store.contract.both import Both
 
 
 @contextmanager
-def object_store(context: StoreContext) -> Iterator[RawStore]:
+def object_store(context: StoreContext) -> Iterator[MetadataStore]:
     """The store over the database."""
     yield ObjectStore(context)
 
 
 @contextmanager
-def cached_store(context: StoreContext) -> Iterator[RawStore]:
+def cached_store(context: StoreContext) -> Iterator[MetadataStore]:
     """The cache over that, answering nothing older than the database (`max_staleness = 0`).
 
     Its poller has no thread: reads bring the cache up to date themselves.
@@ -37,8 +38,9 @@ def cached_store(context: StoreContext) -> Iterator[RawStore]:
         )
         return pollers[-1]
 
+    objects = ObjectStore(context)
     cache = build_cache(
-        ObjectStore(context),
+        objects.reads,
         context.clock,
         CacheOptions(),
         follow,
@@ -48,13 +50,13 @@ def cached_store(context: StoreContext) -> Iterator[RawStore]:
     try:
         pollers[0].start()
         pollers[0].step()
-        yield cache.store
+        yield Both(cache.reads, objects.writes)
         invariants.check(cache.shared)
     finally:
         database.commit_listeners.remove(cache.own_writes)
 
 
-STORES: dict[str, Callable[[StoreContext], AbstractContextManager[RawStore]]] = {
+STORES: dict[str, Callable[[StoreContext], AbstractContextManager[MetadataStore]]] = {
     "object": object_store,
     "cached": cached_store,
 }

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest, environment, external, table
@@ -54,13 +55,17 @@ def _changed(catalog: StoreUnderTest) -> None:
 
 
 WRITES: dict[str, Callable[[StoreUnderTest], None]] = {
-    "create_catalog": lambda c: c.store.create_catalog(
+    "create_catalog": lambda c: c.store.writes.catalogs.create_catalog(
         ttypes.Catalog(name="spark", locationUri=f"file:{c.directory}/spark")
     ),
     "create_database": lambda c: c.create_database("e", managedLocationUri=f"file:{c.directory}/managed"),
-    "alter_database": lambda c: c.store.alter_database(CATALOG, "d", ttypes.Database(parameters={"a": "b"})),
-    "drop_database": lambda c: c.store.drop_database(CATALOG, "d", delete_data=True, cascade=True),
-    "create_table": lambda c: c.store.create_table(
+    "alter_database": lambda c: c.store.writes.databases.alter_database(
+        DatabaseName(CATALOG, "d"), ttypes.Database(parameters={"a": "b"})
+    ),
+    "drop_database": lambda c: c.store.writes.databases.drop_database(
+        DatabaseName(CATALOG, "d"), delete_data=True, cascade=True
+    ),
+    "create_table": lambda c: c.store.writes.tables.create_table(
         table("n", keys=[("dt", "string")], parameters={"a": "b"}),
         constraints=ttypes.SQLAllTableConstraints(
             notNullConstraints=[ttypes.SQLNotNullConstraint("hive", "d", "n", "id", "x", True, True, True)]
@@ -69,28 +74,28 @@ WRITES: dict[str, Callable[[StoreUnderTest], None]] = {
     "rename_table": _renamed,
     "alter_table": _changed,
     "drop_table": lambda c: c.drop("p"),
-    "truncate_table": lambda c: c.store.truncate_table(CATALOG, "d", "p"),
-    "truncate_transactional": lambda c: c.store.truncate_table(
-        CATALOG, "d", "acid", write_id=3, valid_write_ids=f"d.acid:3:{2**63 - 1}::"
+    "truncate_table": lambda c: c.store.writes.tables.truncate_table(TableName(CATALOG, "d", "p")),
+    "truncate_transactional": lambda c: c.store.writes.tables.truncate_table(
+        TableName(CATALOG, "d", "acid"), write_id=3, valid_write_ids=f"d.acid:3:{2**63 - 1}::"
     ),
-    "create_function": lambda c: c.store.create_function(function("g")),
-    "drop_function": lambda c: c.store.drop_function(CATALOG, "d", "f"),
-    "drop_constraint": lambda c: c.store.drop_constraint(CATALOG, "d", "t", "nn_a"),
+    "create_function": lambda c: c.store.writes.functions.create_function(function("g")),
+    "drop_function": lambda c: c.store.writes.functions.drop_function(FunctionName(CATALOG, "d", "f")),
+    "drop_constraint": lambda c: c.store.writes.constraints.drop_constraint(TableName(CATALOG, "d", "t"), "nn_a"),
 }
 
 
 def _fill(catalog: StoreUnderTest) -> None:
-    catalog.store.create_table(table(keys=[("dt", "string")]), constraints=None)
+    catalog.store.writes.tables.create_table(table(keys=[("dt", "string")]), constraints=None)
     catalog.drop()
     catalog.create_table("p", keys=[("dt", "string")])
     catalog.add_partitions("p", ("1",), ("2",))
-    catalog.store.create_table(external("e"))
+    catalog.store.writes.tables.create_table(external("e"))
     catalog.create_table("acid", parameters={"transactional": "true"})
     catalog.create_table()
     constraints = everything()
     constraints.primaryKeys = []
-    catalog.store.add_constraints(constraints)
-    catalog.store.create_function(function())
+    catalog.store.writes.constraints.add_constraints(constraints)
+    catalog.store.writes.functions.create_function(function())
     for partition in catalog.partitions("p"):
         (catalog.path(partition.sd.location) / "f").write_bytes(b"1")
 
@@ -118,7 +123,7 @@ def test_a_failure_at_any_statement_leaves_nothing(catalog: StoreUnderTest, writ
     assert sent[0] == number - 1 > 3
     assert len(catalog.events()) > len(before[1])
     if write == "create_catalog":
-        catalog.store.drop_catalog("spark")
+        catalog.store.writes.catalogs.drop_catalog("spark")
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
@@ -134,7 +139,7 @@ def test_files_stay_when_the_outcome_is_unknown(catalog: StoreUnderTest) -> None
     event.listen(engine, "commit", break_connection)
     try:
         with pytest.raises(CommitOutcomeUnknown):
-            catalog.store.create_table(table("made"))
+            catalog.store.writes.tables.create_table(table("made"))
         with pytest.raises(CommitOutcomeUnknown):
             catalog.drop("dropped")
     finally:
@@ -184,7 +189,7 @@ def test_one_of_many_expectations_holds(catalog: StoreUnderTest) -> None:
 
 def test_one_of_many_creations_wins_and_keeps_its_directory(catalog: StoreUnderTest) -> None:
     for turn in range(5):
-        errors = _together(4, lambda _, turn=turn: catalog.store.create_table(table(f"t{turn}")))
+        errors = _together(4, lambda _, turn=turn: catalog.store.writes.tables.create_table(table(f"t{turn}")))
         assert [type(error) for error in errors] == [ttypes.AlreadyExistsException] * 3
         assert catalog.path(catalog.get(f"t{turn}").sd.location).is_dir()
     created = [name for kind, _, name in catalog.events() if kind == "CREATE_TABLE"]
@@ -194,7 +199,7 @@ def test_one_of_many_creations_wins_and_keeps_its_directory(catalog: StoreUnderT
 def test_events_are_gapless_when_many_write(catalog: StoreUnderTest) -> None:
     def work(index: int) -> None:
         for number in range(4):
-            catalog.store.create_table(table(f"t{index}_{number}"))
+            catalog.store.writes.tables.create_table(table(f"t{index}_{number}"))
             catalog.drop(f"t{index}_{number}")
 
     assert _together(4, work) == []
@@ -214,7 +219,7 @@ def test_two_tables_renamed_to_one_name(catalog: StoreUnderTest) -> None:
 
     errors = _together(2, rename)
     assert [type(error) for error in errors] == [ttypes.InvalidOperationException]
-    names = catalog.store.get_table_names(CATALOG, "d")
+    names = catalog.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d"))
     assert len(names) == 2
     for name in names:
         assert catalog.path(catalog.get(name).sd.location).is_dir()

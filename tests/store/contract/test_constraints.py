@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest, columns, table
 
@@ -49,8 +50,8 @@ def everything() -> ttypes.SQLAllTableConstraints:
 def test_all_kinds_come_back(catalog: StoreUnderTest) -> None:
     catalog.create_table(keys=[("dt", "string")])
     wanted = everything()
-    catalog.store.add_constraints(wanted)
-    assert catalog.store.get_table_constraints("HIVE", "D", "T") == wanted
+    catalog.store.writes.constraints.add_constraints(wanted)
+    assert catalog.store.reads.constraints.get_table_constraints(table_name("HIVE", "D", "T")) == wanted
     assert [kind for kind, _, _ in catalog.events()[-5:]] == [
         "ADD_PRIMARYKEY",
         "ADD_UNIQUECONSTRAINT",
@@ -60,14 +61,14 @@ def test_all_kinds_come_back(catalog: StoreUnderTest) -> None:
     ]
     assert {(database, name) for _, database, name in catalog.events()[-5:]} == {("d", "t")}
     with catalog.counting() as counted:
-        catalog.store.get_table_constraints(CATALOG, "d", "t")
+        catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "t"))
     assert counted[0] <= 2
 
 
 def test_created_with_the_table(catalog: StoreUnderTest) -> None:
     wanted = everything()
-    catalog.store.create_table(table(keys=[("dt", "string")]), constraints=wanted)
-    assert catalog.store.get_table_constraints(CATALOG, "d", "t") == wanted
+    catalog.store.writes.tables.create_table(table(keys=[("dt", "string")]), constraints=wanted)
+    assert catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "t")) == wanted
     assert [kind for kind, _, _ in catalog.events()[-6:-4]] == ["CREATE_TABLE", "ADD_PRIMARYKEY"]
 
 
@@ -75,20 +76,22 @@ def test_bad_constraints_prevent_the_table(catalog: StoreUnderTest) -> None:
     before = catalog.counts(), catalog.events(), catalog.files()
     wanted = ttypes.SQLAllTableConstraints(primaryKeys=primary_key("nope"))
     with pytest.raises(ttypes.InvalidObjectException, match="Parent column not found: nope"):
-        catalog.store.create_table(table(), constraints=wanted)
+        catalog.store.writes.tables.create_table(table(), constraints=wanted)
     assert (catalog.counts(), catalog.events(), catalog.files()) == before
 
 
 def test_foreign_keys(catalog: StoreUnderTest) -> None:
     catalog.create_table("p", cols=columns(("a", "int"), ("b", "string")))
     catalog.create_table("c", cols=columns(("x", "int"), ("y", "string")))
-    catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("a", "b", table_name="p")))
+    catalog.store.writes.constraints.add_constraints(
+        ttypes.SQLAllTableConstraints(primaryKeys=primary_key("a", "b", table_name="p"))
+    )
     wanted = foreign_key("p", "c", ("a", "x"), ("b", "y"))
-    catalog.store.add_constraints(ttypes.SQLAllTableConstraints(foreignKeys=wanted))
+    catalog.store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(foreignKeys=wanted))
     assert catalog.events()[-1] == ("ADD_FOREIGNKEY", "d", "p"), "the event names the parent"
-    assert catalog.store.get_table_constraints(CATALOG, "d", "c").foreignKeys == wanted
-    assert catalog.store.get_table_constraints(CATALOG, "d", "p").foreignKeys == []
-    get = catalog.store.get_foreign_keys
+    assert catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "c")).foreignKeys == wanted
+    assert catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "p")).foreignKeys == []
+    get = catalog.store.reads.constraints.get_foreign_keys
     assert get(CATALOG, ("D", "P"), (None, None)) == wanted
     assert get(CATALOG, (None, None), ("d", "c")) == wanted
     assert get(CATALOG, ("d", "p"), ("d", "c")) == wanted
@@ -100,17 +103,17 @@ def test_a_foreign_key_whose_key_was_dropped_is_not_answered(catalog: StoreUnder
     """An engine may leave a join out because of it, which needs the key. It comes back with one."""
     catalog.create_table("p", cols=columns(("a", "int"), ("b", "string")))
     catalog.create_table("c", cols=columns(("x", "int"), ("y", "string")))
-    add, drop = catalog.store.add_constraints, catalog.store.drop_constraint
+    add, drop = catalog.store.writes.constraints.add_constraints, catalog.store.writes.constraints.drop_constraint
     add(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("a", table_name="p")))
     add(ttypes.SQLAllTableConstraints(foreignKeys=foreign_key("p", "c", ("a", "x"))))
 
     def found() -> list[tuple[str, str | None]]:
-        of_child = catalog.store.get_table_constraints(CATALOG, "d", "c").foreignKeys
-        assert catalog.store.get_foreign_keys(CATALOG, ("d", "p"), (None, None)) == of_child
+        of_child = catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "c")).foreignKeys
+        assert catalog.store.reads.constraints.get_foreign_keys(CATALOG, ("d", "p"), (None, None)) == of_child
         return [(key.fk_name, key.pk_name) for key in of_child]
 
     assert found() == [("fk", "pk")]
-    drop(CATALOG, "d", "p", "pk")
+    drop(TableName(CATALOG, "d", "p"), "pk")
     assert found() == []
     add(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("b", table_name="p", name="of_b")))
     assert found() == [], "of another column"
@@ -135,31 +138,35 @@ def test_refused_foreign_keys(
 ) -> None:
     catalog.create_table("p", cols=columns(("a", "int"), ("b", "int")))
     catalog.create_table("c", cols=columns(("x", "int"), ("s", "string")))
-    catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("a", table_name="p")))
+    catalog.store.writes.constraints.add_constraints(
+        ttypes.SQLAllTableConstraints(primaryKeys=primary_key("a", table_name="p"))
+    )
     before = catalog.counts(), catalog.events()
     with pytest.raises(error, match=text):
-        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(foreignKeys=wanted))
+        catalog.store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(foreignKeys=wanted))
     assert (catalog.counts(), catalog.events()) == before
 
 
 def test_one_primary_key_and_names_once(catalog: StoreUnderTest) -> None:
     catalog.create_table()
-    catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id")))
+    catalog.store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id")))
     with pytest.raises(ttypes.MetaException, match=r"Primary key already exists for: hive\.d\.t"):
-        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("v", name="other")))
+        catalog.store.writes.constraints.add_constraints(
+            ttypes.SQLAllTableConstraints(primaryKeys=primary_key("v", name="other"))
+        )
     with pytest.raises(ttypes.MetaException, match="Primary key already exists"):
-        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id")))
+        catalog.store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id")))
     unique = ttypes.SQLUniqueConstraint(**place("v"), key_seq=1, uk_name="PK", **FLAGS)
     with pytest.raises(ttypes.InvalidObjectException, match="Constraint name already exists: pk"):
-        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(uniqueConstraints=[unique]))
+        catalog.store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(uniqueConstraints=[unique]))
 
 
 def test_names_are_made_up(catalog: StoreUnderTest) -> None:
     catalog.create_table()
     not_null = [ttypes.SQLNotNullConstraint(**place(column), **FLAGS) for column in ("id", "v")]
     wanted = ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id", "v", name=None), notNullConstraints=not_null)
-    catalog.store.add_constraints(wanted)
-    found = catalog.store.get_table_constraints(CATALOG, "d", "t")
+    catalog.store.writes.constraints.add_constraints(wanted)
+    found = catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "t"))
     assert len({key.pk_name for key in found.primaryKeys}) == 1, "the columns of a key share its name"
     assert len({constraint.nn_name for constraint in found.notNullConstraints}) == 2
     event = catalog.last_event()
@@ -168,24 +175,27 @@ def test_names_are_made_up(catalog: StoreUnderTest) -> None:
 
 def test_drop_constraint(catalog: StoreUnderTest) -> None:
     catalog.create_table(keys=[("dt", "string")])
-    catalog.store.add_constraints(everything())
-    catalog.store.drop_constraint(CATALOG, "d", "t", "NN_A")
-    assert [each.nn_name for each in catalog.store.get_table_constraints(CATALOG, "d", "t").notNullConstraints] == [
-        "nn_b"
-    ]
+    catalog.store.writes.constraints.add_constraints(everything())
+    catalog.store.writes.constraints.drop_constraint(TableName(CATALOG, "d", "t"), "NN_A")
+    assert [
+        each.nn_name
+        for each in catalog.store.reads.constraints.get_table_constraints(
+            TableName(CATALOG, "d", "t")
+        ).notNullConstraints
+    ] == ["nn_b"]
     assert catalog.events()[-1] == ("DROP_CONSTRAINT", "d", "t")
     before = catalog.events()
     for name in ("nn_a", "x"):
         with pytest.raises(ttypes.NoSuchObjectException) as raised:
-            catalog.store.drop_constraint(CATALOG, "d", "t", name)
+            catalog.store.writes.constraints.drop_constraint(TableName(CATALOG, "d", "t"), name)
         expected = f"The constraint: {name} does not exist for the associated table: d.t"
         assert raised.value.message == expected
-    catalog.store.drop_constraint(CATALOG, "d", "nope", "x", if_exists=True)
+    catalog.store.writes.constraints.drop_constraint(TableName(CATALOG, "d", "nope"), "x", if_exists=True)
     assert catalog.events() == before
 
 
 def test_missing_table(catalog: StoreUnderTest) -> None:
     with pytest.raises(ttypes.NoSuchObjectException, match=r"hive\.d\.nope table not found"):
-        catalog.store.get_table_constraints(CATALOG, "d", "nope")
+        catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "nope"))
     with pytest.raises(ttypes.InvalidObjectException):
-        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id")))
+        catalog.store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id")))

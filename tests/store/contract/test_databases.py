@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import insert
 
+from hms_cache.metadata.object_names import DatabaseName, TableName, database_name
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import DBS, FUNCS, TBLS
 from hms_cache.store.warehouse import WarehouseSettings
@@ -13,8 +14,10 @@ from tests.store.contract.harness import A_BLOCK_OF_IDS, CATALOG, StoreUnderTest
 
 
 def test_create_fills_in_what_hive_fills_in(under_test: StoreUnderTest) -> None:
-    under_test.store.create_database(ttypes.Database(name="  MiXed ", description="d", parameters={"b": "2", "a": "1"}))
-    found = under_test.store.get_database("HIVE", "mixed")
+    under_test.store.writes.databases.create_database(
+        ttypes.Database(name="  MiXed ", description="d", parameters={"b": "2", "a": "1"})
+    )
+    found = under_test.store.reads.databases.get_database(database_name("HIVE", "mixed"))
     assert found == ttypes.Database(
         name="mixed",
         description="d",
@@ -35,7 +38,10 @@ def test_create_fills_in_what_hive_fills_in(under_test: StoreUnderTest) -> None:
 
 def test_given_location_is_kept_as_hive_writes_it(under_test: StoreUnderTest) -> None:
     under_test.create_database("x", locationUri=f"file://{under_test.directory}//elsewhere/")
-    assert under_test.store.get_database(CATALOG, "x").locationUri == f"file:{under_test.directory}/elsewhere"
+    assert (
+        under_test.store.reads.databases.get_database(DatabaseName(CATALOG, "x")).locationUri
+        == f"file:{under_test.directory}/elsewhere"
+    )
     assert under_test.files() == ["elsewhere"]
 
 
@@ -52,7 +58,7 @@ def test_names_are_checked_and_taken_once(under_test: StoreUnderTest) -> None:
 
 def test_missing_database_has_hives_text(under_test: StoreUnderTest) -> None:
     with pytest.raises(ttypes.NoSuchObjectException) as raised:
-        under_test.store.get_database(CATALOG, "Nope")
+        under_test.store.reads.databases.get_database(database_name(CATALOG, "Nope"))
     assert raised.value.message == "database hive.nope"
 
 
@@ -74,17 +80,17 @@ def test_missing_database_has_hives_text(under_test: StoreUnderTest) -> None:
 def test_names_by_pattern(under_test: StoreUnderTest, pattern: str | None, expected: list[str]) -> None:
     for name in ("b", "aab", "a_b"):
         under_test.create_database(name)
-    assert under_test.store.get_database_names(CATALOG, pattern) == expected
-    assert under_test.store.get_database_names("other", pattern) == []
-    whole = under_test.store.get_databases(CATALOG, pattern)
-    assert whole == [under_test.store.get_database(CATALOG, name) for name in expected]
-    assert under_test.store.get_databases("other", pattern) == []
+    assert under_test.store.reads.databases.get_database_names(CATALOG, pattern) == expected
+    assert under_test.store.reads.databases.get_database_names("other", pattern) == []
+    whole = under_test.store.reads.databases.get_databases(CATALOG, pattern)
+    assert whole == [under_test.store.reads.databases.get_database(DatabaseName(CATALOG, name)) for name in expected]
+    assert under_test.store.reads.databases.get_databases("other", pattern) == []
 
 
 def test_databases_are_answered_whole_and_in_order(under_test: StoreUnderTest) -> None:
     under_test.create_database("b", description="of b", parameters={"z": "1", "a": "2"})
     under_test.create_database("a")
-    found = under_test.store.get_databases("HIVE", "A|b")
+    found = under_test.store.reads.databases.get_databases("HIVE", "A|b")
     assert [(each.name, each.description, each.parameters) for each in found] == [
         ("a", None, {}),
         ("b", "of b", {"a": "2", "z": "1"}),
@@ -93,7 +99,7 @@ def test_databases_are_answered_whole_and_in_order(under_test: StoreUnderTest) -
 
 
 def test_alter_replaces_what_hive_replaces(catalog: StoreUnderTest) -> None:
-    before = catalog.store.get_database(CATALOG, "d")
+    before = catalog.store.reads.databases.get_database(DatabaseName(CATALOG, "d"))
     new = ttypes.Database(
         name="ignored",
         description=" ",
@@ -102,15 +108,15 @@ def test_alter_replaces_what_hive_replaces(catalog: StoreUnderTest) -> None:
         ownerName="n",
         ownerType=ttypes.PrincipalType.ROLE,
     )
-    catalog.store.alter_database(CATALOG, "D", new)
-    after = catalog.store.get_database(CATALOG, "d")
+    catalog.store.writes.databases.alter_database(database_name(CATALOG, "D"), new)
+    after = catalog.store.reads.databases.get_database(DatabaseName(CATALOG, "d"))
     assert (after.name, after.description, after.createTime) == ("d", before.description, before.createTime)
     assert (after.locationUri, after.parameters) == ("file:/other/place", {"z": "1"})
     assert (after.ownerName, after.ownerType) == ("n", ttypes.PrincipalType.ROLE)
     event = catalog.last_event()
     assert (event.before(), event.after()) == (before, after)
     with pytest.raises(ttypes.NoSuchObjectException):
-        catalog.store.alter_database(CATALOG, "nope", new)
+        catalog.store.writes.databases.alter_database(DatabaseName(CATALOG, "nope"), new)
 
 
 @pytest.mark.parametrize(
@@ -129,14 +135,16 @@ def test_what_replication_applied_is_noted_with_the_last_event_here(
     catalog: StoreUnderTest, old: dict[str, str], new: dict[str, str], is_noted: bool
 ) -> None:
     """By it a replication back knows what was written here since; `REPL LOAD` leaves it to the metastore."""
-    before = catalog.store.get_database(CATALOG, "d")
+    before = catalog.store.reads.databases.get_database(DatabaseName(CATALOG, "d"))
     before.parameters = old
-    catalog.store.alter_database(CATALOG, "d", before)
-    stored = catalog.store.get_database(CATALOG, "d").parameters.get("repl.target.last.id")
+    catalog.store.writes.databases.alter_database(DatabaseName(CATALOG, "d"), before)
+    stored = catalog.store.reads.databases.get_database(DatabaseName(CATALOG, "d")).parameters.get(
+        "repl.target.last.id"
+    )
     last = catalog.notifications()[-1].event_id
     before.parameters = {**new, **({"repl.target.last.id": stored} if stored else {})}
-    catalog.store.alter_database(CATALOG, "d", before)
-    found = catalog.store.get_database(CATALOG, "d").parameters
+    catalog.store.writes.databases.alter_database(DatabaseName(CATALOG, "d"), before)
+    found = catalog.store.reads.databases.get_database(DatabaseName(CATALOG, "d")).parameters
     assert found == {
         **new,
         **({"repl.target.last.id": str(last) if is_noted else stored} if is_noted or stored else {}),
@@ -146,29 +154,29 @@ def test_what_replication_applied_is_noted_with_the_last_event_here(
 
 @pytest.mark.parametrize("cascade", [False, True])
 def test_a_source_of_replication_is_not_dropped(catalog: StoreUnderTest, cascade: bool) -> None:
-    before = catalog.store.get_database(CATALOG, "d")
+    before = catalog.store.reads.databases.get_database(DatabaseName(CATALOG, "d"))
     before.parameters = {"repl.source.for": "1,2"}
-    catalog.store.alter_database(CATALOG, "d", before)
+    catalog.store.writes.databases.alter_database(DatabaseName(CATALOG, "d"), before)
     with pytest.raises(ttypes.InvalidOperationException) as raised:
-        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=cascade)
+        catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=cascade)
     assert raised.value.message == "can not drop a database which is a source of replication"
     assert catalog.files() == ["d.db"]
     before.parameters = {"repl.source.for": ""}
-    catalog.store.alter_database(CATALOG, "d", before)
-    catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=cascade)
+    catalog.store.writes.databases.alter_database(DatabaseName(CATALOG, "d"), before)
+    catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=cascade)
 
 
 def test_drop_without_cascade_wants_an_empty_database(catalog: StoreUnderTest) -> None:
     catalog.create_table()
     with pytest.raises(ttypes.InvalidOperationException) as raised:
-        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=False)
+        catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=False)
     assert raised.value.message == "Database d is not empty. One or more tables exist."
     catalog.drop()
-    catalog.store.create_function(
+    catalog.store.writes.functions.create_function(
         ttypes.Function("f", "d", "c", "o", ttypes.PrincipalType.USER, 0, ttypes.FunctionType.JAVA, [])
     )
     with pytest.raises(ttypes.InvalidOperationException, match="One or more functions exist"):
-        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=False)
+        catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=False)
     assert catalog.files() == ["d.db"]
 
 
@@ -176,12 +184,12 @@ def test_drop_with_cascade_takes_all_along(catalog: StoreUnderTest) -> None:
     empty = catalog.counts() | {"DBS": 1}
     catalog.create_table("a", keys=[("dt", "string")])
     catalog.add_partitions("a", ("1",), ("2",))
-    catalog.store.create_table(external("b", location=f"file:{catalog.directory}/outside"))
-    catalog.store.create_table(table("v", tableType="VIRTUAL_VIEW", viewOriginalText="q"))
-    catalog.store.create_function(
+    catalog.store.writes.tables.create_table(external("b", location=f"file:{catalog.directory}/outside"))
+    catalog.store.writes.tables.create_table(table("v", tableType="VIRTUAL_VIEW", viewOriginalText="q"))
+    catalog.store.writes.functions.create_function(
         ttypes.Function("f", "d", "c", "o", ttypes.PrincipalType.USER, 0, ttypes.FunctionType.JAVA, [])
     )
-    catalog.store.drop_database(CATALOG, "D", delete_data=True, cascade=True)
+    catalog.store.writes.databases.drop_database(database_name(CATALOG, "D"), delete_data=True, cascade=True)
     assert catalog.counts() == empty
     assert catalog.files() == ["outside"], "data of external tables stays"
     assert catalog.events()[-5:] == [
@@ -195,53 +203,57 @@ def test_drop_with_cascade_takes_all_along(catalog: StoreUnderTest) -> None:
 
 def test_drop_keeps_the_directory_where_foreign_data_lies(catalog: StoreUnderTest) -> None:
     catalog.create_table("mine")
-    catalog.store.create_table(external("theirs"))
+    catalog.store.writes.tables.create_table(external("theirs"))
     catalog.create_database("other", locationUri=f"file:{catalog.directory}/third.db")
     catalog.create_database("third", locationUri=f"file:{catalog.directory}/third.db/deep")
-    catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=True)
-    catalog.store.drop_database(CATALOG, "other", delete_data=True, cascade=True)
+    catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=True)
+    catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "other"), delete_data=True, cascade=True)
     assert catalog.files() == ["d.db", "d.db/theirs", "third.db", "third.db/deep"]
 
 
 def test_drop_keeps_data_that_external_tables_share(catalog: StoreUnderTest) -> None:
     place = f"file:{catalog.directory}/shared"
     catalog.create_table("mine", location=place)
-    catalog.store.create_table(external("theirs", location=place))
-    catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+    catalog.store.writes.tables.create_table(external("theirs", location=place))
+    catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=True)
     assert catalog.files() == ["shared"]
 
 
 def test_drop_keeps_data_when_asked(catalog: StoreUnderTest) -> None:
     catalog.create_table()
-    catalog.store.drop_database(CATALOG, "d", delete_data=False, cascade=True)
+    catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=False, cascade=True)
     assert catalog.files() == ["d.db", "d.db/t"]
 
 
 def test_drop_of_a_missing_or_the_default_database(under_test: StoreUnderTest) -> None:
     with pytest.raises(ttypes.NoSuchObjectException, match=r"database hive\.x"):
-        under_test.store.drop_database(CATALOG, "x", delete_data=True, cascade=True)
-    under_test.store.drop_database(CATALOG, "x", delete_data=True, cascade=True, if_exists=True)
+        under_test.store.writes.databases.drop_database(DatabaseName(CATALOG, "x"), delete_data=True, cascade=True)
+    under_test.store.writes.databases.drop_database(
+        DatabaseName(CATALOG, "x"), delete_data=True, cascade=True, if_exists=True
+    )
     with pytest.raises(ttypes.MetaException, match="Can not drop default database in catalog hive"):
-        under_test.store.drop_database(CATALOG, "default", delete_data=True, cascade=True)
+        under_test.store.writes.databases.drop_database(
+            DatabaseName(CATALOG, "default"), delete_data=True, cascade=True
+        )
     assert under_test.events() == []
 
 
 @pytest.mark.parametrize("store_kind", ["object"])
 def test_statement_counts(catalog: StoreUnderTest) -> None:
     with catalog.counting() as counted:
-        catalog.store.get_database(CATALOG, "d")
+        catalog.store.reads.databases.get_database(DatabaseName(CATALOG, "d"))
     assert counted[0] <= 1
     with catalog.counting() as counted:
-        catalog.store.get_database_names(CATALOG, "d*")
+        catalog.store.reads.databases.get_database_names(CATALOG, "d*")
     assert counted[0] <= 1
     catalog.create_table("a")
     with catalog.counting() as few:
-        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+        catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=True)
     catalog.create_database()
     for number in range(12):
         catalog.create_table(f"t{number}")
     with catalog.counting() as many:
-        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+        catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=True)
     assert abs(many[0] - few[0]) <= A_BLOCK_OF_IDS, "the number of tables does not matter"
 
 
@@ -249,7 +261,7 @@ def test_rows_of_other_writers_are_read(under_test: StoreUnderTest) -> None:
     """A Java metastore of 3.1 leaves owner types and times out."""
     values = {"DB_ID": 77, "NAME": "old", "CTLG_NAME": "hive", "DB_LOCATION_URI": "hdfs://nn/old", "TYPE": "NATIVE"}
     run_write(under_test.database, lambda transaction: transaction.connection.execute(insert(DBS).values(values)))
-    found = under_test.store.get_database(CATALOG, "old")
+    found = under_test.store.reads.databases.get_database(DatabaseName(CATALOG, "old"))
     assert (found.locationUri, found.ownerType, found.createTime) == ("hdfs://nn/old", None, None)
 
 
@@ -265,22 +277,25 @@ class TestExternalWarehouse:
     def test_locations(self, under_test: StoreUnderTest) -> None:
         under_test.create_database("x")
         root = under_test.directory
-        assert under_test.store.get_database(CATALOG, "x").locationUri == f"file:{root}/external/x.db"
-        under_test.store.create_table(table("m", dbName="x"))
-        under_test.store.create_table(external("e", dbName="x"))
+        assert (
+            under_test.store.reads.databases.get_database(DatabaseName(CATALOG, "x")).locationUri
+            == f"file:{root}/external/x.db"
+        )
+        under_test.store.writes.tables.create_table(table("m", dbName="x"))
+        under_test.store.writes.tables.create_table(external("e", dbName="x"))
         assert under_test.get("m", "x").sd.location == f"file:{root}/managed/x.db/m"
         assert under_test.get("e", "x").sd.location == f"file:{root}/external/x.db/e"
 
     def test_drop_removes_both_directories(self, under_test: StoreUnderTest) -> None:
         under_test.create_database("x")
-        under_test.store.create_table(table("m", dbName="x"))
-        under_test.store.drop_table(CATALOG, "x", "m", delete_data=False)
-        under_test.store.drop_database(CATALOG, "x", delete_data=True, cascade=True)
+        under_test.store.writes.tables.create_table(table("m", dbName="x"))
+        under_test.store.writes.tables.drop_table(TableName(CATALOG, "x", "m"), delete_data=False)
+        under_test.store.writes.databases.drop_database(DatabaseName(CATALOG, "x"), delete_data=True, cascade=True)
         assert under_test.files() == ["external", "managed"]
 
 
 def test_nothing_is_left_of_dropped_functions_and_tables(catalog: StoreUnderTest) -> None:
     catalog.create_table()
-    catalog.store.drop_database(CATALOG, "d", delete_data=False, cascade=True)
+    catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=False, cascade=True)
     assert catalog.rows(TBLS.c.TBL_ID) == []
     assert catalog.rows(FUNCS.c.FUNC_ID) == []

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName, function_name
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest, as_received, table
 
@@ -30,21 +31,21 @@ def function(name: str = "f", **fields: Any) -> ttypes.Function:
 
 class TestFunctions:
     def test_create_and_get(self, catalog: StoreUnderTest) -> None:
-        catalog.store.create_function(function("F", dbName="D"))
-        found = catalog.store.get_function(CATALOG, "D", "F")
+        catalog.store.writes.functions.create_function(function("F", dbName="D"))
+        found = catalog.store.reads.functions.get_function(function_name(CATALOG, "D", "F"))
         assert found == function("f", createTime=1_700_000_000)
         assert catalog.events()[-1] == ("CREATE_FUNCTION", "d", None)
         assert catalog.last_event().function() == as_received(found)
 
     def test_missing(self, catalog: StoreUnderTest) -> None:
         with pytest.raises(ttypes.NoSuchObjectException) as raised:
-            catalog.store.get_function(CATALOG, "d", "F1")
-        assert raised.value.message == "Function d.F1 does not exist"
+            catalog.store.reads.functions.get_function(function_name(CATALOG, "d", "F1"))
+        assert raised.value.message == "Function d.f1 does not exist"
         with pytest.raises(ttypes.NoSuchObjectException, match="Function f1 does not exist"):
-            catalog.store.drop_function(CATALOG, "d", "f1")
-        catalog.store.drop_function(CATALOG, "d", "f1", if_exists=True)
+            catalog.store.writes.functions.drop_function(FunctionName(CATALOG, "d", "f1"))
+        catalog.store.writes.functions.drop_function(FunctionName(CATALOG, "d", "f1"), if_exists=True)
         with pytest.raises(ttypes.NoSuchObjectException, match=r"database hive\.nope"):
-            catalog.store.create_function(function(dbName="nope"))
+            catalog.store.writes.functions.create_function(function(dbName="nope"))
 
     @pytest.mark.parametrize(
         ("fields", "error"),
@@ -58,48 +59,52 @@ class TestFunctions:
     )
     def test_refused(self, catalog: StoreUnderTest, fields: dict[str, Any], error: type[Exception]) -> None:
         with pytest.raises(error):
-            catalog.store.create_function(function(**fields))
+            catalog.store.writes.functions.create_function(function(**fields))
 
     def test_taken_names(self, catalog: StoreUnderTest) -> None:
-        catalog.store.create_function(function())
+        catalog.store.writes.functions.create_function(function())
         with pytest.raises(ttypes.AlreadyExistsException, match="Function F already exists"):
-            catalog.store.create_function(function("F"))
+            catalog.store.writes.functions.create_function(function("F"))
 
     def test_lists(self, catalog: StoreUnderTest) -> None:
         catalog.create_database("c")
         for name, database in (("b", "d"), ("a", "d"), ("z", "c")):
-            catalog.store.create_function(function(name, dbName=database))
-        assert catalog.store.get_function_names(CATALOG, "d") == ["a", "b"]
-        assert catalog.store.get_function_names(CATALOG, "d", "B*") == ["b"]
-        names = [(each.dbName, each.functionName) for each in catalog.store.get_functions(CATALOG)]
+            catalog.store.writes.functions.create_function(function(name, dbName=database))
+        assert catalog.store.reads.functions.get_function_names(DatabaseName(CATALOG, "d")) == ["a", "b"]
+        assert catalog.store.reads.functions.get_function_names(DatabaseName(CATALOG, "d"), "B*") == ["b"]
+        names = [(each.dbName, each.functionName) for each in catalog.store.reads.functions.get_functions(CATALOG)]
         assert names == [("c", "z"), ("d", "a"), ("d", "b")]
-        found = catalog.store.get_functions(CATALOG, "d", "a|x")
+        found = catalog.store.reads.functions.get_functions(CATALOG, "d", "a|x")
         assert [(each.functionName, len(each.resourceUris)) for each in found] == [("a", 2)]
         with catalog.counting() as counted:
-            catalog.store.get_functions(CATALOG)
+            catalog.store.reads.functions.get_functions(CATALOG)
         assert counted[0] <= 1
 
     def test_alter(self, catalog: StoreUnderTest) -> None:
         catalog.create_database("e")
-        catalog.store.create_function(function("f"))
-        catalog.store.create_function(function("g"))
+        catalog.store.writes.functions.create_function(function("f"))
+        catalog.store.writes.functions.create_function(function("g"))
         before = len(catalog.events())
-        catalog.store.alter_function(CATALOG, "d", "F", function("h", dbName="e", className="x", resourceUris=[]))
-        found = catalog.store.get_function(CATALOG, "e", "h")
+        catalog.store.writes.functions.alter_function(
+            function_name(CATALOG, "d", "F"), function("h", dbName="e", className="x", resourceUris=[])
+        )
+        found = catalog.store.reads.functions.get_function(FunctionName(CATALOG, "e", "h"))
         assert (found.className, found.resourceUris, found.createTime) == ("x", [], 1_700_000_000)
         with pytest.raises(ttypes.MetaException, match=r"Function d\.g already exists"):
-            catalog.store.alter_function(CATALOG, "e", "h", function("g"))
-        catalog.store.alter_function(CATALOG, "d", "g", function("g", ownerName=None))
-        assert catalog.store.get_function(CATALOG, "d", "g").ownerName is None, "only who creates one is its owner"
+            catalog.store.writes.functions.alter_function(FunctionName(CATALOG, "e", "h"), function("g"))
+        catalog.store.writes.functions.alter_function(FunctionName(CATALOG, "d", "g"), function("g", ownerName=None))
+        assert catalog.store.reads.functions.get_function(FunctionName(CATALOG, "d", "g")).ownerName is None, (
+            "only who creates one is its owner"
+        )
         with pytest.raises(ttypes.NoSuchObjectException):
-            catalog.store.alter_function(CATALOG, "d", "f", function("f"))
+            catalog.store.writes.functions.alter_function(FunctionName(CATALOG, "d", "f"), function("f"))
         # Hive has no event for it: these two say the same to whoever follows the log.
         assert [event[0] for event in catalog.events()[before:]] == ["DROP_FUNCTION", "CREATE_FUNCTION"] * 2
 
     def test_drop(self, catalog: StoreUnderTest) -> None:
-        catalog.store.create_function(function())
-        catalog.store.drop_function(CATALOG, "D", "F")
-        assert catalog.store.get_function_names(CATALOG, "d") == []
+        catalog.store.writes.functions.create_function(function())
+        catalog.store.writes.functions.drop_function(function_name(CATALOG, "D", "F"))
+        assert catalog.store.reads.functions.get_function_names(DatabaseName(CATALOG, "d")) == []
         assert catalog.events()[-1] == ("DROP_FUNCTION", "d", None)
         assert catalog.counts()["FUNC_RU"] == 0
 
@@ -107,15 +112,17 @@ class TestFunctions:
 class TestCatalogs:
     def create(self, under_test: StoreUnderTest, name: str = "spark") -> None:
         location = f"file://{under_test.directory}/{name}/"
-        under_test.store.create_catalog(ttypes.Catalog(name=name, description="x", locationUri=location))
+        under_test.store.writes.catalogs.create_catalog(
+            ttypes.Catalog(name=name, description="x", locationUri=location)
+        )
 
     def test_create_makes_a_default_database(self, under_test: StoreUnderTest) -> None:
         self.create(under_test, "Spark")
         location = f"file://{under_test.directory}/Spark/"
-        found = under_test.store.get_catalog("SPARK")
+        found = under_test.store.reads.catalogs.get_catalog("SPARK")
         assert found == ttypes.Catalog("spark", "x", location, 1_700_000_000)
-        assert under_test.store.get_catalog_names() == ["hive", "spark"]
-        default = under_test.store.get_database("spark", "default")
+        assert under_test.store.reads.catalogs.get_catalog_names() == ["hive", "spark"]
+        default = under_test.store.reads.databases.get_database(DatabaseName("spark", "default"))
         assert (default.locationUri, default.catalogName) == (location.replace("//", "").rstrip("/"), "spark")
         assert default.description == "Default database for catalog spark"
 
@@ -123,14 +130,14 @@ class TestCatalogs:
         self.create(under_test)
         under_test.create_database("d")
         under_test.create_database("d", catalogName="spark")
-        under_test.store.create_table(table("t", catName="spark"))
+        under_test.store.writes.tables.create_table(table("t", catName="spark"))
         place = f"file:{under_test.directory}/spark/d.db"
-        assert under_test.store.get_database("spark", "d").locationUri == place
-        found = under_test.store.get_table("spark", "d", "t")
+        assert under_test.store.reads.databases.get_database(DatabaseName("spark", "d")).locationUri == place
+        found = under_test.store.reads.tables.get_table(TableName("spark", "d", "t"))
         assert (found.catName, found.sd.location) == ("spark", f"{place}/t")
         with pytest.raises(ttypes.NoSuchObjectException):
-            under_test.store.get_table("hive", "d", "t")
-        assert under_test.store.get_database_names("spark") == ["d", "default"]
+            under_test.store.reads.tables.get_table(TableName("hive", "d", "t"))
+        assert under_test.store.reads.databases.get_database_names("spark") == ["d", "default"]
 
     def test_refused(self, under_test: StoreUnderTest) -> None:
         with pytest.raises(ttypes.AlreadyExistsException, match="Catalog hive already exists"):
@@ -138,28 +145,30 @@ class TestCatalogs:
         with pytest.raises(ttypes.InvalidObjectException, match="a-b is not a valid catalog name"):
             self.create(under_test, "a-b")
         with pytest.raises(ttypes.InvalidObjectException, match="You must specify a path for the catalog"):
-            under_test.store.create_catalog(ttypes.Catalog(name="x"))
+            under_test.store.writes.catalogs.create_catalog(ttypes.Catalog(name="x"))
         with pytest.raises(ttypes.NoSuchObjectException, match="No catalog nope"):
-            under_test.store.get_catalog("nope")
+            under_test.store.reads.catalogs.get_catalog("nope")
 
     def test_alter(self, under_test: StoreUnderTest) -> None:
         self.create(under_test)
-        under_test.store.alter_catalog("Spark", ttypes.Catalog("spark", "new", "file:///other"))
-        found = under_test.store.get_catalog("spark")
+        under_test.store.writes.catalogs.alter_catalog("Spark", ttypes.Catalog("spark", "new", "file:///other"))
+        found = under_test.store.reads.catalogs.get_catalog("spark")
         assert (found.description, found.locationUri) == ("new", "file:///other")
         with pytest.raises(ttypes.InvalidOperationException):
-            under_test.store.alter_catalog("spark", ttypes.Catalog("other", "new", "file:///other"))
+            under_test.store.writes.catalogs.alter_catalog("spark", ttypes.Catalog("other", "new", "file:///other"))
         with pytest.raises(ttypes.NoSuchObjectException):
-            under_test.store.alter_catalog("nope", ttypes.Catalog("nope", "new", "file:///other"))
+            under_test.store.writes.catalogs.alter_catalog("nope", ttypes.Catalog("nope", "new", "file:///other"))
 
     def test_a_moved_catalog_leaves_no_directory(self, under_test: StoreUnderTest) -> None:
         """Its default database stays where the catalog was made."""
         self.create(under_test)
         made = under_test.files()
         assert made
-        under_test.store.alter_catalog("spark", ttypes.Catalog("spark", "x", f"file:{under_test.directory}/elsewhere"))
+        under_test.store.writes.catalogs.alter_catalog(
+            "spark", ttypes.Catalog("spark", "x", f"file:{under_test.directory}/elsewhere")
+        )
         assert under_test.files() == made
-        under_test.store.drop_catalog("spark")
+        under_test.store.writes.catalogs.drop_catalog("spark")
         assert under_test.files() == []
 
     def test_drop(self, under_test: StoreUnderTest) -> None:
@@ -167,17 +176,17 @@ class TestCatalogs:
         self.create(under_test)
         under_test.create_database("d", catalogName="spark")
         with pytest.raises(ttypes.InvalidOperationException, match="There are non-default databases in the catalog"):
-            under_test.store.drop_catalog("spark")
-        under_test.store.drop_database("spark", "d", delete_data=True, cascade=False)
-        under_test.store.create_table(table("t", catName="spark", dbName="default"))
+            under_test.store.writes.catalogs.drop_catalog("spark")
+        under_test.store.writes.databases.drop_database(DatabaseName("spark", "d"), delete_data=True, cascade=False)
+        under_test.store.writes.tables.create_table(table("t", catName="spark", dbName="default"))
         with pytest.raises(ttypes.InvalidOperationException, match="There are still objects in the default database"):
-            under_test.store.drop_catalog("spark")
-        under_test.store.drop_table("spark", "default", "t", delete_data=True)
-        under_test.store.drop_catalog("SPARK")
+            under_test.store.writes.catalogs.drop_catalog("spark")
+        under_test.store.writes.tables.drop_table(TableName("spark", "default", "t"), delete_data=True)
+        under_test.store.writes.catalogs.drop_catalog("SPARK")
         assert under_test.counts() == before
         assert under_test.files() == []
         with pytest.raises(ttypes.NoSuchObjectException):
-            under_test.store.drop_catalog("spark")
-        under_test.store.drop_catalog("spark", if_exists=True)
+            under_test.store.writes.catalogs.drop_catalog("spark")
+        under_test.store.writes.catalogs.drop_catalog("spark", if_exists=True)
         with pytest.raises(ttypes.MetaException, match="Can not drop hive catalog"):
-            under_test.store.drop_catalog("hive")
+            under_test.store.writes.catalogs.drop_catalog("hive")

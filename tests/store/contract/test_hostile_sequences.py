@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from thrift.Thrift import TException
 
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.warehouse import WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -98,8 +99,8 @@ class Sequence:
         for database, kind in (("keep", KINDS[0]), ("keep", KINDS[1]), ("made", KINDS[0]), ("made", KINDS[2])):
             name = "victim" if not kind else "external"
             made = table(name, dbName=database, **kind)
-            self.store.create_table(made)
-            place = self.store.get_table(CATALOG, database, name).sd.location
+            self.store.writes.tables.create_table(made)
+            place = self.store.reads.tables.get_table(TableName(CATALOG, database, name)).sd.location
             self._file(Path(place.removeprefix("file:")) / "data")
 
     def _file(self, path: Path) -> None:
@@ -160,18 +161,24 @@ class Sequence:
 
     def pick(self, *, is_new: bool = False) -> tuple[str, str]:
         """The names of a table: nearly always of one that is there, or of none yet in a database that is there."""
-        names = self.store.get_database_names(CATALOG)
+        names = self.store.reads.databases.get_database_names(CATALOG)
         databases = [each for each in names if each not in ("default", "keep", "made")]
         if self.is_lucky(0.1) or not databases:
             return self.choices.choice(DATABASES), self.choices.choice(TABLES)
-        tables = [(each, name) for each in databases for name in self.store.get_table_names(CATALOG, each)]
+        tables = [
+            (each, name)
+            for each in databases
+            for name in self.store.reads.tables.get_table_names(DatabaseName(CATALOG, each))
+        ]
         if is_new or not tables:
             return self.choices.choice(databases), self.choices.choice(TABLES)
         return self.choices.choice(tables)
 
     def value(self, database: str, name: str) -> str:
         """A partition's value: mostly of one that is there."""
-        found = self.store.get_partitions(CATALOG, database, name, AllPartitions()).partitions
+        found = self.store.reads.partitions.get_partitions(
+            TableName(CATALOG, database, name), AllPartitions()
+        ).partitions
         return self.choices.choice(found).values[0] if found and self.is_lucky(0.9) else self.choices.choice(VALUES)
 
     def is_lucky(self, odds: float = 0.5) -> bool:
@@ -200,26 +207,30 @@ class Sequence:
         name, location = self.choices.choice(DATABASES), self._declare(self.location())
         field = self.choices.choice(("locationUri", "managedLocationUri"))
         self.say(name, field, location)
-        self.store.alter_database(CATALOG, name, ttypes.Database(name=name, parameters={}, **{field: location}))
+        self.store.writes.databases.alter_database(
+            DatabaseName(CATALOG, name), ttypes.Database(name=name, parameters={}, **{field: location})
+        )
 
     def do_drop_database(self) -> None:
         name = self.choices.choice(DATABASES)
         catalog = self.choices.choice(CATALOGS) if self.is_lucky(0.2) else CATALOG
         self.say(catalog, name)
-        self.store.drop_database(catalog, name, delete_data=self.is_lucky(0.8), cascade=self.is_lucky(0.8))
+        self.store.writes.databases.drop_database(
+            DatabaseName(catalog, name), delete_data=self.is_lucky(0.8), cascade=self.is_lucky(0.8)
+        )
 
     def do_create_catalog(self) -> None:
         name, location = self.choices.choice(CATALOGS), self._declare(self.location())
         self.say(name, location)
-        self.store.create_catalog(ttypes.Catalog(name=name, locationUri=location))
+        self.store.writes.catalogs.create_catalog(ttypes.Catalog(name=name, locationUri=location))
 
     def do_alter_catalog(self) -> None:
         name, location = self.choices.choice(CATALOGS), self._declare(self.location())
         self.say(name, location)
-        self.store.alter_catalog(name, ttypes.Catalog(name=name, locationUri=location))
+        self.store.writes.catalogs.alter_catalog(name, ttypes.Catalog(name=name, locationUri=location))
 
     def do_drop_catalog(self) -> None:
-        self.store.drop_catalog(self.choices.choice(CATALOGS))
+        self.store.writes.catalogs.drop_catalog(self.choices.choice(CATALOGS))
 
     def do_create_table(self) -> None:
         database, name = self.pick(is_new=True)
@@ -228,7 +239,7 @@ class Sequence:
         if self.is_lucky(0.6):
             fields["keys"] = [("k", "string")]
         self.say(database, name, location, fields)
-        self.store.create_table(table(name, dbName=database, location=location, **fields))
+        self.store.writes.tables.create_table(table(name, dbName=database, location=location, **fields))
 
     def do_alter_table(self) -> None:
         database, name = self.pick()
@@ -238,17 +249,17 @@ class Sequence:
         else:
             new.dbName, new.tableName = self.pick(is_new=True)
         self.say(database, name, new.dbName, new.tableName, new.sd.location)
-        self.store.alter_table(CATALOG, database, name, new)
+        self.store.writes.tables.alter_table(TableName(CATALOG, database, name), new)
 
     def do_drop_table(self) -> None:
         database, name = self.pick()
         self.say(database, name)
-        self.store.drop_table(CATALOG, database, name, delete_data=self.is_lucky(0.9))
+        self.store.writes.tables.drop_table(TableName(CATALOG, database, name), delete_data=self.is_lucky(0.9))
 
     def do_truncate(self) -> None:
         database, name = self.pick()
         self.say(database, name)
-        self.store.truncate_table(CATALOG, database, name)
+        self.store.writes.tables.truncate_table(TableName(CATALOG, database, name))
 
     def do_add_partition(self) -> None:
         database, name = self.pick()
@@ -256,35 +267,41 @@ class Sequence:
         self.say(database, name, value, location)
         added = ttypes.Partition(values=[value], dbName=database, tableName=name, sd=table(name).sd, parameters={})
         added.sd.location = location
-        self.store.add_partitions(CATALOG, database, name, [added])
+        self.store.writes.partitions.add_partitions(TableName(CATALOG, database, name), [added])
 
     def do_alter_partition(self) -> None:
         database, name = self.pick()
-        found = self.store.get_partitions(CATALOG, database, name, AllPartitions()).partitions
+        found = self.store.reads.partitions.get_partitions(
+            TableName(CATALOG, database, name), AllPartitions()
+        ).partitions
         for new in found[:1]:
             new = ttypes.Partition(values=list(new.values), dbName=database, tableName=name, sd=table(name).sd)
             new.parameters = {}
             new.sd.location = self.location()
             self.say(database, name, new.values, new.sd.location)
-            self.store.alter_partitions(CATALOG, database, name, [new])
+            self.store.writes.partitions.alter_partitions(TableName(CATALOG, database, name), [new])
 
     def do_rename_partition(self) -> None:
         database, name = self.pick()
         old, value = self.value(database, name), self.choices.choice(VALUES)
         self.say(database, name, old, value)
         new = ttypes.Partition(values=[value], dbName=database, tableName=name, sd=table(name).sd, parameters={})
-        self.store.rename_partition(CATALOG, database, name, [old], new)
+        self.store.writes.partitions.rename_partition(TableName(CATALOG, database, name), [old], new)
 
     def do_drop_partitions(self) -> None:
         database, name = self.pick()
         self.say(database, name)
-        self.store.drop_partitions(CATALOG, database, name, AllPartitions(), delete_data=True)
+        self.store.writes.partitions.drop_partitions(
+            TableName(CATALOG, database, name), AllPartitions(), delete_data=True
+        )
 
     def do_exchange(self) -> None:
         source, destination = self.pick(), self.pick()
         value = self.value(*source)
         self.say(source, destination, value)
-        self.store.exchange_partitions({"k": value}, (CATALOG, *source), (CATALOG, *destination))
+        self.store.writes.partitions.exchange_partitions(
+            {"k": value}, TableName(CATALOG, *source), TableName(CATALOG, *destination)
+        )
 
 
 @pytest.mark.parametrize("number", [*range(4), *(pytest.param(n, marks=pytest.mark.soak) for n in range(4, 16))])

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.databases.database_store import insert_database
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
@@ -151,7 +152,7 @@ class TestTables:
         t.create_table("t", location=places.location(kind), **fields)
         with caplog.at_level(logging.WARNING):
             t.drop("t")
-        assert t.store.get_table_names(CATALOG, DATABASE) == []
+        assert t.store.reads.tables.get_table_names(DatabaseName(CATALOG, DATABASE)) == []
         assert t.events()[-1] == ("DROP_TABLE", DATABASE, "t")
         assert places.has_data(kind) in (None, kind not in TOUCHED)
         says_so = f"table hive.{DATABASE}.t is dropped: the files at {places.location(kind)} stay" in caplog.text
@@ -165,7 +166,9 @@ class TestTables:
         t.create_table("t", location=places.location(kind))
         before = t.events()
         done = refused_unless(
-            kind in TOUCHED, lambda: t.store.truncate_table(CATALOG, DATABASE, "t"), "Cannot truncate hive.d.t"
+            kind in TOUCHED,
+            lambda: t.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t")),
+            "Cannot truncate hive.d.t",
         )
         assert places.has_data(kind) in (None, not done)
         assert (t.events() == before) == (not done)
@@ -207,7 +210,7 @@ class TestPartitions:
         [added] = t.partitions("p")
         assert added.sd.location == places.location(kind)
         assert added.parameters.get("numFiles") == ("1" if kind in TOUCHED else None)
-        t.store.drop_partitions(CATALOG, DATABASE, "p", AllPartitions(), delete_data=True)
+        t.store.writes.partitions.drop_partitions(TableName(CATALOG, DATABASE, "p"), AllPartitions(), delete_data=True)
         assert t.partitions("p") == []
         assert places.has_data(kind) in (None, kind not in TOUCHED)
 
@@ -228,7 +231,11 @@ class TestPartitions:
         places.fill(kind)
         [new] = t.partitions("p")
         new.sd.location = places.location(kind)
-        if refused_unless(kind in REGISTERED, lambda: t.store.alter_partitions(CATALOG, DATABASE, "p", [new]), SCHEME):
+        if refused_unless(
+            kind in REGISTERED,
+            lambda: t.store.writes.partitions.alter_partitions(TableName(CATALOG, DATABASE, "p"), [new]),
+            SCHEME,
+        ):
             assert t.partitions("p")[0].sd.location == places.location(kind)
 
     def test_rename(self, places: Places, kind: str) -> None:
@@ -240,7 +247,7 @@ class TestPartitions:
         t.add_partitions("p", ("1",), location=places.location(kind))
         [new] = t.partitions("p")
         new.values = ["2"]
-        t.store.rename_partition(CATALOG, DATABASE, "p", ["1"], new)
+        t.store.writes.partitions.rename_partition(TableName(CATALOG, DATABASE, "p"), ["1"], new)
         [found] = t.partitions("p")
         if kind in TOUCHED:
             assert (t.directory / "d.db" / "p" / "k=2" / "data").exists()
@@ -256,7 +263,9 @@ class TestPartitions:
         places.fill(kind)
         t.add_partitions("p", ("1",), location=places.location(kind))
         done = refused_unless(
-            kind in TOUCHED, lambda: t.store.truncate_table(CATALOG, DATABASE, "p"), "Cannot truncate hive.d.p"
+            kind in TOUCHED,
+            lambda: t.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "p")),
+            "Cannot truncate hive.d.p",
         )
         assert places.has_data(kind) in (None, not done)
 
@@ -273,7 +282,9 @@ class TestPartitions:
         t.add_partitions("s", ("1",))
         done = refused_unless(
             kind in TOUCHED,
-            lambda: t.store.exchange_partitions({"k": "1"}, (CATALOG, DATABASE, "s"), (CATALOG, DATABASE, "p")),
+            lambda: t.store.writes.partitions.exchange_partitions(
+                {"k": "1"}, TableName(CATALOG, DATABASE, "s"), TableName(CATALOG, DATABASE, "p")
+            ),
             "Unable to move data",
         )
         assert path is None or (path / "k=1" / "data").exists() == (not done)
@@ -309,14 +320,14 @@ class TestDatabasesAndCatalogs:
             kind in REGISTERED, partial(t.create_database, "x", **{field: places.location(kind)}), SCHEME
         ):
             return
-        assert getattr(t.store.get_database(CATALOG, "x"), field) == places.location(kind)
-        t.store.create_table(table("t", dbName="x", location=f"{places.location(kind)}/t"))
+        assert getattr(t.store.reads.databases.get_database(DatabaseName(CATALOG, "x")), field) == places.location(kind)
+        t.store.writes.tables.create_table(table("t", dbName="x", location=f"{places.location(kind)}/t"))
         assert path is None or (path / "t").is_dir() == (kind in MADE)
         if path is not None and kind in MADE:
             (path / "t" / "data").write_bytes(b"1")
-        t.store.drop_table(CATALOG, "x", "t", delete_data=True)
+        t.store.writes.tables.drop_table(TableName(CATALOG, "x", "t"), delete_data=True)
         assert path is None or not (path / "t").exists()
-        t.store.drop_database(CATALOG, "x", delete_data=True, cascade=False)
+        t.store.writes.databases.drop_database(DatabaseName(CATALOG, "x"), delete_data=True, cascade=False)
         assert path is None or path.exists() == (kind == "link" and state == "empty")
 
     def test_create_and_drop_database_where_something_is(
@@ -330,12 +341,12 @@ class TestDatabasesAndCatalogs:
             ):
                 return
         assert (f"Database x is put at {places.location(kind)}, which is outside" in caplog.text) == (kind in UNMADE)
-        t.store.create_table(table("t", dbName="x", location=places.location(kind)))
+        t.store.writes.tables.create_table(table("t", dbName="x", location=places.location(kind)))
         assert t.get("t", "x").parameters.get("numFiles") == ("1" if kind in TOUCHED else None)
-        t.store.create_table(table("u", dbName="x", location=f"{places.location(kind)}/u"))
+        t.store.writes.tables.create_table(table("u", dbName="x", location=f"{places.location(kind)}/u"))
         path = places.path(kind)
         assert path is None or (path / "u").is_dir() == (kind in TOUCHED or kind in MADE)
-        t.store.drop_database(CATALOG, "x", delete_data=True, cascade=True)
+        t.store.writes.databases.drop_database(DatabaseName(CATALOG, "x"), delete_data=True, cascade=True)
         assert places.has_data(kind) in (None, kind not in TOUCHED)
 
     @pytest.mark.parametrize("state", ["absent", "filled"])
@@ -344,8 +355,12 @@ class TestDatabasesAndCatalogs:
         if state == "filled":
             places.fill(kind)
         new = ttypes.Database(name=DATABASE, parameters={"own": "1"}, **{field: places.location(kind)})
-        done = refused_unless(kind in REGISTERED, lambda: t.store.alter_database(CATALOG, DATABASE, new), SCHEME)
-        stored = t.store.get_database(CATALOG, DATABASE)
+        done = refused_unless(
+            kind in REGISTERED,
+            lambda: t.store.writes.databases.alter_database(DatabaseName(CATALOG, DATABASE), new),
+            SCHEME,
+        )
+        stored = t.store.reads.databases.get_database(DatabaseName(CATALOG, DATABASE))
         assert (getattr(stored, field) == places.location(kind)) == done
         if not done:
             return
@@ -355,7 +370,7 @@ class TestDatabasesAndCatalogs:
         path = places.path(kind)
         # As in Hive, the directory is made with the first table in it.
         assert path is None or path.is_dir() == (state == "filled")
-        t.store.drop_database(CATALOG, DATABASE, delete_data=True, cascade=False)
+        t.store.writes.databases.drop_database(DatabaseName(CATALOG, DATABASE), delete_data=True, cascade=False)
         assert path is None or path.exists() == (state == "filled" and kind not in TOUCHED)
 
     def test_catalogs(self, places: Places, kind: str, field: str) -> None:
@@ -367,18 +382,18 @@ class TestDatabasesAndCatalogs:
             if fill:
                 places.fill(kind, name)
             new = ttypes.Catalog(name=name, locationUri=places.location(kind, name))
-            if not refused_unless(kind in REGISTERED, partial(t.store.create_catalog, new), SCHEME):
+            if not refused_unless(kind in REGISTERED, partial(t.store.writes.catalogs.create_catalog, new), SCHEME):
                 continue
             path = places.path(kind, name)
             assert path is None or path.is_dir() == (fill or kind in MADE)
             t.create_database("inner", catalogName=name)
             assert path is None or (path / "inner.db").is_dir() == (kind in MADE)
-            t.store.drop_database(name, "inner", delete_data=True, cascade=False)
-            t.store.drop_catalog(name)
+            t.store.writes.databases.drop_database(DatabaseName(name, "inner"), delete_data=True, cascade=False)
+            t.store.writes.catalogs.drop_catalog(name)
             assert path is None or path.is_dir() == fill
-        t.store.create_catalog(ttypes.Catalog(name="c", locationUri=places.location("allowed", "c")))
+        t.store.writes.catalogs.create_catalog(ttypes.Catalog(name="c", locationUri=places.location("allowed", "c")))
         moved = ttypes.Catalog(name="c", locationUri=places.location(kind, "moved"))
-        refused_unless(kind in REGISTERED, lambda: t.store.alter_catalog("c", moved), SCHEME)
+        refused_unless(kind in REGISTERED, lambda: t.store.writes.catalogs.alter_catalog("c", moved), SCHEME)
         path = places.path(kind, "moved")
         assert path is None or not path.exists()
 
@@ -393,14 +408,14 @@ class TestMarks:
         sent = dict.fromkeys(keys, "file:/x")
         t.create_database("x", locationUri=places.location("outside"), parameters={**sent, "own": "1"})
         assert marks(t) == {("x", LOCATION_LEFT_ALONE)}
-        found = t.store.get_database(CATALOG, "x")
+        found = t.store.reads.databases.get_database(DatabaseName(CATALOG, "x"))
         assert found.parameters == {"own": "1"}
         for parameters in ({}, sent, {"own": "2"}):
             found.parameters = dict(parameters)
-            t.store.alter_database(CATALOG, "x", found)
+            t.store.writes.databases.alter_database(DatabaseName(CATALOG, "x"), found)
             assert marks(t) == {("x", LOCATION_LEFT_ALONE)}
         assert "left_alone" not in "".join(str(row.message) for row in t.notifications())
-        t.store.drop_database(CATALOG, "x", delete_data=True, cascade=True)
+        t.store.writes.databases.drop_database(DatabaseName(CATALOG, "x"), delete_data=True, cascade=True)
         assert places.has_data("outside")
 
     def test_it_goes_with_the_location(self, places: Places) -> None:
@@ -409,9 +424,9 @@ class TestMarks:
         t.create_database("x", locationUri=places.location("outside", "filled"))
         for name, expected in (("new", set()), ("filled", {("x", LOCATION_LEFT_ALONE)}), ("other", set())):
             found = ttypes.Database(name="x", locationUri=places.location("outside", name), parameters={})
-            t.store.alter_database(CATALOG, "x", found)
+            t.store.writes.databases.alter_database(DatabaseName(CATALOG, "x"), found)
             assert marks(t) == expected
-        t.store.drop_database(CATALOG, "x", delete_data=True, cascade=True)
+        t.store.writes.databases.drop_database(DatabaseName(CATALOG, "x"), delete_data=True, cascade=True)
         assert places.has_data("outside", "filled")
 
     def test_a_replication_mark_keeps_it(self, places: Places) -> None:
@@ -420,7 +435,9 @@ class TestMarks:
         t.create_database("x", locationUri=places.location("outside"))
         run_write(t.database, lambda transaction: mark_incompatible(transaction, t.context.messages, ["x"]))
         assert marks(t) == {("x", LOCATION_LEFT_ALONE)}
-        assert t.store.get_database(CATALOG, "x").parameters == {"repl.incompatible": "true"}
+        assert t.store.reads.databases.get_database(DatabaseName(CATALOG, "x")).parameters == {
+            "repl.incompatible": "true"
+        }
 
     def test_a_database_of_another_system_allows_nothing(self, places: Places) -> None:
         """A REMOTE one is a name for what a connector reaches; this server makes no directory for it."""
@@ -432,7 +449,7 @@ class TestMarks:
         t.create_table("t", location=places.location("outside"))
         t.drop("t")
         assert places.has_data("outside")
-        t.store.drop_database(CATALOG, "x", delete_data=True, cascade=False)
+        t.store.writes.databases.drop_database(DatabaseName(CATALOG, "x"), delete_data=True, cascade=False)
         assert places.has_data("outside")
 
     def test_what_was_kept_is_no_longer_ours(self, places: Places) -> None:
@@ -443,7 +460,7 @@ class TestMarks:
             path = places.path("outside")
             assert path is not None
             (path / "data").write_bytes(b"1")
-            t.store.drop_database(CATALOG, "x", delete_data=delete_data, cascade=False)
+            t.store.writes.databases.drop_database(DatabaseName(CATALOG, "x"), delete_data=delete_data, cascade=False)
         assert places.has_data("outside")
 
     def test_a_directory_that_is_not_committed_is_not_left(self, places: Places) -> None:
@@ -463,10 +480,10 @@ def _fail_after_insert(t: StoreUnderTest, location: str, transaction: WriteTrans
 def test_a_database_that_is_elsewhere_already_stays_as_it_is(places: Places) -> None:
     """Its own location sent again is no new one; dropped, its directory goes, as in Hive."""
     t = places.under_test
-    found = t.store.get_database(CATALOG, "declaring")
-    t.store.alter_database(CATALOG, "declaring", found)
+    found = t.store.reads.databases.get_database(DatabaseName(CATALOG, "declaring"))
+    t.store.writes.databases.alter_database(DatabaseName(CATALOG, "declaring"), found)
     places.fill("declared")
-    t.store.drop_database(CATALOG, "declaring", delete_data=True, cascade=True)
+    t.store.writes.databases.drop_database(DatabaseName(CATALOG, "declaring"), delete_data=True, cascade=True)
     assert not places.has_data("declared")
 
 
@@ -483,46 +500,49 @@ def test_what_another_object_uses_stays(places: Places, owner: str) -> None:
         for location in (place, f"{place}/..", f"{place}/x/../../victim", f"{place}/deep"):
             (data.parent / "deep").mkdir(exist_ok=True)
             (data.parent / "deep" / "data").write_bytes(b"1")
-            t.store.create_table(table("x", dbName="e", location=location))
-            t.store.drop_table(CATALOG, "e", "x", delete_data=True)
+            t.store.writes.tables.create_table(table("x", dbName="e", location=location))
+            t.store.writes.tables.drop_table(TableName(CATALOG, "e", "x"), delete_data=True)
             assert (data.parent / "deep" / "data").exists()
     elif owner == "partition":
-        t.store.create_table(table("x", dbName="e", keys=[("k", "string")]))
+        t.store.writes.tables.create_table(table("x", dbName="e", keys=[("k", "string")]))
         own = table("x").sd
         own.location = place
-        t.store.add_partitions(
-            CATALOG, "e", "x", [ttypes.Partition(values=["1"], dbName="e", tableName="x", sd=own, parameters={})]
+        t.store.writes.partitions.add_partitions(
+            TableName(CATALOG, "e", "x"),
+            [ttypes.Partition(values=["1"], dbName="e", tableName="x", sd=own, parameters={})],
         )
-        t.store.drop_partitions(CATALOG, "e", "x", AllPartitions(), delete_data=True)
+        t.store.writes.partitions.drop_partitions(TableName(CATALOG, "e", "x"), AllPartitions(), delete_data=True)
     elif owner == "database":
         for number, location in enumerate((f"file:{t.directory}", f"file:{t.directory}/d.db", place, f"{place}/..")):
             t.create_database(f"x{number}", locationUri=location)
-            t.store.drop_database(CATALOG, f"x{number}", delete_data=True, cascade=True)
+            t.store.writes.databases.drop_database(DatabaseName(CATALOG, f"x{number}"), delete_data=True, cascade=True)
     elif owner == "truncate":
-        t.store.create_table(table("x", dbName="e", location=f"file:{t.directory}/d.db"))
+        t.store.writes.tables.create_table(table("x", dbName="e", location=f"file:{t.directory}/d.db"))
         with pytest.raises(ttypes.MetaException, match="other objects of the metastore lie at"):
-            t.store.truncate_table(CATALOG, "e", "x")
+            t.store.writes.tables.truncate_table(TableName(CATALOG, "e", "x"))
     elif owner == "rename":
-        t.store.create_table(table("x", dbName="e", keys=[("k", "string")]))
+        t.store.writes.tables.create_table(table("x", dbName="e", keys=[("k", "string")]))
         own = table("x").sd
         own.location = place
         partition = ttypes.Partition(values=["1"], dbName="e", tableName="x", sd=own, parameters={})
-        t.store.add_partitions(CATALOG, "e", "x", [partition])
+        t.store.writes.partitions.add_partitions(TableName(CATALOG, "e", "x"), [partition])
         renamed = ttypes.Partition(values=["2"], dbName="e", tableName="x", sd=own, parameters={})
-        t.store.rename_partition(CATALOG, "e", "x", ["1"], renamed)
+        t.store.writes.partitions.rename_partition(TableName(CATALOG, "e", "x"), ["1"], renamed)
     elif owner == "exchange":
         (data.parent / "k=1").mkdir()
-        t.store.create_table(table("x", dbName="e", keys=[("k", "string")], location=place))
-        t.store.create_table(table("y", dbName="e", keys=[("k", "string")]))
+        t.store.writes.tables.create_table(table("x", dbName="e", keys=[("k", "string")], location=place))
+        t.store.writes.tables.create_table(table("y", dbName="e", keys=[("k", "string")]))
         partition = ttypes.Partition(values=["1"], dbName="e", tableName="x", sd=table("x").sd, parameters={})
-        t.store.add_partitions(CATALOG, "e", "x", [partition])
+        t.store.writes.partitions.add_partitions(TableName(CATALOG, "e", "x"), [partition])
         with pytest.raises(ttypes.MetaException, match="other tables lie there"):
-            t.store.exchange_partitions({"k": "1"}, (CATALOG, "e", "x"), (CATALOG, "e", "y"))
+            t.store.writes.partitions.exchange_partitions(
+                {"k": "1"}, TableName(CATALOG, "e", "x"), TableName(CATALOG, "e", "y")
+            )
         assert (data.parent / "k=1").is_dir()
     else:
         t.create_database("thief", locationUri=f"file:{t.directory}/d.db")
-        t.store.create_table(table("victim", dbName="thief"))
+        t.store.writes.tables.create_table(table("victim", dbName="thief"))
         new = t.get("victim", "thief")
         new.tableName = "mine"
-        t.store.alter_table(CATALOG, "thief", "victim", new)
+        t.store.writes.tables.alter_table(TableName(CATALOG, "thief", "victim"), new)
     assert data.exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.warehouse import AllowedLocation, WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -83,7 +84,7 @@ def test_directories_are_objects_as_hadoop_writes_them(catalog: StoreUnderTest, 
     assert catalog.get("t").sd.location.startswith("s3a://lake")
     catalog.drop("t")
     assert lake.keys() == []
-    catalog.store.drop_database(CATALOG, DATABASE, delete_data=True, cascade=True)
+    catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, DATABASE), delete_data=True, cascade=True)
     catalog.create_database()
 
 
@@ -128,9 +129,9 @@ def test_rename_and_exchange_of_partitions(catalog: StoreUnderTest, lake: Lake) 
     lake.put("t/k=1/a", "t/k=2/b")
     [first, _] = catalog.partitions("t")
     first.values = ["9"]
-    catalog.store.rename_partition(CATALOG, DATABASE, "t", ["1"], first)
+    catalog.store.writes.partitions.rename_partition(TableName(CATALOG, DATABASE, "t"), ["1"], first)
     assert lake.keys() == ["t/", "t/k=2/", "t/k=2/b", "t/k=9/", "t/k=9/a", "v/"]
-    catalog.store.exchange_partitions({"k": "2"}, (CATALOG, DATABASE, "t"), (CATALOG, DATABASE, "v"))
+    catalog.store.writes.partitions.exchange_partitions({"k": "2"}, (CATALOG, DATABASE, "t"), (CATALOG, DATABASE, "v"))
     assert lake.keys() == ["t/", "t/k=9/", "t/k=9/a", "v/", "v/k=2/", "v/k=2/b"]
 
 
@@ -139,11 +140,13 @@ def test_truncate_and_drops(catalog: StoreUnderTest, lake: Lake) -> None:
     catalog.add_partitions("t", ("1",), ("12",))
     catalog.create_table("plain")
     lake.put("t/k=1/a", "t/k=12/b", "plain/a", "plain/deep/b", "plain/_keep")
-    catalog.store.truncate_table(CATALOG, DATABASE, "plain")
+    catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "plain"))
     assert lake.keys() == ["plain/", "plain/_keep", "t/", "t/k=1/", "t/k=1/a", "t/k=12/", "t/k=12/b"]
-    catalog.store.drop_partitions(CATALOG, DATABASE, "t", ByNames(("k=1",)), delete_data=True)
+    catalog.store.writes.partitions.drop_partitions(
+        TableName(CATALOG, DATABASE, "t"), ByNames(("k=1",)), delete_data=True
+    )
     assert lake.keys() == ["plain/", "plain/_keep", "t/", "t/k=12/", "t/k=12/b"]
-    catalog.store.drop_database(CATALOG, DATABASE, delete_data=True, cascade=True)
+    catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, DATABASE), delete_data=True, cascade=True)
     assert lake.keys() == []
     catalog.create_database()
 

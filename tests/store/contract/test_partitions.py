@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByExpression,
@@ -35,11 +36,11 @@ def parted(catalog: StoreUnderTest) -> StoreUnderTest:
 
 
 def names(under_test: StoreUnderTest, selection: PartitionSelection | None = None, **options: Any) -> list[str]:
-    return under_test.store.get_partition_names(*T, selection or AllPartitions(), **options)
+    return under_test.store.reads.partitions.get_partition_names(TableName(*T), selection or AllPartitions(), **options)
 
 
 def get(under_test: StoreUnderTest, *values: str) -> ttypes.Partition:
-    return under_test.store.get_partition(*T, values)
+    return under_test.store.reads.partitions.get_partition(TableName(*T), values)
 
 
 def new_partition(*values: str, name: str = "t", **fields: Any) -> ttypes.Partition:
@@ -71,16 +72,16 @@ def test_all_reads_of_a_selection_agree(
 ) -> None:
     store = parted.store
     assert names(parted, selection) == expected
-    assert store.get_partition_count(*T, selection) == len(expected)
-    found = store.get_partitions(*T, selection)
+    assert store.reads.partitions.get_partition_count(TableName(*T), selection) == len(expected)
+    found = store.reads.partitions.get_partitions(TableName(*T), selection)
     assert not found.has_unknown
     assert [f"dt={one.values[0]}/hr={one.values[1]}" for one in found.partitions] == expected
     assert found.partitions == [get(parted, *one.values) for one in found.partitions]
     for limit in (0, 1, 3, 100):
         assert names(parted, selection, max_parts=limit) == expected[:limit]
-        limited = store.get_partitions(*T, selection, max_parts=limit).partitions
+        limited = store.reads.partitions.get_partitions(TableName(*T), selection, max_parts=limit).partitions
         assert limited == found.partitions[:limit]
-    rows = store.get_partition_values(*T, ["hr", "dt"], selection=selection, distinct=False)
+    rows = store.reads.partitions.get_partition_values(TableName(*T), ["hr", "dt"], selection=selection, distinct=False)
     assert sorted((row.row[1], row.row[0]) for row in rows) == sorted(tuple(one.values) for one in found.partitions)
 
 
@@ -89,7 +90,7 @@ def test_what_is_added_is_answered(catalog: StoreUnderTest) -> None:
     owner = catalog.create_table(keys=KEYS)
     sent = new_partition("a b", "1", parameters={"b": "2", "a": "1"}, lastAccessTime=7)
     untouched = copy.deepcopy(sent)
-    [added] = store.add_partitions(*T, [sent])
+    [added] = store.writes.partitions.add_partitions(TableName(*T), [sent])
     assert sent == untouched
     found = get(catalog, "a b", "1")
     assert found == ttypes.Partition(
@@ -132,21 +133,21 @@ def test_reads_follow_writes(parted: StoreUnderTest) -> None:
     """Each change shows in every read that comes after it."""
     store = parted.store
     assert len(parted.partitions("t")) == 6
-    store.add_partitions(*T, [new_partition("2024-01-03", "1")])
+    store.writes.partitions.add_partitions(TableName(*T), [new_partition("2024-01-03", "1")])
     assert names(parted) == [*ALL, "dt=2024-01-03/hr=1"]
     changed = get(parted, "2024-01-03", "1")
     changed.parameters["k"] = "v"
-    store.alter_partitions(*T, [changed], environment_context=KEEP_STATISTICS)
+    store.writes.partitions.alter_partitions(TableName(*T), [changed], environment_context=KEEP_STATISTICS)
     assert get(parted, "2024-01-03", "1").parameters["k"] == "v"
     changed.values = ["2024-01-04", "2"]
-    store.rename_partition(*T, ["2024-01-03", "1"], changed)
+    store.writes.partitions.rename_partition(TableName(*T), ["2024-01-03", "1"], changed)
     assert names(parted) == [*ALL, "dt=2024-01-04/hr=2"]
     with pytest.raises(ttypes.NoSuchObjectException):
         get(parted, "2024-01-03", "1")
     assert get(parted, "2024-01-04", "2").parameters["k"] == "v"
-    store.drop_partitions(*T, ByFilter("hr = 2"), delete_data=True)
+    store.writes.partitions.drop_partitions(TableName(*T), ByFilter("hr = 2"), delete_data=True)
     assert names(parted) == ALL
-    assert store.get_partition_count(*T, AllPartitions()) == 6
+    assert store.reads.partitions.get_partition_count(TableName(*T), AllPartitions()) == 6
     assert [event for event, _, _ in parted.events()[-4:]] == [
         "ADD_PARTITION",
         "ALTER_PARTITION",
@@ -159,12 +160,12 @@ def test_unknown_tables_and_partitions(parted: StoreUnderTest) -> None:
     store = parted.store
     absent = (CATALOG, DATABASE, "absent")
     for call in (
-        lambda: store.get_partition(*absent, ["a", "1"]),
-        lambda: store.get_partitions(*absent, AllPartitions()),
-        lambda: store.get_partition_names(*absent, AllPartitions()),
-        lambda: store.get_partition_count(*absent, AllPartitions()),
-        lambda: store.get_partition_values(*absent, ["dt"]),
-        lambda: store.drop_partitions(*absent, AllPartitions(), delete_data=True),
+        lambda: store.reads.partitions.get_partition(TableName(*absent), ["a", "1"]),
+        lambda: store.reads.partitions.get_partitions(TableName(*absent), AllPartitions()),
+        lambda: store.reads.partitions.get_partition_names(TableName(*absent), AllPartitions()),
+        lambda: store.reads.partitions.get_partition_count(TableName(*absent), AllPartitions()),
+        lambda: store.reads.partitions.get_partition_values(TableName(*absent), ["dt"]),
+        lambda: store.writes.partitions.drop_partitions(TableName(*absent), AllPartitions(), delete_data=True),
     ):
         with pytest.raises(ttypes.NoSuchObjectException):
             call()
@@ -177,33 +178,45 @@ def test_unknown_tables_and_partitions(parted: StoreUnderTest) -> None:
 
 @pytest.mark.parametrize("text", ['nokey = "1"', "hr = ", 'hr = "x" and', "dt ="])
 def test_bad_filters(parted: StoreUnderTest, text: str) -> None:
-    for call in (parted.store.get_partitions, parted.store.get_partition_names, parted.store.get_partition_count):
+    for call in (
+        parted.store.reads.partitions.get_partitions,
+        parted.store.reads.partitions.get_partition_names,
+        parted.store.reads.partitions.get_partition_count,
+    ):
         with pytest.raises(ttypes.MetaException):
-            call(*T, ByFilter(text))
+            call(TableName(*T), ByFilter(text))
 
 
 def test_bad_values_and_keys(parted: StoreUnderTest) -> None:
     with pytest.raises(ttypes.MetaException):
         names(parted, ByPartialValues(("a", "b", "c")))
     with pytest.raises(ttypes.MetaException):
-        parted.store.get_partition_values(*T, ["nokey"])
+        parted.store.reads.partitions.get_partition_values(TableName(*T), ["nokey"])
 
 
 def test_orders_and_values(parted: StoreUnderTest) -> None:
     store = parted.store
     assert names(parted, order="1,0:-+", max_parts=3) == [ALL[1], ALL[4], ALL[2]]
-    assert [row.row for row in store.get_partition_values(*T, ["hr"])] == [["1"], ["9"], ["10"]]
-    descending = store.get_partition_values(*T, ["HR"], ascending=False, max_parts=2)
+    assert [row.row for row in store.reads.partitions.get_partition_values(TableName(*T), ["hr"])] == [
+        ["1"],
+        ["9"],
+        ["10"],
+    ]
+    descending = store.reads.partitions.get_partition_values(TableName(*T), ["HR"], ascending=False, max_parts=2)
     assert [row.row for row in descending] == [["10"], ["9"]]
 
 
 def test_projections_and_privileges(parted: StoreUnderTest) -> None:
     asked = PartitionProjection(("values", "sd.location", "parameters"), exclude_parameters="transient%")
-    [found] = parted.store.get_partitions(*T, ByValues(("2024-01-01", "1")), projection=asked).partitions
+    [found] = parted.store.reads.partitions.get_partitions(
+        TableName(*T), ByValues(("2024-01-01", "1")), projection=asked
+    ).partitions
     assert (found.values, found.parameters) == (["2024-01-01", "1"], {})
     assert found.sd.location.endswith("/dt=2024-01-01/hr=1")
     assert (found.tableName, found.sd.cols) == (None, None)
-    for one in parted.store.get_partitions(*T, AllPartitions(), grantee=Grantee("u", ("g",))).partitions:
+    for one in parted.store.reads.partitions.get_partitions(
+        TableName(*T), AllPartitions(), grantee=Grantee("u", ("g",))
+    ).partitions:
         assert one.privileges is None
 
 
@@ -211,68 +224,85 @@ def test_additions_are_all_or_none(parted: StoreUnderTest) -> None:
     store = parted.store
     both = [new_partition("new", "1"), new_partition("2024-01-01", "1")]
     with pytest.raises(ttypes.AlreadyExistsException, match="Partition already exists: "):
-        store.add_partitions(*T, both)
+        store.writes.partitions.add_partitions(TableName(*T), both)
     assert names(parted) == ALL
-    assert [one.values for one in store.add_partitions(*T, both, if_not_exists=True)] == [["new", "1"]]
+    assert [one.values for one in store.writes.partitions.add_partitions(TableName(*T), both, if_not_exists=True)] == [
+        ["new", "1"]
+    ]
     assert names(parted) == [*ALL, "dt=new/hr=1"]
     with pytest.raises(ttypes.InvalidObjectException):
-        store.add_partitions(CATALOG, DATABASE, "absent", [new_partition("a", "1", name="absent")])
+        store.writes.partitions.add_partitions(
+            TableName(CATALOG, DATABASE, "absent"), [new_partition("a", "1", name="absent")]
+        )
 
 
 def test_changes_of_what_is_not_there(parted: StoreUnderTest) -> None:
     store = parted.store
     with pytest.raises(ttypes.InvalidOperationException):
-        store.alter_partitions(*T, [get(parted, "2024-01-01", "1"), new_partition("x", "1")])
+        store.writes.partitions.alter_partitions(
+            TableName(*T), [get(parted, "2024-01-01", "1"), new_partition("x", "1")]
+        )
     with pytest.raises(ttypes.InvalidOperationException):
-        store.rename_partition(*T, ["x", "1"], new_partition("y", "1"))
+        store.writes.partitions.rename_partition(TableName(*T), ["x", "1"], new_partition("y", "1"))
     with pytest.raises(ttypes.NoSuchObjectException):
-        store.drop_partitions(*T, ByNames((ALL[0], "dt=x/hr=1")), delete_data=True)
+        store.writes.partitions.drop_partitions(TableName(*T), ByNames((ALL[0], "dt=x/hr=1")), delete_data=True)
     assert names(parted) == ALL
-    assert store.drop_partitions(*T, ByNames(("dt=x/hr=1",)), delete_data=True, if_exists=True) == []
+    assert (
+        store.writes.partitions.drop_partitions(
+            TableName(*T), ByNames(("dt=x/hr=1",)), delete_data=True, if_exists=True
+        )
+        == []
+    )
     with pytest.raises(ttypes.MetaException):
-        store.drop_partitions(*T, ByExpression(b"not understood"), delete_data=True)
-    assert store.get_partitions(*T, ByExpression(b"not understood")).has_unknown
+        store.writes.partitions.drop_partitions(TableName(*T), ByExpression(b"not understood"), delete_data=True)
+    assert store.reads.partitions.get_partitions(TableName(*T), ByExpression(b"not understood")).has_unknown
     for limit in (-1, 1):
         with pytest.raises(ttypes.MetaException):
-            store.get_partition_names(*T, ByExpression(b"not understood"), max_parts=limit)
+            store.reads.partitions.get_partition_names(TableName(*T), ByExpression(b"not understood"), max_parts=limit)
     assert len(parted.partitions("t")) == 6
 
 
 def test_drops_answer_what_was_and_take_data_along(parted: StoreUnderTest) -> None:
     before = parted.partitions("t")
-    dropped = parted.store.drop_partitions(*T, ByPartialValues(("2024-01-01",)), delete_data=True)
+    dropped = parted.store.writes.partitions.drop_partitions(
+        TableName(*T), ByPartialValues(("2024-01-01",)), delete_data=True
+    )
     assert dropped == before[:3]
     assert not any("2024-01-01" in path for path in parted.files())
     assert any("2024-01-02" in path for path in parted.files())
 
 
 def test_data_of_external_tables_stays(catalog: StoreUnderTest) -> None:
-    catalog.store.create_table(external("t", keys=KEYS))
+    catalog.store.writes.tables.create_table(external("t", keys=KEYS))
     catalog.add_partitions("t", ("a", "1"))
-    catalog.store.drop_partitions(*T, AllPartitions(), delete_data=True)
+    catalog.store.writes.partitions.drop_partitions(TableName(*T), AllPartitions(), delete_data=True)
     assert any(path.endswith("dt=a/hr=1") for path in catalog.files())
 
 
 def test_an_exchange(parted: StoreUnderTest) -> None:
     parted.create_table("u", keys=KEYS)
-    moved = parted.store.exchange_partitions({"dt": "2024-01-01"}, T, (CATALOG, DATABASE, "u"))
+    moved = parted.store.writes.partitions.exchange_partitions(
+        {"dt": "2024-01-01"}, TableName(*T), TableName(CATALOG, DATABASE, "u")
+    )
     assert len(moved) == 3
     assert names(parted) == ALL[3:]
-    assert parted.store.get_partition_names(CATALOG, DATABASE, "u", AllPartitions()) == ALL[:3]
+    assert (
+        parted.store.reads.partitions.get_partition_names(TableName(CATALOG, DATABASE, "u"), AllPartitions()) == ALL[:3]
+    )
     assert all("/u/" in one.sd.location for one in parted.partitions("u"))
 
 
 def test_markers(parted: StoreUnderTest) -> None:
     store, values = parted.store, {"dt": "2024-01-01", "hr": "1"}
     with pytest.raises(ttypes.UnknownTableException):
-        store.is_partition_marked_for_event(CATALOG, DATABASE, "absent", values, 1)
-    assert not store.is_partition_marked_for_event(*T, values, 1)
+        store.reads.partitions.is_partition_marked_for_event(TableName(CATALOG, DATABASE, "absent"), values, 1)
+    assert not store.reads.partitions.is_partition_marked_for_event(TableName(*T), values, 1)
 
 
 def test_columns_of_partitions_are_their_own(parted: StoreUnderTest) -> None:
     wider = get(parted, "2024-01-01", "1")
     wider.sd.cols = columns(("id", "bigint"), ("v", "string"), ("more", "int"))
-    parted.store.alter_partitions(*T, [wider], environment_context=KEEP_STATISTICS)
+    parted.store.writes.partitions.alter_partitions(TableName(*T), [wider], environment_context=KEEP_STATISTICS)
     assert [len(one.sd.cols) for one in parted.partitions("t")] == [3, 2, 2, 2, 2, 2]
 
 
@@ -280,7 +310,7 @@ def test_unpartitioned_tables_have_none(catalog: StoreUnderTest) -> None:
     catalog.create_table()
     assert names(catalog) == []
     assert catalog.partitions("t") == []
-    assert catalog.store.get_partition_count(*T, AllPartitions()) == 0
+    assert catalog.store.reads.partitions.get_partition_count(TableName(*T), AllPartitions()) == 0
 
 
 def test_names_of_any_text(catalog: StoreUnderTest) -> None:

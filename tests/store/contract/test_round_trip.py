@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest
 
@@ -94,13 +95,13 @@ def warehouse_settings() -> Any:
 @given(sent=st.lists(tables(), min_size=1, max_size=3))
 def test_created_tables_read_back_equal(catalog: StoreUnderTest, sent: list[ttypes.Table]) -> None:
     for each in sent:
-        catalog.store.create_table(each)
+        catalog.store.writes.tables.create_table(each)
     for each in sent:
         found = catalog.get(each.tableName)
         each.id = found.id
         assert found == each
     names = [each.tableName for each in sent]
-    assert catalog.store.get_tables(CATALOG, "d", names) == sent
+    assert catalog.store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), names) == sent
     # Altered into one another.
     for name, each in zip(names, reversed(sent), strict=True):
         each.tableName, each.id = name, catalog.get(name).id

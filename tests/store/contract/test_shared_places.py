@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, text
 
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.schema import COMPACTION_QUEUE
 from hms_cache.store.shared_places import places_in_use
@@ -132,15 +133,15 @@ def test_drops_of_a_database_elsewhere_do_not_search(catalog: StoreUnderTest, tm
     try:
         for count in (2, 8):
             for number in range(count):
-                t.store.create_table(table(f"t{number}", dbName="x"))
-                t.store.create_table(table(f"t{number}", dbName="y"))
+                t.store.writes.tables.create_table(table(f"t{number}", dbName="x"))
+                t.store.writes.tables.create_table(table(f"t{number}", dbName="y"))
             with statements_of(t, counted):
-                t.store.drop_table(CATALOG, "x", "t0", delete_data=True)
+                t.store.writes.tables.drop_table(TableName(CATALOG, "x", "t0"), delete_data=True)
             assert not (tmp_path / "x" / "t0").exists()
             assert (tmp_path / "y" / "t0").exists()
             assert searched == []
             for name in ("x", "y"):
-                t.store.drop_database(CATALOG, name, delete_data=True, cascade=True)
+                t.store.writes.databases.drop_database(DatabaseName(CATALOG, name), delete_data=True, cascade=True)
                 t.create_database(name, locationUri=f"file:{tmp_path}/{name}")
             searched.clear()
     finally:
@@ -154,9 +155,11 @@ def test_a_database_with_tables_elsewhere_searches_once(catalog: StoreUnderTest)
     for count in (2, 9):
         t.create_database("x")
         for number in range(count):
-            t.store.create_table(table(f"t{number}", dbName="x", location=f"file:{t.directory}/place{number}"))
+            t.store.writes.tables.create_table(
+                table(f"t{number}", dbName="x", location=f"file:{t.directory}/place{number}")
+            )
         with statements_of(t, counted):
-            t.store.drop_database(CATALOG, "x", delete_data=True, cascade=True)
+            t.store.writes.databases.drop_database(DatabaseName(CATALOG, "x"), delete_data=True, cascade=True)
         assert not list(t.directory.glob("place*"))
     assert abs(counted[0] - counted[1]) <= 3  # a block of ids
 
@@ -166,16 +169,16 @@ def test_tables_of_two_databases_at_one_place(catalog: StoreUnderTest, tmp_path:
     t = catalog
     for name in ("x", "y"):
         t.create_database(name, locationUri=f"file:{t.directory}/same")
-        t.store.create_table(table("t", dbName=name))
+        t.store.writes.tables.create_table(table("t", dbName=name))
     t.create_database("below", locationUri=f"file:{t.directory}/same/u")
-    t.store.create_table(table("u", dbName="x"))
-    t.store.create_table(table("v", dbName="below"))
+    t.store.writes.tables.create_table(table("u", dbName="x"))
+    t.store.writes.tables.create_table(table("v", dbName="below"))
     (t.directory / "same" / "t" / "data").write_text("1")
-    t.store.drop_table(CATALOG, "x", "t", delete_data=True)
+    t.store.writes.tables.drop_table(TableName(CATALOG, "x", "t"), delete_data=True)
     assert (t.directory / "same" / "t" / "data").exists()
-    t.store.drop_table(CATALOG, "x", "u", delete_data=True)
+    t.store.writes.tables.drop_table(TableName(CATALOG, "x", "u"), delete_data=True)
     assert (t.directory / "same" / "u" / "v").exists(), "another database lies there"
-    t.store.drop_table(CATALOG, "y", "t", delete_data=True)
+    t.store.writes.tables.drop_table(TableName(CATALOG, "y", "t"), delete_data=True)
     assert not (t.directory / "same" / "t").exists()
 
 
@@ -183,15 +186,15 @@ def test_a_table_around_another_database(catalog: StoreUnderTest) -> None:
     """By its name, a table of `x` lies around the directory of `inner`: its tables' drops leave their files."""
     t = catalog
     t.create_database("x", locationUri=f"file:{t.directory}/outer")
-    t.store.create_table(table("u", dbName="x"))
+    t.store.writes.tables.create_table(table("u", dbName="x"))
     t.create_database("inner", locationUri=f"file:{t.directory}/outer/u/sub")
-    t.store.create_table(table("w", dbName="inner"))
+    t.store.writes.tables.create_table(table("w", dbName="inner"))
     (t.directory / "outer" / "u" / "sub" / "w" / "data").write_text("1")
-    t.store.drop_table(CATALOG, "inner", "w", delete_data=True)
+    t.store.writes.tables.drop_table(TableName(CATALOG, "inner", "w"), delete_data=True)
     assert (t.directory / "outer" / "u" / "sub" / "w" / "data").exists()
-    t.store.drop_table(CATALOG, "x", "u", delete_data=False)
-    t.store.create_table(table("w", dbName="inner"))
-    t.store.drop_table(CATALOG, "inner", "w", delete_data=True)
+    t.store.writes.tables.drop_table(TableName(CATALOG, "x", "u"), delete_data=False)
+    t.store.writes.tables.create_table(table("w", dbName="inner"))
+    t.store.writes.tables.drop_table(TableName(CATALOG, "inner", "w"), delete_data=True)
     assert not (t.directory / "outer" / "u" / "sub" / "w").exists()
 
 
@@ -211,7 +214,7 @@ def test_more_tables_than_are_compared(catalog: StoreUnderTest, caplog: pytest.L
     assert "warehouse.shared_location_max_tables" in caplog.text
     t.create_table("elsewhere", location=f"file:{t.directory}/place")
     with pytest.raises(ttypes.MetaException, match="other objects"):
-        t.store.truncate_table(CATALOG, DATABASE, "elsewhere")
+        t.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "elsewhere"))
     t.drop("t3")
     assert not (t.directory / "d.db" / "t3").exists(), "names tell"
 
@@ -238,7 +241,9 @@ def test_a_soft_drop_orders_no_deletion_elsewhere(catalog: StoreUnderTest, tmp_p
     t.add_partitions("p", ("1",))
     t.add_partitions("p", ("2",), location=f"file:{t.directory}/d.db/victim/k=1")
     t.add_partitions("p", ("3",), location=f"file:{tmp_path}/outside")
-    t.store.drop_partitions(CATALOG, DATABASE, "p", AllPartitions(), delete_data=False, environment_context=soft)
+    t.store.writes.partitions.drop_partitions(
+        TableName(CATALOG, DATABASE, "p"), AllPartitions(), delete_data=False, environment_context=soft
+    )
     queued = {row.CQ_PARTITION for row in t.rows(COMPACTION_QUEUE.c.CQ_PARTITION)}
     assert queued == {None, "k=1"}
     assert list((t.directory / "d.db" / "victim" / "k=1").iterdir()) == [], "no base file hides another table's data"

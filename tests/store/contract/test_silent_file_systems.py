@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from thrift.Thrift import TException
 
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.warehouse import WarehouseSettings, local_files
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -133,14 +134,16 @@ class World:
     def __init__(self, t: StoreUnderTest, name: str) -> None:
         self.t = t
         self.name = name
-        t.store.create_database(ttypes.Database(name=name))
+        t.store.writes.databases.create_database(ttypes.Database(name=name))
         self.directory = t.directory / f"{name}.db"
         for each, keys in (("t", KEYS), ("v", KEYS), ("plain", [])):
-            t.store.create_table(table(each, dbName=name, keys=keys))
+            t.store.writes.tables.create_table(table(each, dbName=name, keys=keys))
         acid = table("acid", dbName=name, parameters={"transactional": "true"}, keys=KEYS)
-        t.store.create_table(acid)
-        t.store.add_partitions(CATALOG, name, "acid", [self.partition("acid", "1")])
-        t.store.add_partitions(CATALOG, name, "t", [self.partition("t", value) for value in ("1", "2")])
+        t.store.writes.tables.create_table(acid)
+        t.store.writes.partitions.add_partitions(TableName(CATALOG, name, "acid"), [self.partition("acid", "1")])
+        t.store.writes.partitions.add_partitions(
+            TableName(CATALOG, name, "t"), [self.partition("t", value) for value in ("1", "2")]
+        )
         for path in ("t/k=1/a", "t/k=2/b", "plain/c", "acid/k=1/d", "other/e"):
             place = self.directory / path
             place.parent.mkdir(exist_ok=True)
@@ -155,11 +158,13 @@ class World:
         """Rows and files, without what is hidden and without the database's name."""
         store = self.t.store
         rows: dict[str, Any] = {}
-        if self.name in store.get_database_names(CATALOG):
-            for name in store.get_table_names(CATALOG, self.name):
-                found = store.get_table(CATALOG, self.name, name)
+        if self.name in store.reads.databases.get_database_names(CATALOG):
+            for name in store.reads.tables.get_table_names(DatabaseName(CATALOG, self.name)):
+                found = store.reads.tables.get_table(TableName(CATALOG, self.name, name))
                 rows[name] = found.sd.location.replace(str(self.directory), ""), found.parameters.get("numFiles")
-                for each in store.get_partitions(CATALOG, self.name, name, AllPartitions()).partitions:
+                for each in store.reads.partitions.get_partitions(
+                    TableName(CATALOG, self.name, name), AllPartitions()
+                ).partitions:
                     place = each.sd.location.replace(str(self.directory), "")
                     rows[f"{name}/{each.values}"] = place, each.parameters.get("numFiles")
         files = sorted(path.relative_to(self.directory).as_posix() for path in self.directory.rglob("*"))
@@ -169,16 +174,18 @@ class World:
 def altered(world: World, name: str, change: Callable[[ttypes.Table], object]) -> None:
     new = world.t.get(name, world.name)
     change(new)
-    world.t.store.alter_table(CATALOG, world.name, name, new)
+    world.t.store.writes.tables.alter_table(TableName(CATALOG, world.name, name), new)
 
 
 def alter_partition(world: World) -> None:
     new = world.partition("t", "1", f"file:{world.directory}/other")
-    world.t.store.alter_partitions(CATALOG, world.name, "t", [new])
+    world.t.store.writes.partitions.alter_partitions(TableName(CATALOG, world.name, "t"), [new])
 
 
 def rename_partition(world: World) -> None:
-    world.t.store.rename_partition(CATALOG, world.name, "t", ["1"], world.partition("t", "9"))
+    world.t.store.writes.partitions.rename_partition(
+        TableName(CATALOG, world.name, "t"), ["1"], world.partition("t", "9")
+    )
 
 
 @dataclass(frozen=True)
@@ -189,21 +196,21 @@ class Case:
 
 
 CASES = {
-    "create_database": Case(lambda w: w.t.store.create_database(ttypes.Database(name=f"{w.name}_2"))),
+    "create_database": Case(lambda w: w.t.store.writes.databases.create_database(ttypes.Database(name=f"{w.name}_2"))),
     "alter_database": Case(
-        lambda w: w.t.store.alter_database(
-            CATALOG, w.name, ttypes.Database(name=w.name, locationUri=f"file:{w.directory}/moved")
+        lambda w: w.t.store.writes.databases.alter_database(
+            DatabaseName(CATALOG, w.name), ttypes.Database(name=w.name, locationUri=f"file:{w.directory}/moved")
         )
     ),
-    "create_table": Case(lambda w: w.t.store.create_table(table("new", dbName=w.name))),
+    "create_table": Case(lambda w: w.t.store.writes.tables.create_table(table("new", dbName=w.name))),
     "create_external_table": Case(
-        lambda w: w.t.store.create_table(
+        lambda w: w.t.store.writes.tables.create_table(
             table("new", dbName=w.name, location=f"file:{w.directory}/other", tableType="EXTERNAL_TABLE")
         )
     ),
     "add_partitions": Case(
-        lambda w: w.t.store.add_partitions(
-            CATALOG, w.name, "v", [w.partition("v", "1"), w.partition("v", "2", f"file:{w.directory}/other")]
+        lambda w: w.t.store.writes.partitions.add_partitions(
+            TableName(CATALOG, w.name, "v"), [w.partition("v", "1"), w.partition("v", "2", f"file:{w.directory}/other")]
         )
     ),
     "alter_table": Case(
@@ -213,31 +220,38 @@ CASES = {
     "alter_partitions": Case(alter_partition),
     "rename_partition": Case(rename_partition, moves=True),
     "exchange_partitions": Case(
-        lambda w: w.t.store.exchange_partitions({"k": "1"}, (CATALOG, w.name, "t"), (CATALOG, w.name, "v")), moves=True
+        lambda w: w.t.store.writes.partitions.exchange_partitions(
+            {"k": "1"}, (CATALOG, w.name, "t"), (CATALOG, w.name, "v")
+        ),
+        moves=True,
     ),
-    "truncate_table": Case(lambda w: w.t.store.truncate_table(CATALOG, w.name, "plain")),
-    "truncate_partitions": Case(lambda w: w.t.store.truncate_table(CATALOG, w.name, "t", ["k=1"])),
+    "truncate_table": Case(lambda w: w.t.store.writes.tables.truncate_table(TableName(CATALOG, w.name, "plain"))),
+    "truncate_partitions": Case(
+        lambda w: w.t.store.writes.tables.truncate_table(TableName(CATALOG, w.name, "t"), ["k=1"])
+    ),
     "truncate_under_write_id": Case(
-        lambda w: w.t.store.truncate_table(
-            CATALOG, w.name, "acid", write_id=3, valid_write_ids=f"{w.name}.acid:3:9223372036854775807::"
+        lambda w: w.t.store.writes.tables.truncate_table(
+            TableName(CATALOG, w.name, "acid"), write_id=3, valid_write_ids=f"{w.name}.acid:3:9223372036854775807::"
         )
     ),
     "drop_partitions": Case(
-        lambda w: w.t.store.drop_partitions(CATALOG, w.name, "t", ByNames(("k=1",)), delete_data=True)
+        lambda w: w.t.store.writes.partitions.drop_partitions(
+            TableName(CATALOG, w.name, "t"), ByNames(("k=1",)), delete_data=True
+        )
     ),
     "drop_partitions_softly": Case(
-        lambda w: w.t.store.drop_partitions(
-            CATALOG,
-            w.name,
-            "acid",
+        lambda w: w.t.store.writes.partitions.drop_partitions(
+            TableName(CATALOG, w.name, "acid"),
             ByNames(("k=1",)),
             delete_data=False,
             environment_context=ttypes.EnvironmentContext({"writeId": "4", "txnId": "7"}),
         )
     ),
-    "drop_table": Case(lambda w: w.t.store.drop_table(CATALOG, w.name, "t", delete_data=True)),
+    "drop_table": Case(lambda w: w.t.store.writes.tables.drop_table(TableName(CATALOG, w.name, "t"), delete_data=True)),
     "drop_database": Case(
-        lambda w: w.t.store.drop_database(CATALOG, w.name, delete_data=True, cascade=True),
+        lambda w: w.t.store.writes.databases.drop_database(
+            DatabaseName(CATALOG, w.name), delete_data=True, cascade=True
+        ),
     ),
 }
 
@@ -248,7 +262,9 @@ QUICK = ("add_partitions", "alter_table", "rename_table", "exchange_partitions",
 
 def write_meanwhile(t: StoreUnderTest) -> None:
     """Another client's write, which touches no file."""
-    t.store.alter_database(CATALOG, "default", ttypes.Database(name="default", description="meanwhile", parameters={}))
+    t.store.writes.databases.alter_database(
+        DatabaseName(CATALOG, "default"), ttypes.Database(name="default", description="meanwhile", parameters={})
+    )
 
 
 def waited_for(future: Future[Any]) -> BaseException | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import ByValues
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest
@@ -48,87 +49,102 @@ def parted(catalog: StoreUnderTest) -> StoreUnderTest:
 
 def test_tables(flat: StoreUnderTest) -> None:
     store = flat.store
-    assert store.get_table_column_statistics(*T, ["id", "v"]).statsObj == []
-    store.update_table_column_statistics(of_table(strings(), longs()))
-    found = store.get_table_column_statistics(*T, ["V", "absent", "ID"])
+    assert store.reads.statistics.get_table_column_statistics(TableName(*T), ["id", "v"]).statsObj == []
+    store.writes.statistics.update_table_column_statistics(of_table(strings(), longs()))
+    found = store.reads.statistics.get_table_column_statistics(TableName(*T), ["V", "absent", "ID"])
     assert found.statsObj == [longs(), strings()]
     assert (found.statsDesc.isTblLevel, found.statsDesc.lastAnalyzed) == (True, 1_700_000_000)
-    assert store.get_table_column_statistics(*T, ["v"]).statsObj == [strings()]
-    assert store.get_table(*T, statistics_engine="hive").colStats.statsObj == [longs(), strings()]
+    assert store.reads.statistics.get_table_column_statistics(TableName(*T), ["v"]).statsObj == [strings()]
+    assert store.reads.tables.get_table(TableName(*T), statistics_engine="hive").colStats.statsObj == [
+        longs(),
+        strings(),
+    ]
     assert '"COLUMN_STATS":{"id":"true","v":"true"}' in flat.get().parameters["COLUMN_STATS_ACCURATE"]
     assert flat.events()[-1] == ("UPDATE_TBL_COL_STAT_EVENT", DATABASE, "t")
 
 
 def test_updates_replace_columns_and_engines_are_apart(flat: StoreUnderTest) -> None:
     store = flat.store
-    store.update_table_column_statistics(of_table(longs(high=1), strings()))
-    store.update_table_column_statistics(of_table(longs(high=2)))
-    store.update_table_column_statistics(of_table(longs(high=3), engine="other"))
-    assert store.get_table_column_statistics(*T, ["id", "v"]).statsObj == [longs(high=2), strings()]
-    assert store.get_table_column_statistics(*T, ["id", "v"], engine="other").statsObj == [longs(high=3)]
-    store.delete_table_column_statistics(*T, ["id"])
-    assert store.get_table_column_statistics(*T, ["id", "v"]).statsObj == [strings()]
-    assert store.get_table_column_statistics(*T, ["id", "v"], engine="other").statsObj == [longs(high=3)]
+    store.writes.statistics.update_table_column_statistics(of_table(longs(high=1), strings()))
+    store.writes.statistics.update_table_column_statistics(of_table(longs(high=2)))
+    store.writes.statistics.update_table_column_statistics(of_table(longs(high=3), engine="other"))
+    assert store.reads.statistics.get_table_column_statistics(TableName(*T), ["id", "v"]).statsObj == [
+        longs(high=2),
+        strings(),
+    ]
+    assert store.reads.statistics.get_table_column_statistics(TableName(*T), ["id", "v"], engine="other").statsObj == [
+        longs(high=3)
+    ]
+    store.writes.statistics.delete_table_column_statistics(TableName(*T), ["id"])
+    assert store.reads.statistics.get_table_column_statistics(TableName(*T), ["id", "v"]).statsObj == [strings()]
+    assert store.reads.statistics.get_table_column_statistics(TableName(*T), ["id", "v"], engine="other").statsObj == [
+        longs(high=3)
+    ]
 
 
 def test_partitions(parted: StoreUnderTest) -> None:
     store = parted.store
-    assert store.get_partition_column_statistics(*T, NAMES, ["id"]) == []
-    store.update_partition_column_statistics(
+    assert store.reads.statistics.get_partition_column_statistics(TableName(*T), NAMES, ["id"]) == []
+    store.writes.statistics.update_partition_column_statistics(
         [of_partition("dt=c", longs(high=3), strings()), of_partition("dt=a", longs(high=1))]
     )
-    found = store.get_partition_column_statistics(*T, [*NAMES, "dt=x"], ["id", "v"])
+    found = store.reads.statistics.get_partition_column_statistics(TableName(*T), [*NAMES, "dt=x"], ["id", "v"])
     assert [(one.statsDesc.partName, one.statsObj) for one in found] == [
         ("dt=a", [longs(high=1)]),
         ("dt=c", [longs(high=3), strings()]),
     ]
-    only_c = store.get_partition_column_statistics(*T, ["dt=c"], ["v"])
+    only_c = store.reads.statistics.get_partition_column_statistics(TableName(*T), ["dt=c"], ["v"])
     assert [one.statsObj for one in only_c] == [[strings()]]
     parameters = parted.partitions("t")[0].parameters
     assert '"COLUMN_STATS":{"id":"true"}' in parameters["COLUMN_STATS_ACCURATE"]
-    store.delete_partition_column_statistics(*T, ["dt=c"])
-    assert [one.statsDesc.partName for one in store.get_partition_column_statistics(*T, NAMES, ["id", "v"])] == ["dt=a"]
+    store.writes.statistics.delete_partition_column_statistics(TableName(*T), ["dt=c"])
+    assert [
+        one.statsDesc.partName
+        for one in store.reads.statistics.get_partition_column_statistics(TableName(*T), NAMES, ["id", "v"])
+    ] == ["dt=a"]
 
 
 def test_aggregates_follow_writes(parted: StoreUnderTest) -> None:
     store = parted.store
-    store.update_partition_column_statistics(
+    store.writes.statistics.update_partition_column_statistics(
         [of_partition(name, longs(low=n, high=10 * n, nulls=n, distinct=n + 1)) for n, name in enumerate(NAMES)]
     )
-    found = store.get_aggregate_statistics(*T, NAMES, ["id"])
+    found = store.reads.statistics.get_aggregate_statistics(TableName(*T), NAMES, ["id"])
     assert (found.partsFound, found.colStats) == (3, [longs(low=0, high=20, nulls=3, distinct=3)])
-    assert store.get_aggregate_statistics(*T, NAMES[:2], ["id"]).colStats == [longs("id", 0, 10, 1, 2)]
-    store.update_partition_column_statistics([of_partition("dt=a", longs(high=500, distinct=77))])
-    changed = store.get_aggregate_statistics(*T, NAMES, ["id"])
+    assert store.reads.statistics.get_aggregate_statistics(TableName(*T), NAMES[:2], ["id"]).colStats == [
+        longs("id", 0, 10, 1, 2)
+    ]
+    store.writes.statistics.update_partition_column_statistics([of_partition("dt=a", longs(high=500, distinct=77))])
+    changed = store.reads.statistics.get_aggregate_statistics(TableName(*T), NAMES, ["id"])
     assert changed.colStats == [longs(low=0, high=500, nulls=3, distinct=77)]
-    assert store.get_aggregate_statistics(*T, NAMES, ["id", "v"]).partsFound == 0
-    assert store.get_aggregate_statistics(*T, [], ["id"]).colStats == []
+    assert store.reads.statistics.get_aggregate_statistics(TableName(*T), NAMES, ["id", "v"]).partsFound == 0
+    assert store.reads.statistics.get_aggregate_statistics(TableName(*T), [], ["id"]).colStats == []
 
 
 def test_merging(flat: StoreUnderTest) -> None:
     store = flat.store
-    store.update_table_column_statistics(of_table(longs()))
-    store.merge_column_statistics([of_table(longs(low=-4, high=3, nulls=2, distinct=6), strings())])
-    found = store.get_table_column_statistics(*T, ["id", "v"])
+    store.writes.statistics.update_table_column_statistics(of_table(longs()))
+    store.writes.statistics.merge_column_statistics([of_table(longs(low=-4, high=3, nulls=2, distinct=6), strings())])
+    found = store.reads.statistics.get_table_column_statistics(TableName(*T), ["id", "v"])
     assert found.statsObj == [longs(low=-4, high=9, nulls=2, distinct=6)], "v was not marked as accurate"
 
 
 def test_statistics_go_with_their_object(parted: StoreUnderTest) -> None:
     store = parted.store
-    store.update_partition_column_statistics([of_partition(name, longs()) for name in NAMES])
-    store.drop_partitions(*T, ByValues(("a",)), delete_data=False)
-    assert len(store.get_partition_column_statistics(*T, NAMES, ["id"])) == 2
+    store.writes.statistics.update_partition_column_statistics([of_partition(name, longs()) for name in NAMES])
+    store.writes.partitions.drop_partitions(TableName(*T), ByValues(("a",)), delete_data=False)
+    assert len(store.reads.statistics.get_partition_column_statistics(TableName(*T), NAMES, ["id"])) == 2
     parted.add_partitions("t", ("a",))
-    assert len(store.get_partition_column_statistics(*T, NAMES, ["id"])) == 2
+    assert len(store.reads.statistics.get_partition_column_statistics(TableName(*T), NAMES, ["id"])) == 2
 
 
 def test_a_renamed_partition_keeps_its_statistics(parted: StoreUnderTest) -> None:
     store = parted.store
-    store.update_partition_column_statistics([of_partition("dt=a", longs())])
+    store.writes.statistics.update_partition_column_statistics([of_partition("dt=a", longs())])
     renamed = parted.partitions("t")[0]
     renamed.values = ["z"]
-    store.rename_partition(*T, ["a"], renamed)
-    [found] = store.get_partition_column_statistics(*T, ["dt=a", "dt=z"], ["id"])
+    store.writes.partitions.rename_partition(TableName(*T), ["a"], renamed)
+    [found] = store.reads.statistics.get_partition_column_statistics(TableName(*T), ["dt=a", "dt=z"], ["id"])
     assert (found.statsDesc.partName, found.statsObj) == ("dt=z", [longs()])
 
 
@@ -136,18 +152,20 @@ def test_refusals(parted: StoreUnderTest) -> None:
     store = parted.store
     absent = (CATALOG, DATABASE, "absent")
     with pytest.raises(ttypes.NoSuchObjectException):
-        store.get_table_column_statistics(*absent, ["id"])
+        store.reads.statistics.get_table_column_statistics(TableName(*absent), ["id"])
     with pytest.raises(ttypes.NoSuchObjectException):
-        store.get_partition_column_statistics(*absent, NAMES, ["id"])
+        store.reads.statistics.get_partition_column_statistics(TableName(*absent), NAMES, ["id"])
     with pytest.raises(ttypes.NoSuchObjectException):
-        store.get_aggregate_statistics(*absent, NAMES, ["id"])
+        store.reads.statistics.get_aggregate_statistics(TableName(*absent), NAMES, ["id"])
     with pytest.raises(ttypes.MetaException):
-        store.update_table_column_statistics(of_table(longs("nothing")))
+        store.writes.statistics.update_table_column_statistics(of_table(longs("nothing")))
     with pytest.raises(ttypes.InvalidObjectException):
         empty = ttypes.ColumnStatisticsObj("id", "bigint", ttypes.ColumnStatisticsData())
-        store.update_table_column_statistics(of_table(empty))
+        store.writes.statistics.update_table_column_statistics(of_table(empty))
     with pytest.raises(ttypes.NoSuchObjectException):
-        store.update_partition_column_statistics([of_partition("dt=a", longs()), of_partition("dt=x", longs())])
-    assert store.get_partition_column_statistics(*T, NAMES, ["id"]) == []
+        store.writes.statistics.update_partition_column_statistics(
+            [of_partition("dt=a", longs()), of_partition("dt=x", longs())]
+        )
+    assert store.reads.statistics.get_partition_column_statistics(TableName(*T), NAMES, ["id"]) == []
     with pytest.raises(ttypes.NoSuchObjectException):
-        store.delete_table_column_statistics(*T, ["id"])
+        store.writes.statistics.delete_table_column_statistics(TableName(*T), ["id"])

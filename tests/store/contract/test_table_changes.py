@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.engine.work_units import run_write
@@ -288,7 +289,7 @@ class TestRename:
     def test_leaves_data_that_is_not_at_its_default_place(self, catalog: StoreUnderTest) -> None:
         place = f"file:{catalog.directory}/place"
         managed = catalog.create_table("m", location=place)
-        catalog.store.create_table(external("e"))
+        catalog.store.writes.tables.create_table(external("e"))
         view = catalog.create_table("v", tableType="VIRTUAL_VIEW")
         theirs = catalog.get("e")
         for found in (managed, theirs, view):
@@ -324,11 +325,11 @@ class TestRename:
         catalog.add_partitions("t", ("1",))
         write_statistics(catalog)
         key = ttypes.SQLPrimaryKey("d", "t", "id", 1, "pk", True, False, False, "hive")
-        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=[key]))
+        catalog.store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=[key]))
         catalog.create_database("e")
         catalog.alter("t", changed(found, tableName="u", dbName="e"))
         assert statistics_names(catalog) == [("e", "u", "id"), ("e", "u", "v")]
-        [moved] = catalog.store.get_table_constraints(CATALOG, "e", "u").primaryKeys
+        [moved] = catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "e", "u")).primaryKeys
         assert (moved.table_db, moved.table_name, moved.pk_name) == ("e", "u", "pk")
 
     def test_transaction_tables_follow(self, catalog: StoreUnderTest) -> None:
@@ -342,7 +343,7 @@ class TestRename:
 
     def test_two_names_that_differ_in_case_are_one(self, catalog: StoreUnderTest) -> None:
         found = catalog.create_table()
-        catalog.alter("T", changed(found, tableName="T"))
+        catalog.alter("t", changed(found, tableName="T"))
         assert catalog.get().sd.location == found.sd.location
 
 
@@ -408,7 +409,9 @@ class TestColumns:
         partitions = catalog.partitions("t")
         partitions[0].parameters["COLUMN_STATS_ACCURATE"] = ACCURATE
         unchanged = environment(DO_NOT_UPDATE_STATS="true")
-        catalog.store.alter_partitions(CATALOG, "d", "t", partitions, environment_context=unchanged)
+        catalog.store.writes.partitions.alter_partitions(
+            TableName(CATALOG, "d", "t"), partitions, environment_context=unchanged
+        )
         catalog.alter("t", self.with_columns(found, ("id", "bigint")), cascade=cascade)
         assert statistics_names(catalog) == [("d", "t", "id")]
         after = catalog.partitions("t")
@@ -423,9 +426,9 @@ class TestColumns:
             return ttypes.SQLNotNullConstraint("hive", "d", "t", column, f"nn_{column}", True, True, True)
 
         wanted = [not_null(column) for column in ("a", "b", "c")]
-        catalog.store.add_constraints(ttypes.SQLAllTableConstraints(notNullConstraints=wanted))
+        catalog.store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(notNullConstraints=wanted))
         catalog.alter("t", self.with_columns(found, ("c", "int"), ("new", "int"), ("a", "int")))
-        kept = catalog.store.get_table_constraints(CATALOG, "d", "t").notNullConstraints
+        kept = catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "t")).notNullConstraints
         assert kept == [wanted[0], wanted[2]]
 
     def test_comments_and_key_types_may_change(self, catalog: StoreUnderTest) -> None:

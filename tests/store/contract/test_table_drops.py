@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, text
 
+from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
 from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.engine.work_units import run_write
@@ -32,8 +33,8 @@ def test_drop_leaves_nothing(catalog: StoreUnderTest) -> None:
     catalog.add_partitions("t", ("1", "1"), ("1", "2"))
     write_statistics(catalog)
     key = ttypes.SQLPrimaryKey("d", "t", "id", 1, "pk", True, False, False, "hive")
-    catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=[key]))
-    catalog.drop("T")
+    catalog.store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=[key]))
+    catalog.drop("t")
     assert catalog.counts() == empty
     assert catalog.files() == ["d.db"]
     assert catalog.events()[-1] == ("DROP_TABLE", "d", "t")
@@ -47,7 +48,7 @@ def test_drop_of_a_missing_table(catalog: StoreUnderTest) -> None:
     assert raised.value.message == "hive.d.nope table not found"
     catalog.drop("nope", if_exists=True)
     with pytest.raises(ttypes.NoSuchObjectException, match=r"database hive\.nope"):
-        catalog.store.drop_table(CATALOG, "nope", "t", delete_data=True)
+        catalog.store.writes.tables.drop_table(TableName(CATALOG, "nope", "t"), delete_data=True)
     assert catalog.events() == before
 
 
@@ -63,7 +64,7 @@ def test_drop_of_a_missing_table(catalog: StoreUnderTest) -> None:
     ],
 )
 def test_whose_data_goes(catalog: StoreUnderTest, sent: ttypes.Table, delete_data: bool, goes: bool) -> None:
-    catalog.store.create_table(sent)
+    catalog.store.writes.tables.create_table(sent)
     (catalog.directory / "d.db" / "t" / "f").write_bytes(b"1")
     catalog.drop(delete_data=delete_data)
     assert catalog.files() == (["d.db"] if goes else ["d.db", "d.db/t", "d.db/t/f"])
@@ -89,7 +90,7 @@ def test_partitions_elsewhere_go_with_the_table_that_owns_its_data(
     catalog.add_partitions("t", ("2",), location=f"file:{catalog.directory}/outside%_/p")
     catalog.add_partitions("t", ("3",), location=f"file:{catalog.directory}")
     if whole_database:
-        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+        catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=True)
     else:
         catalog.drop()
     assert ("outside%_/p" in catalog.files()) is not goes
@@ -102,9 +103,11 @@ def test_a_parent_takes_its_foreign_keys_along(catalog: StoreUnderTest) -> None:
     catalog.create_table("child")
     key = ttypes.SQLPrimaryKey("d", "parent", "id", 1, "pk", True, False, False, "hive")
     foreign = ttypes.SQLForeignKey("d", "parent", "id", "d", "child", "id", 1, 0, 0, "fk", "pk", True, False, False)
-    catalog.store.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=[key], foreignKeys=[foreign]))
+    catalog.store.writes.constraints.add_constraints(
+        ttypes.SQLAllTableConstraints(primaryKeys=[key], foreignKeys=[foreign])
+    )
     catalog.drop("parent")
-    assert catalog.store.get_table_constraints(CATALOG, "d", "child").foreignKeys == []
+    assert catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "child")).foreignKeys == []
 
 
 def test_transaction_rows_go(catalog: StoreUnderTest) -> None:
@@ -203,7 +206,7 @@ class TestTruncate:
         (data / "sub").mkdir()
         (data / "sub" / "f").write_bytes(b"1")
         (data / "_hidden").write_bytes(b"1")
-        catalog.store.truncate_table(CATALOG, "D", "T")
+        catalog.store.writes.tables.truncate_table(table_name(CATALOG, "D", "T"))
         after = catalog.get()
         assert {key: after.parameters[key] for key in statistics} == {
             "numFiles": "0",
@@ -225,9 +228,11 @@ class TestTruncate:
             partition.parameters |= {"numRows": "5", "COLUMN_STATS_ACCURATE": ACCURATE}
             (catalog.path(partition.sd.location) / "f").write_bytes(b"1")
         unchanged = environment(DO_NOT_UPDATE_STATS="true")
-        catalog.store.alter_partitions(CATALOG, DATABASE, "t", partitions, environment_context=unchanged)
+        catalog.store.writes.partitions.alter_partitions(
+            TableName(CATALOG, DATABASE, "t"), partitions, environment_context=unchanged
+        )
         before = len(catalog.events())
-        catalog.store.truncate_table(CATALOG, DATABASE, "t", ["dt=3", "dt=1", "dt=nope"])
+        catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), ["dt=3", "dt=1", "dt=nope"])
         after = catalog.partitions("t")
         assert [partition.parameters["numRows"] for partition in after] == ["0", "5", "0"]
         assert [partition.parameters.get("numFiles") for partition in after] == ["0", None, "0"]
@@ -245,24 +250,26 @@ class TestTruncate:
         catalog.add_partitions("t", ("1",), ("2",))
         for partition in catalog.partitions("t"):
             (catalog.path(partition.sd.location) / "f").write_bytes(b"1")
-        catalog.store.truncate_table(CATALOG, DATABASE, "t")
+        catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"))
         assert catalog.files() == ["d.db", "d.db/t", "d.db/t/dt=1", "d.db/t/dt=2"]
 
     def test_external_tables_are_refused(self, catalog: StoreUnderTest) -> None:
-        catalog.store.create_table(external())
+        catalog.store.writes.tables.create_table(external())
         (catalog.directory / "d.db" / "t" / "f").write_bytes(b"1")
         with pytest.raises(ttypes.MetaException, match="Cannot truncate non-managed table"):
-            catalog.store.truncate_table(CATALOG, DATABASE, "t")
+            catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"))
         assert "d.db/t/f" in catalog.files()
 
     def test_missing_table(self, catalog: StoreUnderTest) -> None:
         with pytest.raises(ttypes.NoSuchObjectException, match=r"hive\.d\.nope table not found"):
-            catalog.store.truncate_table(CATALOG, DATABASE, "nope")
+            catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "nope"))
 
     def test_transactional_tables_get_an_empty_base(self, catalog: StoreUnderTest) -> None:
         catalog.create_table(parameters={"transactional": "true"})
         (catalog.directory / "d.db" / "t" / "delta_1").mkdir()
-        catalog.store.truncate_table(CATALOG, DATABASE, "t", write_id=12, valid_write_ids="d.t:12:12:12:")
+        catalog.store.writes.tables.truncate_table(
+            TableName(CATALOG, DATABASE, "t"), write_id=12, valid_write_ids="d.t:12:12:12:"
+        )
         assert catalog.files() == [
             "d.db",
             "d.db/t",
@@ -281,7 +288,7 @@ class TestTruncateInOneEvent:
     def test_partitions(self, catalog: StoreUnderTest) -> None:
         catalog.create_table(keys=[("dt", "string")])
         catalog.add_partitions("t", ("1",), ("2",))
-        catalog.store.truncate_table(CATALOG, DATABASE, "t")
+        catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"))
         assert catalog.events()[-1] == ("ALTER_PARTITIONS", "d", "t")
         assert catalog.last_event().partitions == (("1",), ("2",))
 
@@ -301,9 +308,9 @@ class TestMaterializedViews:
         assert metadata.tablesUsed == {"d.a", "d.b"}
         assert (metadata.validTxnList, metadata.materializationTime) == ("5:5::", 0)
         assert [source.table for source in metadata.sourceTables] == [catalog.get("a"), catalog.get("b")]
-        assert catalog.store.get_tables(CATALOG, "d", ["mv"]) == [found]
-        assert catalog.store.get_materialized_view_names(CATALOG) == [("d", "mv")]
-        assert catalog.store.get_materialized_view_names(CATALOG, "default") == []
+        assert catalog.store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), ["mv"]) == [found]
+        assert catalog.store.reads.tables.get_materialized_view_names(CATALOG) == [("d", "mv")]
+        assert catalog.store.reads.tables.get_materialized_view_names(CATALOG, "default") == []
         with catalog.counting() as counted:
             catalog.get("mv")
         assert counted[0] <= 6
@@ -322,20 +329,20 @@ class TestMaterializedViews:
         new = ttypes.CreationMetadata(
             "hive", "d", "mv", tablesUsed=set(), validTxnList="9:9::", materializationTime=7, sourceTables=[source]
         )
-        catalog.store.update_creation_metadata(CATALOG, "d", "mv", new)
+        catalog.store.writes.tables.update_creation_metadata(TableName(CATALOG, "d", "mv"), new)
         metadata = catalog.get("mv").creationMetadata
         assert (metadata.tablesUsed, metadata.validTxnList, metadata.materializationTime) == ({"d.b"}, "9:9::", 7)
         [stored] = metadata.sourceTables
         assert (stored.insertedCount, stored.updatedCount, stored.deletedCount) == (1, 2, 3)
         assert catalog.events()[-1] == ("ALTER_TABLE", "d", "mv")
         with pytest.raises(ttypes.MetaException):
-            catalog.store.update_creation_metadata(CATALOG, "d", "a", new)
+            catalog.store.writes.tables.update_creation_metadata(TableName(CATALOG, "d", "a"), new)
 
     def test_alter_and_rename(self, catalog: StoreUnderTest) -> None:
         found = self.create(catalog)
         found.rewriteEnabled = False
         catalog.alter("mv", found)
-        assert catalog.store.get_materialized_view_names(CATALOG) == []
+        assert catalog.store.reads.tables.get_materialized_view_names(CATALOG) == []
         found.tableName = "mv2"
         catalog.alter("mv", found, expected_parameter=ExpectedParameter("absent", None))
         assert catalog.get("mv2").creationMetadata.tblName == "mv2"
@@ -345,7 +352,7 @@ class TestInsertEvents:
     def test_of_a_table(self, catalog: StoreUnderTest) -> None:
         found = catalog.create_table()
         data = ttypes.InsertEventRequestData(replace=True, filesAdded=["file:/a", "file:/b"])
-        [event_id] = catalog.store.fire_insert_event(CATALOG, "D", "T", None, data)
+        [event_id] = catalog.store.writes.tables.fire_insert_event(table_name(CATALOG, "D", "T"), None, data)
         event = catalog.last_event()
         assert (event.event_id, event.is_replace, event.files) == (event_id, True, ("file:/a###", "file:/b###"))
         assert event.table() == as_received(found)
@@ -355,12 +362,12 @@ class TestInsertEvents:
         catalog.create_table(keys=[("dt", "string")])
         catalog.add_partitions("t", ("1",))
         data = ttypes.InsertEventRequestData(filesAdded=["f"])
-        catalog.store.fire_insert_event(CATALOG, "d", "t", ["1"], data)
+        catalog.store.writes.tables.fire_insert_event(TableName(CATALOG, "d", "t"), ["1"], data)
         assert catalog.last_event().partition().values == ["1"]
         with pytest.raises(ttypes.NoSuchObjectException):
-            catalog.store.fire_insert_event(CATALOG, "d", "t", ["2"], data)
+            catalog.store.writes.tables.fire_insert_event(TableName(CATALOG, "d", "t"), ["2"], data)
         with pytest.raises(ttypes.NoSuchObjectException):
-            catalog.store.fire_insert_event(CATALOG, "d", "nope", None, data)
+            catalog.store.writes.tables.fire_insert_event(TableName(CATALOG, "d", "nope"), None, data)
 
 
 class TestReloadEvents:
@@ -368,12 +375,16 @@ class TestReloadEvents:
     def test_of_a_table_and_of_a_partition(self, catalog: StoreUnderTest, is_refresh: bool) -> None:
         found = catalog.create_table(keys=[("dt", "string")])
         catalog.add_partitions("t", ("1",))
-        [event_id] = catalog.store.fire_reload_event(CATALOG, "D", "T", None, is_refresh=is_refresh)
+        [event_id] = catalog.store.writes.tables.fire_reload_event(
+            table_name(CATALOG, "D", "T"), None, is_refresh=is_refresh
+        )
         event = catalog.last_event()
         assert (event.event_id, event.is_refresh, event.partition()) == (event_id, is_refresh, None)
         assert catalog.events()[-1] == ("RELOAD", "d", "t")
         assert catalog.get("t") == found
-        [event_id] = catalog.store.fire_reload_event(CATALOG, "d", "t", ["1"], is_refresh=is_refresh)
+        [event_id] = catalog.store.writes.tables.fire_reload_event(
+            TableName(CATALOG, "d", "t"), ["1"], is_refresh=is_refresh
+        )
         event = catalog.last_event()
         assert (event.event_id, event.is_refresh, event.partition().values) == (event_id, is_refresh, ["1"])
 
@@ -381,5 +392,5 @@ class TestReloadEvents:
         catalog.create_table(keys=[("dt", "string")])
         for name, values in (("t", ["2"]), ("nope", None)):
             with pytest.raises(ttypes.NoSuchObjectException):
-                catalog.store.fire_reload_event(CATALOG, "d", name, values, is_refresh=True)
+                catalog.store.writes.tables.fire_reload_event(TableName(CATALOG, "d", name), values, is_refresh=True)
         assert catalog.events()[-1] == ("CREATE_TABLE", "d", "t")

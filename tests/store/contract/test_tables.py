@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
+from hms_cache.metadata.object_names import DatabaseName, TableName, database_name, table_name
+from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import TBL_PRIVS
@@ -21,7 +23,7 @@ NOW = 1_700_000_000
 def test_create_and_get(catalog: StoreUnderTest) -> None:
     sent = table("Ev", dbName=" D ", keys=[("Dt", "string"), ("hr", "int")], parameters={"z": "1", "a": "2"})
     sent.sd.cols[1].comment = "text"
-    catalog.store.create_table(sent)
+    catalog.store.writes.tables.create_table(sent)
     found = catalog.get("ev")
     expected = table(
         "ev",
@@ -62,7 +64,7 @@ def test_every_part_of_a_descriptor_comes_back(catalog: StoreUnderTest) -> None:
     sent.sd.serdeInfo.name, sent.sd.serdeInfo.description = "n", "about"
     sent.sd.serdeInfo.serializerClass, sent.sd.serdeInfo.deserializerClass = "s", "ds"
     sent.sd.serdeInfo.serdeType = ttypes.SerdeType.HIVE
-    catalog.store.create_table(sent)
+    catalog.store.writes.tables.create_table(sent)
     found = catalog.get()
     sent.sd.location = found.sd.location
     assert found.sd == sent.sd
@@ -74,7 +76,7 @@ def test_every_part_of_a_descriptor_comes_back(catalog: StoreUnderTest) -> None:
 def test_missing_table_has_hives_text(catalog: StoreUnderTest) -> None:
     for database in ("d", "nope"):
         with pytest.raises(ttypes.NoSuchObjectException) as raised:
-            catalog.store.get_table(CATALOG, database, "EV")
+            catalog.store.reads.tables.get_table(table_name(CATALOG, database, "EV"))
         assert raised.value.message == f"hive.{database}.ev table not found"
 
 
@@ -92,7 +94,7 @@ def test_refused_tables_leave_nothing(catalog: StoreUnderTest) -> None:
     ]
     for sent, error, text in cases:
         with pytest.raises(error) as raised:
-            catalog.store.create_table(sent)
+            catalog.store.writes.tables.create_table(sent)
         assert text in raised.value.message
     assert (catalog.counts(), catalog.events(), catalog.files()) == before
 
@@ -101,7 +103,7 @@ def test_a_name_is_taken_once(catalog: StoreUnderTest) -> None:
     catalog.create_table()
     before = catalog.counts(), catalog.events()
     with pytest.raises(ttypes.AlreadyExistsException) as raised:
-        catalog.store.create_table(table("T", location=f"file:{catalog.directory}/new"))
+        catalog.store.writes.tables.create_table(table("T", location=f"file:{catalog.directory}/new"))
     assert raised.value.message == "Table hive.d.t already exists"
     assert (catalog.counts(), catalog.events()) == before
     assert catalog.files() == ["d.db", "d.db/t"]
@@ -119,13 +121,13 @@ def test_a_name_is_taken_once(catalog: StoreUnderTest) -> None:
     ],
 )
 def test_table_types(catalog: StoreUnderTest, kind: str, parameters: dict[str, str], stored: str) -> None:
-    catalog.store.create_table(table(tableType=kind, parameters=parameters))
+    catalog.store.writes.tables.create_table(table(tableType=kind, parameters=parameters))
     assert catalog.get().tableType == stored
 
 
 def test_views_have_no_directory(catalog: StoreUnderTest) -> None:
     view = table("v", tableType="VIRTUAL_VIEW", viewOriginalText="select", viewExpandedText="select 1 -- ä")
-    catalog.store.create_table(view)
+    catalog.store.writes.tables.create_table(view)
     found = catalog.get("v")
     assert (found.viewOriginalText, found.viewExpandedText) == ("select", "select 1 -- ä")
     assert found.sd.location is None
@@ -134,7 +136,7 @@ def test_views_have_no_directory(catalog: StoreUnderTest) -> None:
 
 def test_special_characters_in_names(catalog: StoreUnderTest) -> None:
     catalog.create_table("a b/c")
-    assert catalog.get("A B/C").sd.location == f"file:{catalog.directory}/d.db/a-32-b-47-c"
+    assert catalog.get("a b/c").sd.location == f"file:{catalog.directory}/d.db/a-32-b-47-c"
 
 
 def test_column_names_are_stored_in_lower_case(catalog: StoreUnderTest) -> None:
@@ -151,7 +153,7 @@ def test_server_made_parameters_are_not_stored(catalog: StoreUnderTest) -> None:
 
 def test_the_word_not_to_measure_stays_where_the_context_says_it_too(catalog: StoreUnderTest) -> None:
     sent = table("t", parameters={"DO_NOT_UPDATE_STATS": "true"})
-    catalog.store.create_table(sent, environment_context=environment(DO_NOT_UPDATE_STATS="true"))
+    catalog.store.writes.tables.create_table(sent, environment_context=environment(DO_NOT_UPDATE_STATS="true"))
     assert set(catalog.get().parameters) == {"DO_NOT_UPDATE_STATS", "transient_lastDdlTime"}
 
 
@@ -170,18 +172,20 @@ def _fill(directory: Path) -> None:
 def test_statistics_of_an_existing_directory(catalog: StoreUnderTest) -> None:
     _fill(catalog.directory / "data")
     location = f"file:{catalog.directory}/data"
-    catalog.store.create_table(external("a", location=location))
+    catalog.store.writes.tables.create_table(external("a", location=location))
     found = catalog.get("a").parameters
     assert (found["numFiles"], found["totalSize"], found["numFilesErasureCoded"]) == ("2", "8", "0")
     assert "COLUMN_STATS_ACCURATE" not in found
-    catalog.store.create_table(
+    catalog.store.writes.tables.create_table(
         external("b", location=location), environment_context=environment(STATS_GENERATED="TASK")
     )
     assert catalog.get("b").parameters["COLUMN_STATS_ACCURATE"] == '{"BASIC_STATS":"true"}'
     for name, properties in (("c", {"DO_NOT_UPDATE_STATS": "true"}), ("e", {"DO_NOT_POPULATE_QUICK_STATS": "true"})):
-        catalog.store.create_table(external(name, location=location), environment_context=environment(**properties))
+        catalog.store.writes.tables.create_table(
+            external(name, location=location), environment_context=environment(**properties)
+        )
         assert "numFiles" not in catalog.get(name).parameters
-    catalog.store.create_table(external("p", location=location, keys=[("k", "int")]))
+    catalog.store.writes.tables.create_table(external("p", location=location, keys=[("k", "int")]))
     assert "numFiles" not in catalog.get("p").parameters
 
 
@@ -195,7 +199,7 @@ def test_statistics_of_a_new_table_are_known_where_hive_4_asks_for_it(
     accurate = {"BASIC_STATS": "true", "COLUMN_STATS": dict.fromkeys(claims, "true")}
     sent = table(cols=columns(("a", "int"), ("b", "string")))
     sent.dictionary = ttypes.ObjectDictionary({"setStatsStateForCreateTable": [request_text]})
-    catalog.store.create_table(sent)
+    catalog.store.writes.tables.create_table(sent)
     assert catalog.get().parameters == {
         **zeros,
         "COLUMN_STATS_ACCURATE": json.dumps(accurate, separators=(",", ":")),
@@ -207,7 +211,7 @@ def test_statistics_of_a_new_table_are_known_where_hive_4_asks_for_it(
 def test_nothing_is_claimed_where_nobody_asks_for_it(request_text: bytes, catalog: StoreUnderTest) -> None:
     sent = table()
     sent.dictionary = ttypes.ObjectDictionary({"setStatsStateForCreateTable": [request_text], "other": [b"1"]})
-    catalog.store.create_table(sent)
+    catalog.store.writes.tables.create_table(sent)
     assert list(catalog.get().parameters) == ["transient_lastDdlTime"]
 
 
@@ -215,7 +219,7 @@ def test_a_new_table_over_files_claims_nothing(catalog: StoreUnderTest) -> None:
     _fill(catalog.directory / "data")
     sent = external(location=f"file:{catalog.directory}/data")
     sent.dictionary = ttypes.ObjectDictionary({"setStatsStateForCreateTable": [b'{"enabled":true}']})
-    catalog.store.create_table(sent)
+    catalog.store.writes.tables.create_table(sent)
     found = catalog.get().parameters
     assert found["numFiles"] == "2"
     assert "COLUMN_STATS_ACCURATE" not in found
@@ -228,7 +232,7 @@ class TestWithoutGathering:
 
     def test_statistics_and_names(self, catalog: StoreUnderTest) -> None:
         _fill(catalog.directory / "data")
-        catalog.store.create_table(external(location=f"file:{catalog.directory}/data"))
+        catalog.store.writes.tables.create_table(external(location=f"file:{catalog.directory}/data"))
         assert "numFiles" not in catalog.get().parameters
         with pytest.raises(ttypes.InvalidObjectException, match="a-b is not a valid object name"):
             catalog.create_table("a-b")
@@ -244,9 +248,9 @@ class TestFilesLeftAlone:
         new = table("u", location="s3a://bucket/warehouse/d.db/t")
         catalog.alter("t", new)
         assert catalog.get("u").sd.location == "s3a://bucket/warehouse/d.db/t", "nothing was moved"
-        catalog.store.truncate_table(CATALOG, "d", "u")
+        catalog.store.writes.tables.truncate_table(TableName(CATALOG, "d", "u"))
         catalog.drop("u")
-        catalog.store.drop_database(CATALOG, "d", delete_data=True, cascade=True)
+        catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=True)
 
 
 def test_privileges_come_along(catalog: StoreUnderTest) -> None:
@@ -286,46 +290,46 @@ def test_write_ids_are_stored(catalog: StoreUnderTest) -> None:
 def test_get_tables(catalog: StoreUnderTest) -> None:
     for name in ("a", "b", "c"):
         catalog.create_table(name, cols=columns((f"c_{name}", "int")), parameters={"n": name})
-    found = catalog.store.get_tables(CATALOG, "D", ["C", "nope", "a", "c"])
+    found = catalog.store.reads.tables.get_tables(database_name(CATALOG, "D"), ["C", "nope", "a", "c"])
     assert found == [catalog.get("c"), catalog.get("a")]
-    assert catalog.store.get_tables(CATALOG, "d", []) == []
-    assert catalog.store.get_tables(CATALOG, "default", ["a"]) == []
+    assert catalog.store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), []) == []
+    assert catalog.store.reads.tables.get_tables(DatabaseName(CATALOG, "default"), ["a"]) == []
     with pytest.raises(ttypes.UnknownDBException, match=r"Could not find database hive\.nope: database hive\.nope"):
-        catalog.store.get_tables(CATALOG, "nope", ["a"])
+        catalog.store.reads.tables.get_tables(DatabaseName(CATALOG, "nope"), ["a"])
 
 
 def test_table_names(catalog: StoreUnderTest) -> None:
     for name in ("b", "a_x", "aax"):
         catalog.create_table(name)
-    catalog.store.create_table(table("v", tableType="VIRTUAL_VIEW"))
-    names = catalog.store.get_table_names
-    assert names(CATALOG, "D") == ["a_x", "aax", "b", "v"]
-    assert names(CATALOG, "d", "A_*|v") == ["a_x", "v"]
-    assert names(CATALOG, "d", None, "VIRTUAL_VIEW") == ["v"]
-    assert names(CATALOG, "d", "*x", "MANAGED_TABLE") == ["a_x", "aax"]
-    assert names(CATALOG, "nope") == []
+    catalog.store.writes.tables.create_table(table("v", tableType="VIRTUAL_VIEW"))
+    names = catalog.store.reads.tables.get_table_names
+    assert names(database_name(CATALOG, "D")) == ["a_x", "aax", "b", "v"]
+    assert names(DatabaseName(CATALOG, "d"), "A_*|v") == ["a_x", "v"]
+    assert names(DatabaseName(CATALOG, "d"), None, "VIRTUAL_VIEW") == ["v"]
+    assert names(DatabaseName(CATALOG, "d"), "*x", "MANAGED_TABLE") == ["a_x", "aax"]
+    assert names(DatabaseName(CATALOG, "nope")) == []
 
 
 def test_table_names_by_filter(catalog: StoreUnderTest) -> None:
     catalog.create_table("a", owner="x", parameters={"table_type": "ICEBERG"})
     catalog.create_table("b", owner="y", lastAccessTime=5, parameters={"table_type": "iceberg"})
     catalog.create_table("c", owner="x")
-    by_filter = catalog.store.get_table_names_by_filter
-    assert by_filter(CATALOG, "d", 'hive_filter_field_params__table_type like "ICEBERG"') == ["a"]
-    assert by_filter(CATALOG, "d", 'hive_filter_field_owner__ = "x"') == ["a", "c"]
-    assert by_filter(CATALOG, "d", 'hive_filter_field_owner__ = "x"', 1) == ["a"]
-    assert by_filter(CATALOG, "d", "hive_filter_field_last_access__ > 4") == ["b"]
+    by_filter = catalog.store.reads.tables.get_table_names_by_filter
+    assert by_filter(DatabaseName(CATALOG, "d"), 'hive_filter_field_params__table_type like "ICEBERG"') == ["a"]
+    assert by_filter(DatabaseName(CATALOG, "d"), 'hive_filter_field_owner__ = "x"') == ["a", "c"]
+    assert by_filter(DatabaseName(CATALOG, "d"), 'hive_filter_field_owner__ = "x"', 1) == ["a"]
+    assert by_filter(DatabaseName(CATALOG, "d"), "hive_filter_field_last_access__ > 4") == ["b"]
     with pytest.raises(ttypes.MetaException):
-        by_filter(CATALOG, "d", "nonsense (")
+        by_filter(DatabaseName(CATALOG, "d"), "nonsense (")
     with pytest.raises(ttypes.UnknownDBException):
-        by_filter(CATALOG, "nope", "hive_filter_field_last_access__ > 4")
+        by_filter(DatabaseName(CATALOG, "nope"), "hive_filter_field_last_access__ > 4")
 
 
 def test_table_meta(catalog: StoreUnderTest) -> None:
     catalog.create_database("e")
     catalog.create_table("b", parameters={"comment": "about"})
     catalog.create_table("a", dbName="e", tableType="VIRTUAL_VIEW")
-    meta = catalog.store.get_table_meta
+    meta = catalog.store.reads.tables.get_table_meta
     expected = ttypes.TableMeta(
         dbName="d",
         tableName="b",
@@ -344,39 +348,41 @@ def test_table_meta(catalog: StoreUnderTest) -> None:
 def test_statistics_are_judged_by_the_readers_list(catalog: StoreUnderTest) -> None:
     accurate = '{"BASIC_STATS":"true"}'
     catalog.create_table(writeId=7, parameters={"transactional": "true", "COLUMN_STATS_ACCURATE": accurate})
-    get = catalog.store.get_table
-    assert get(CATALOG, "d", "t").isStatsCompliant is None
-    covered = get(CATALOG, "d", "t", valid_write_ids="d.t:9:9223372036854775807::")
+    get = catalog.store.reads.tables.get_table
+    assert get(TableName(CATALOG, "d", "t")).isStatsCompliant is None
+    covered = get(TableName(CATALOG, "d", "t"), version=ReadVersion("d.t:9:9223372036854775807::"))
     assert (covered.isStatsCompliant, covered.parameters["COLUMN_STATS_ACCURATE"]) == (True, accurate)
     for text in ("d.t:6:9223372036854775807::", "d.t:9:7:7:", "d.t:9:9223372036854775807::7"):
-        found = get(CATALOG, "d", "t", valid_write_ids=text)
+        found = get(TableName(CATALOG, "d", "t"), version=ReadVersion(text))
         assert (found.isStatsCompliant, found.parameters.get("COLUMN_STATS_ACCURATE")) == (False, None)
-        assert catalog.store.get_tables(CATALOG, "d", ["t"], valid_write_ids=text) == [found]
+        assert catalog.store.reads.tables.get_tables(
+            DatabaseName(CATALOG, "d"), ["t"], version=ReadVersion(valid_write_ids=text)
+        ) == [found]
     with pytest.raises(ttypes.MetaException):
-        get(CATALOG, "d", "t", valid_write_ids="d.t:nonsense")
+        get(TableName(CATALOG, "d", "t"), version=ReadVersion("d.t:nonsense"))
     catalog.create_table("plain")
-    assert get(CATALOG, "d", "plain", valid_write_ids="d.plain:1:1::").isStatsCompliant is None
+    assert get(TableName(CATALOG, "d", "plain"), version=ReadVersion("d.plain:1:1::")).isStatsCompliant is None
 
 
 @pytest.mark.parametrize("store_kind", ["object"])
 def test_statement_counts(catalog: StoreUnderTest) -> None:
     catalog.create_table("a", keys=[("k", "int")])
     with catalog.counting() as counted:
-        catalog.store.get_table(CATALOG, "d", "a")
+        catalog.store.reads.tables.get_table(TableName(CATALOG, "d", "a"))
     assert counted[0] <= 2, "of six allowed, begin and commit included"
     with catalog.counting() as one:
-        catalog.store.get_tables(CATALOG, "d", ["a"])
+        catalog.store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), ["a"])
     for number in range(20):
         catalog.create_table(f"t{number}")
-    names = catalog.store.get_table_names(CATALOG, "d")
+    names = catalog.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d"))
     with catalog.counting() as many:
-        assert len(catalog.store.get_tables(CATALOG, "d", names)) == 21
+        assert len(catalog.store.reads.tables.get_tables(DatabaseName(CATALOG, "d"), names)) == 21
     assert many == one
     with catalog.counting() as counted:
-        catalog.store.get_table_meta(CATALOG, "*", "*")
+        catalog.store.reads.tables.get_table_meta(CATALOG, "*", "*")
     assert counted[0] <= 1
     with catalog.counting() as counted:
-        catalog.store.create_table(table("z", keys=[("k", "int")], parameters={"a": "b"}))
+        catalog.store.writes.tables.create_table(table("z", keys=[("k", "int")], parameters={"a": "b"}))
     assert counted[0] <= 20, "ids of the three servers included"
 
 

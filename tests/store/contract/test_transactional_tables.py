@@ -36,7 +36,7 @@ def shown(found: ttypes.Table) -> dict[str, str]:
     ],
 )
 def test_created(catalog: StoreUnderTest, sent: ttypes.Table, stored: dict[str, str] | None) -> None:
-    catalog.store.create_table(sent)
+    catalog.store.writes.tables.create_table(sent)
     expected = {"transactional": "true", "transactional_properties": "default"} if stored is None else stored
     assert shown(catalog.get()) == expected
 
@@ -62,7 +62,7 @@ def sorted_table() -> ttypes.Table:
 )
 def test_refused(catalog: StoreUnderTest, sent: ttypes.Table, text: str) -> None:
     with pytest.raises(ttypes.MetaException) as raised:
-        catalog.store.create_table(sent)
+        catalog.store.writes.tables.create_table(sent)
     assert text in raised.value.message
     assert catalog.files() == ["d.db"]
 

@@ -15,7 +15,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database, features_of
 from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
-from hms_cache.store.partition_store import Partitions
+from hms_cache.store.partition_store import PartitionWriter, StoredPartitions
 from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors
 from hms_cache.store.schema import DBS, NOTIFICATION_LOG, PARTITION_KEYS, TABLE_PARAMS, TBLS
 from hms_cache.store.warehouse import Warehouse, WarehouseSettings
@@ -52,7 +52,8 @@ class PartitionCatalog:
             settings or StoreSettings(),
             clock,
         )
-        self.partitions = Partitions(self.context)
+        self.reads = StoredPartitions(self.context)
+        self.writes = PartitionWriter(self.context)
         run_write(self.database, self._create_database, ids={"MDatabase": 1})
 
     def _create_database(self, transaction: WriteTransaction) -> None:

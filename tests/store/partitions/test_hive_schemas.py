@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByValues
 from hms_cache.store.engine.database import Database
 from hms_cache.store.statistics.statistics_store import Statistics
@@ -39,15 +40,17 @@ def test_everything_works_there(database_url: str, release: str, tmp_path: Path)
 
 
 def _exercise(catalog: PartitionCatalog, *, has_write_ids: bool) -> None:
-    partitions, statistics = catalog.partitions, Statistics(catalog.context)
-    partitions.add_partitions(*T, [partition("a", str(hour)) for hour in range(3)], write_id=4)
-    found = partitions.get_partition(*T, ["a", "1"])
+    statistics = Statistics(catalog.context)
+    catalog.writes.add_partitions(TableName(*T), [partition("a", str(hour)) for hour in range(3)], write_id=4)
+    found = catalog.reads.get_partition(TableName(*T), ["a", "1"])
     assert found.writeId == (4 if has_write_ids else -1)
     found.parameters["k"] = "v"
     found.createTime = 77
     snapshot = "d.t:5:9223372036854775807::"
-    partitions.alter_partitions(*T, [found], environment_context=KEEP_STATISTICS, write_id=5, valid_write_ids=snapshot)
-    changed = partitions.get_partition(*T, ["a", "1"])
+    catalog.writes.alter_partitions(
+        TableName(*T), [found], environment_context=KEEP_STATISTICS, write_id=5, valid_write_ids=snapshot
+    )
+    changed = catalog.reads.get_partition(TableName(*T), ["a", "1"])
     assert (changed.parameters["k"], changed.createTime, changed.writeId) == ("v", 77, 5 if has_write_ids else -1)
 
     def longs(high: int) -> ColumnStatisticsObj:
@@ -66,14 +69,14 @@ def _exercise(catalog: PartitionCatalog, *, has_write_ids: bool) -> None:
     statistics.update_table_column_statistics(
         ColumnStatistics(ColumnStatisticsDesc(True, "d", "t"), [longs(9)]), write_id=5, valid_write_ids=snapshot
     )
-    assert statistics.get_table_column_statistics(*T, ["id"]).statsObj == [longs(9)]
-    aggregate = statistics.get_aggregate_statistics(*T, names, ["id"])
+    assert statistics.get_table_column_statistics(TableName(*T), ["id"]).statsObj == [longs(9)]
+    aggregate = statistics.get_aggregate_statistics(TableName(*T), names, ["id"])
     assert (aggregate.partsFound, aggregate.colStats) == (2, [longs(2)])
-    moved = partitions.get_partition(*T, ["a", "0"])
+    moved = catalog.reads.get_partition(TableName(*T), ["a", "0"])
     moved.values = ["b", "7"]
-    partitions.rename_partition(*T, ["a", "0"], moved)
-    [renamed] = statistics.get_partition_column_statistics(*T, ["dt=b/hr=7"], ["id"])
+    catalog.writes.rename_partition(TableName(*T), ["a", "0"], moved)
+    [renamed] = statistics.get_partition_column_statistics(TableName(*T), ["dt=b/hr=7"], ["id"])
     assert renamed.statsObj == [longs(1)]
-    assert partitions.get_partition_names(*T, ByFilter("hr > 1")) == ["dt=a/hr=2", "dt=b/hr=7"]
-    partitions.drop_partitions(*T, ByValues(("a", "2")), delete_data=True)
-    assert len(partitions.drop_partitions(*T, AllPartitions(), delete_data=True)) == 2
+    assert catalog.reads.get_partition_names(TableName(*T), ByFilter("hr > 1")) == ["dt=a/hr=2", "dt=b/hr=7"]
+    catalog.writes.drop_partitions(TableName(*T), ByValues(("a", "2")), delete_data=True)
+    assert len(catalog.writes.drop_partitions(TableName(*T), AllPartitions(), delete_data=True)) == 2

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByValues
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.schema import (
@@ -40,14 +41,15 @@ KEEP_STATISTICS = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
 @pytest.fixture
 def filled(catalog: PartitionCatalog) -> PartitionCatalog:
     catalog.create_table()
-    catalog.partitions.add_partitions(
-        *T, [partition("a", "0", parameters={"k": "1", "gone": "x"}), partition("a", "1"), partition("b", "0")]
+    catalog.writes.add_partitions(
+        TableName(*T),
+        [partition("a", "0", parameters={"k": "1", "gone": "x"}), partition("a", "1"), partition("b", "0")],
     )
     return catalog
 
 
 def read(catalog: PartitionCatalog, *values: str) -> Partition:
-    return catalog.partitions.get_partition(*T, values)
+    return catalog.reads.get_partition(TableName(*T), values)
 
 
 def add_column_statistics(catalog: PartitionCatalog, name: str, columns: dict[str, str]) -> None:
@@ -91,7 +93,7 @@ def test_an_alter_replaces_everything(filled: PartitionCatalog) -> None:
     )
     changed.sd.serdeInfo.parameters = {"field.delim": ","}
     changed.sd.serdeInfo.name = "named"
-    filled.partitions.alter_partitions(*T, [changed], environment_context=KEEP_STATISTICS)
+    filled.writes.alter_partitions(TableName(*T), [changed], environment_context=KEEP_STATISTICS)
     found = read(filled, "a", "0")
     assert found == changed
     untouched = read(filled, "a", "1")
@@ -100,7 +102,7 @@ def test_an_alter_replaces_everything(filled: PartitionCatalog) -> None:
     back = read(filled, "a", "0")
     back.sd = descriptor("file:/elsewhere/b")
     back.parameters = {"transient_lastDdlTime": "78"}
-    filled.partitions.alter_partitions(*T, [back], environment_context=KEEP_STATISTICS)
+    filled.writes.alter_partitions(TableName(*T), [back], environment_context=KEEP_STATISTICS)
     assert read(filled, "a", "0").sd == back.sd
     assert (len(filled.rows(CDS)), filled.rows(BUCKETING_COLS), filled.rows(SKEWED_STRING_LIST)) == (1, [], [])
     assert {row.PARAM_KEY for row in filled.rows(SERDE_PARAMS)} == {"serialization.format"}
@@ -110,10 +112,10 @@ def test_many_keys_of_parameters_go_at_once(filled: PartitionCatalog) -> None:
     changed = read(filled, "a", "0")
     many = {f"k{number:02d}": str(number) for number in range(50)}
     changed.parameters = {**many, "transient_lastDdlTime": "1"}
-    filled.partitions.alter_partitions(*T, [changed], environment_context=KEEP_STATISTICS)
+    filled.writes.alter_partitions(TableName(*T), [changed], environment_context=KEEP_STATISTICS)
     assert read(filled, "a", "0").parameters == changed.parameters
     changed.parameters = {"k01": "1", "k02": "other", "transient_lastDdlTime": "1"}
-    filled.partitions.alter_partitions(*T, [changed], environment_context=KEEP_STATISTICS)
+    filled.writes.alter_partitions(TableName(*T), [changed], environment_context=KEEP_STATISTICS)
     assert read(filled, "a", "0").parameters == changed.parameters
 
 
@@ -121,19 +123,19 @@ def test_alters_are_all_or_none(filled: PartitionCatalog) -> None:
     first = read(filled, "a", "0")
     first.parameters = {"k": "changed"}
     with pytest.raises(InvalidOperationException, match="new parts size 2 not matching with old parts size 1"):
-        filled.partitions.alter_partitions(*T, [first, partition("absent", "0")])
+        filled.writes.alter_partitions(TableName(*T), [first, partition("absent", "0")])
     assert read(filled, "a", "0").parameters["k"] == "1"
     with pytest.raises(InvalidOperationException, match="Unable to alter partition because table"):
-        filled.partitions.alter_partitions("hive", "d", "no", [partition("a", "0", tableName="no")])
+        filled.writes.alter_partitions(TableName("hive", "d", "no"), [partition("a", "0", tableName="no")])
     with pytest.raises(MetaException, match="Partition does not set storageDescriptor or serdeInfo"):
-        filled.partitions.alter_partitions(*T, [partition("a", "0", sd=None)])
+        filled.writes.alter_partitions(TableName(*T), [partition("a", "0", sd=None)])
     assert len(filled.events()) == 1
 
 
 def test_defaults_of_an_alter(filled: PartitionCatalog) -> None:
     stored = read(filled, "a", "0")
     sent = partition("a", "0", sd=descriptor(None, columns=[]), parameters={"transient_lastDdlTime": "0"})
-    filled.partitions.alter_partitions(*T, [sent], environment_context=KEEP_STATISTICS)
+    filled.writes.alter_partitions(TableName(*T), [sent], environment_context=KEEP_STATISTICS)
     found = read(filled, "a", "0")
     assert found.sd.location == stored.sd.location, "no location sent is no change of it"
     assert [column.name for column in found.sd.cols] == ["id", "v"], "no columns sent are the table's"
@@ -162,11 +164,11 @@ def test_basic_statistics_are_counted_anew(
     sqlite_catalog: PartitionCatalog, properties: dict[str, str], sent: dict[str, str], expected: dict[str, str]
 ) -> None:
     sqlite_catalog.create_table()
-    sqlite_catalog.partitions.add_partitions(*T, [partition("a", "0")])
+    sqlite_catalog.writes.add_partitions(TableName(*T), [partition("a", "0")])
     Path(sqlite_catalog.root, "d.db/t/dt=a/hr=0/file").write_bytes(b"123")
     changed = read(sqlite_catalog, "a", "0")
     changed.parameters = dict(sent)
-    sqlite_catalog.partitions.alter_partitions(*T, [changed], environment_context=EnvironmentContext(properties))
+    sqlite_catalog.writes.alter_partitions(TableName(*T), [changed], environment_context=EnvironmentContext(properties))
     found = read(sqlite_catalog, "a", "0").parameters
     assert {key: value for key, value in found.items() if key != "transient_lastDdlTime"} == expected
 
@@ -175,8 +177,8 @@ def test_figures_that_did_not_change_stand(sqlite_catalog: PartitionCatalog) -> 
     sqlite_catalog.create_table()
     counts = {"numFiles": "8", "totalSize": "8", "numFilesErasureCoded": "0"}
     figures = {**counts, "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
-    sqlite_catalog.partitions.add_partitions(*T, [partition("a", "0", parameters=figures)])
-    sqlite_catalog.partitions.alter_partitions(*T, [read(sqlite_catalog, "a", "0")])
+    sqlite_catalog.writes.add_partitions(TableName(*T), [partition("a", "0", parameters=figures)])
+    sqlite_catalog.writes.alter_partitions(TableName(*T), [read(sqlite_catalog, "a", "0")])
     found = read(sqlite_catalog, "a", "0").parameters
     assert {key: found[key] for key in figures} == figures
 
@@ -187,7 +189,7 @@ def test_statistics_of_changed_columns_go(filled: PartitionCatalog) -> None:
     changed = read(filled, "a", "0")
     changed.parameters["COLUMN_STATS_ACCURATE"] = '{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true","v":"true"}}'
     changed.sd.cols = [FieldSchema("id", "bigint"), FieldSchema("v", "int")]
-    filled.partitions.alter_partitions(*T, [changed], environment_context=KEEP_STATISTICS)
+    filled.writes.alter_partitions(TableName(*T), [changed], environment_context=KEEP_STATISTICS)
     left = sorted((row.PARTITION_NAME, row.COLUMN_NAME) for row in filled.rows(PART_COL_STATS))
     assert left == [("dt=a/hr=0", "id"), ("dt=a/hr=1", "id"), ("dt=a/hr=1", "v")]
     found = read(filled, "a", "0").parameters["COLUMN_STATS_ACCURATE"]
@@ -199,12 +201,16 @@ def test_a_rename_moves_everything(filled: PartitionCatalog) -> None:
     Path(filled.root, "d.db/t/dt=a/hr=0/data").write_text("rows")
     old = read(filled, "a", "0")
     old.values = ["c=d", "9"]
-    filled.partitions.rename_partition(*T, ["a", "0"], old)
+    filled.writes.rename_partition(TableName(*T), ["a", "0"], old)
     found = read(filled, "c=d", "9")
     assert found.sd.location == f"file:{filled.root}/d.db/t/dt=c%3Dd/hr=9"
     assert Path(filled.root, "d.db/t/dt=c%3Dd/hr=9/data").read_text() == "rows"
     assert not Path(filled.root, "d.db/t/dt=a/hr=0").exists()
-    assert filled.partitions.get_partition_names(*T, AllPartitions()) == ["dt=a/hr=1", "dt=b/hr=0", "dt=c%3Dd/hr=9"]
+    assert filled.reads.get_partition_names(TableName(*T), AllPartitions()) == [
+        "dt=a/hr=1",
+        "dt=b/hr=0",
+        "dt=c%3Dd/hr=9",
+    ]
     assert [row.PARTITION_NAME for row in filled.rows(PART_COL_STATS)] == ["dt=c%3Dd/hr=9"]
     assert sorted(row.PART_KEY_VAL for row in filled.rows(PARTITION_KEY_VALS)) == ["0", "1", "9", "a", "b", "c=d"]
     [message] = [row.MESSAGE for row in filled.rows(NOTIFICATION_LOG) if row.EVENT_TYPE == "ALTER_PARTITION"]
@@ -213,21 +219,21 @@ def test_a_rename_moves_everything(filled: PartitionCatalog) -> None:
 
 def test_refused_renames(filled: PartitionCatalog) -> None:
     with pytest.raises(InvalidOperationException, match="old partition does not exist"):
-        filled.partitions.rename_partition(*T, ["x", "0"], partition("y", "0"))
+        filled.writes.rename_partition(TableName(*T), ["x", "0"], partition("y", "0"))
     with pytest.raises(InvalidOperationException, match=r"Partition already exists:d\.t\.\[b, 0\]"):
-        filled.partitions.rename_partition(*T, ["a", "0"], partition("b", "0"))
+        filled.writes.rename_partition(TableName(*T), ["a", "0"], partition("b", "0"))
     Path(filled.root, "d.db/t/dt=c/hr=0").mkdir(parents=True)
     with pytest.raises(InvalidOperationException, match="already exists"):
-        filled.partitions.rename_partition(*T, ["a", "0"], partition("c", "0"))
+        filled.writes.rename_partition(TableName(*T), ["a", "0"], partition("c", "0"))
     assert Path(filled.root, "d.db/t/dt=a/hr=0").is_dir()
     assert len(filled.events()) == 1
 
 
 def test_partitions_of_external_tables_stay_where_they_are(sqlite_catalog: PartitionCatalog) -> None:
     sqlite_catalog.create_table(table_type="EXTERNAL_TABLE", parameters={"EXTERNAL": "TRUE"})
-    sqlite_catalog.partitions.add_partitions(*T, [partition("a", "0")])
+    sqlite_catalog.writes.add_partitions(TableName(*T), [partition("a", "0")])
     before = read(sqlite_catalog, "a", "0").sd.location
-    sqlite_catalog.partitions.rename_partition(*T, ["a", "0"], partition("b", "0"))
+    sqlite_catalog.writes.rename_partition(TableName(*T), ["a", "0"], partition("b", "0"))
     assert read(sqlite_catalog, "b", "0").sd.location == before
     assert Path(sqlite_catalog.root, "d.db/t/dt=a/hr=0").is_dir()
 
@@ -236,19 +242,19 @@ def test_write_ids_of_transactional_tables(sqlite_catalog: PartitionCatalog) -> 
     sqlite_catalog.create_table(parameters={"transactional": "true"})
     accurate = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}', "numFiles": "1", "totalSize": "1"}
     accurate["numFilesErasureCoded"] = "0"
-    sqlite_catalog.partitions.add_partitions(*T, [partition("a", "0", parameters=accurate)], write_id=3)
+    sqlite_catalog.writes.add_partitions(TableName(*T), [partition("a", "0", parameters=accurate)], write_id=3)
     assert read(sqlite_catalog, "a", "0").writeId == 3
-    sqlite_catalog.partitions.alter_partitions(*T, [read(sqlite_catalog, "a", "0")], write_id=4)
+    sqlite_catalog.writes.alter_partitions(TableName(*T), [read(sqlite_catalog, "a", "0")], write_id=4)
     assert read(sqlite_catalog, "a", "0").writeId == 3, "without a snapshot the old write id stays"
     sees_all = "d.t:4:9223372036854775807::"
-    sqlite_catalog.partitions.alter_partitions(
-        *T, [read(sqlite_catalog, "a", "0")], write_id=4, valid_write_ids=sees_all
+    sqlite_catalog.writes.alter_partitions(
+        TableName(*T), [read(sqlite_catalog, "a", "0")], write_id=4, valid_write_ids=sees_all
     )
     found = read(sqlite_catalog, "a", "0")
     assert (found.writeId, "COLUMN_STATS_ACCURATE" in found.parameters) == (4, True)
     misses_it = "d.t:5:4:4:"
-    sqlite_catalog.partitions.alter_partitions(
-        *T, [read(sqlite_catalog, "a", "0")], write_id=5, valid_write_ids=misses_it
+    sqlite_catalog.writes.alter_partitions(
+        TableName(*T), [read(sqlite_catalog, "a", "0")], write_id=5, valid_write_ids=misses_it
     )
     found = read(sqlite_catalog, "a", "0")
     assert (found.writeId, "COLUMN_STATS_ACCURATE" in found.parameters) == (5, False)
@@ -257,10 +263,10 @@ def test_write_ids_of_transactional_tables(sqlite_catalog: PartitionCatalog) -> 
 def test_an_exchange_moves_partitions(filled: PartitionCatalog) -> None:
     filled.create_table("u")
     Path(filled.root, "d.db/t/dt=a/hr=0/data").write_text("rows")
-    moved = filled.partitions.exchange_partitions({"dt": "a"}, T, U)
+    moved = filled.writes.exchange_partitions({"dt": "a"}, TableName(*T), TableName(*U))
     assert [one.values for one in moved] == [["a", "0"], ["a", "1"]]
-    assert filled.partitions.get_partition_names(*T, AllPartitions()) == ["dt=b/hr=0"]
-    found = filled.partitions.get_partitions(*U, AllPartitions()).partitions
+    assert filled.reads.get_partition_names(TableName(*T), AllPartitions()) == ["dt=b/hr=0"]
+    found = filled.reads.get_partitions(TableName(*U), AllPartitions()).partitions
     assert [one.values for one in found] == [["a", "0"], ["a", "1"]]
     assert found[0].sd.location == f"file:{filled.root}/d.db/u/dt=a/hr=0"
     assert found[0].parameters["k"] == "1"
@@ -272,35 +278,35 @@ def test_an_exchange_moves_partitions(filled: PartitionCatalog) -> None:
 def test_refused_exchanges(filled: PartitionCatalog) -> None:
     filled.create_table("u", columns=[("other", "int")])
     with pytest.raises(MetaException, match="The tables have different schemas"):
-        filled.partitions.exchange_partitions({"dt": "a"}, T, U)
+        filled.writes.exchange_partitions({"dt": "a"}, TableName(*T), TableName(*U))
     with pytest.raises(MetaException, match=r"No partition is found with the values \{dt=x\} for the table t"):
-        filled.partitions.exchange_partitions({"dt": "x"}, T, U)
+        filled.writes.exchange_partitions({"dt": "x"}, TableName(*T), TableName(*U))
     with pytest.raises(MetaException, match=r"The destination table hive\.d\.no not found"):
-        filled.partitions.exchange_partitions({"dt": "a"}, T, ("hive", "d", "no"))
+        filled.writes.exchange_partitions({"dt": "a"}, TableName(*T), TableName("hive", "d", "no"))
     with pytest.raises(MetaException, match="You cannot move a partition across catalogs"):
-        filled.partitions.exchange_partitions({"dt": "a"}, T, ("other", "d", "u"))
+        filled.writes.exchange_partitions({"dt": "a"}, TableName(*T), TableName("other", "d", "u"))
     filled.create_table("w")
-    filled.partitions.add_partitions("hive", "d", "w", [partition("a", "1", table="w")])
+    filled.writes.add_partitions(TableName("hive", "d", "w"), [partition("a", "1", table="w")])
     with pytest.raises(MetaException, match="The partition dt=a/hr=1 already exists in the table w"):
-        filled.partitions.exchange_partitions({"dt": "a"}, T, ("hive", "d", "w"))
-    assert len(filled.partitions.get_partition_names(*T, AllPartitions())) == 3
+        filled.writes.exchange_partitions({"dt": "a"}, TableName(*T), TableName("hive", "d", "w"))
+    assert len(filled.reads.get_partition_names(TableName(*T), AllPartitions())) == 3
 
 
 def test_markers(filled: PartitionCatalog) -> None:
     values = {"dt": "a", "hr": "0"}
-    assert not filled.partitions.is_partition_marked_for_event(*T, values, 1)
-    filled.partitions.mark_partition_for_event(*T, values, 1)
-    assert filled.partitions.is_partition_marked_for_event(*T, values, 1)
-    assert not filled.partitions.is_partition_marked_for_event(*T, {"dt": "a", "hr": "1"}, 1)
+    assert not filled.reads.is_partition_marked_for_event(TableName(*T), values, 1)
+    filled.writes.mark_partition_for_event(TableName(*T), values, 1)
+    assert filled.reads.is_partition_marked_for_event(TableName(*T), values, 1)
+    assert not filled.reads.is_partition_marked_for_event(TableName(*T), {"dt": "a", "hr": "1"}, 1)
     with pytest.raises(UnknownTableException):
-        filled.partitions.mark_partition_for_event("hive", "d", "no", values, 1)
+        filled.writes.mark_partition_for_event(TableName("hive", "d", "no"), values, 1)
     with pytest.raises(InvalidPartitionException, match="doesn't match with number of supplied"):
-        filled.partitions.mark_partition_for_event(*T, {"dt": "a"}, 1)
+        filled.writes.mark_partition_for_event(TableName(*T), {"dt": "a"}, 1)
     with pytest.raises(InvalidPartitionException, match="No partition value found for partition column: hr"):
-        filled.partitions.is_partition_marked_for_event(*T, {"dt": "a", "x": "1"}, 1)
+        filled.reads.is_partition_marked_for_event(TableName(*T), {"dt": "a", "x": "1"}, 1)
 
 
 def test_dropping_takes_grants_and_statistics_along(filled: PartitionCatalog) -> None:
     add_column_statistics(filled, "dt=a/hr=0", {"id": "bigint"})
-    filled.partitions.drop_partitions(*T, ByValues(("a", "0")), delete_data=False)
+    filled.writes.drop_partitions(TableName(*T), ByValues(("a", "0")), delete_data=False)
     assert filled.rows(PART_COL_STATS) == []

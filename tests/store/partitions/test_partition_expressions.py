@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByExpression
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 from tests.expressions.recorded import DATA, HiveAnswers
@@ -28,7 +29,7 @@ def filled(catalog: PartitionCatalog, answers: HiveAnswers) -> dict[tuple[str, .
     rows: dict[tuple[str, ...], set[int]] = {}
     for index, row in enumerate(answers.rows):
         rows.setdefault(tuple(row), set()).add(index)
-    catalog.partitions.add_partitions(*T, [partition(*row) for row in rows])
+    catalog.writes.add_partitions(TableName(*T), [partition(*row) for row in rows])
     return rows
 
 
@@ -39,40 +40,40 @@ def test_reads_select_at_least_what_hive_selects(catalog: PartitionCatalog, answ
         if unknown not in ("0", "false"):
             continue
         selection = ByExpression(expression, "__HIVE_DEFAULT_PARTITION__")
-        answer = catalog.partitions.get_partitions(*T, selection)
+        answer = catalog.reads.get_partitions(TableName(*T), selection)
         found = {index for one in answer.partitions for index in rows[tuple(one.values)]}
         assert found >= kept, text
         if not answer.has_unknown:
             assert found == kept, text
             decided += 1
-        assert catalog.partitions.get_partition_count(*T, selection) == len(answer.partitions)
+        assert catalog.reads.get_partition_count(TableName(*T), selection) == len(answer.partitions)
     assert decided >= 30
 
 
 def test_what_is_not_understood_is_read_whole_and_not_dropped(catalog: PartitionCatalog, answers: HiveAnswers) -> None:
     filled(catalog, answers)
-    count = catalog.partitions.get_partition_count(*T, AllPartitions())
-    answer = catalog.partitions.get_partitions(*T, ByExpression(b"no expression"))
+    count = catalog.reads.get_partition_count(TableName(*T), AllPartitions())
+    answer = catalog.reads.get_partitions(TableName(*T), ByExpression(b"no expression"))
     assert (answer.has_unknown, len(answer.partitions)) == (True, count)
-    assert len(catalog.partitions.get_partitions(*T, ByExpression(b"no expression"), max_parts=3).partitions) == 3
+    assert len(catalog.reads.get_partitions(TableName(*T), ByExpression(b"no expression"), max_parts=3).partitions) == 3
     for if_exists in (True, False):
         with pytest.raises(MetaException, match="Unexpected unknown partitions to drop"):
-            catalog.partitions.drop_partitions(
-                *T, ByExpression(b"no expression"), delete_data=False, if_exists=if_exists
+            catalog.writes.drop_partitions(
+                TableName(*T), ByExpression(b"no expression"), delete_data=False, if_exists=if_exists
             )
-    assert catalog.partitions.get_partition_count(*T, AllPartitions()) == count
+    assert catalog.reads.get_partition_count(TableName(*T), AllPartitions()) == count
 
 
 def test_plain_text_in_place_of_an_expression(sqlite_catalog: PartitionCatalog) -> None:
     """What MSCK's connections send."""
     catalog = sqlite_catalog
     catalog.create_table()
-    catalog.partitions.add_partitions(*T, [partition("a", str(hour)) for hour in range(5)])
+    catalog.writes.add_partitions(TableName(*T), [partition("a", str(hour)) for hour in range(5)])
     text = ByExpression(b"hr >= 3", plain_text=True)
-    assert catalog.partitions.get_partition_names(*T, text) == ["dt=a/hr=3", "dt=a/hr=4"]
-    assert len(catalog.partitions.drop_partitions(*T, text, delete_data=True)) == 2
+    assert catalog.reads.get_partition_names(TableName(*T), text) == ["dt=a/hr=3", "dt=a/hr=4"]
+    assert len(catalog.writes.drop_partitions(TableName(*T), text, delete_data=True)) == 2
     with pytest.raises(NoSuchObjectException, match="Some partitions to drop are missing"):
-        catalog.partitions.drop_partitions(*T, text, delete_data=True)
-    assert catalog.partitions.drop_partitions(*T, text, delete_data=True, if_exists=True) == []
+        catalog.writes.drop_partitions(TableName(*T), text, delete_data=True)
+    assert catalog.writes.drop_partitions(TableName(*T), text, delete_data=True, if_exists=True) == []
     with pytest.raises(MetaException):
-        catalog.partitions.get_partitions(*T, ByExpression(b"hr >= >=", plain_text=True))
+        catalog.reads.get_partitions(TableName(*T), ByExpression(b"hr >= >=", plain_text=True))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -80,7 +81,7 @@ class Model:
         return partition(*row, table=self.table, parameters={**own, "transient_lastDdlTime": "5"})
 
     def check(self) -> None:
-        found = self.catalog.partitions.get_partitions(*self.names, AllPartitions()).partitions
+        found = self.catalog.reads.get_partitions(TableName(*self.names), AllPartitions()).partitions
         expected = sorted(self.partitions, key=name_of)
         assert [tuple(one.values) for one in found] == expected
         for one in found:
@@ -90,7 +91,7 @@ class Model:
         assert self.selected(AllPartitions()) == [name_of(row) for row in expected]
 
     def selected(self, selection: PartitionSelection, max_parts: int = -1) -> list[str]:
-        return self.catalog.partitions.get_partition_names(*self.names, selection, max_parts=max_parts)
+        return self.catalog.reads.get_partition_names(TableName(*self.names), selection, max_parts=max_parts)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -111,23 +112,23 @@ def test_changes_agree_with_the_model(shared: PartitionCatalog, data: st.DataObj
             clash = [row for row in rows if name_of(row) in {name_of(other) for other in known}]
             if clash and action == "add":
                 with pytest.raises(AlreadyExistsException):
-                    shared.partitions.add_partitions(*model.names, new)
+                    shared.writes.add_partitions(TableName(*model.names), new)
             else:
-                shared.partitions.add_partitions(*model.names, new, if_not_exists=True)
+                shared.writes.add_partitions(TableName(*model.names), new, if_not_exists=True)
                 model.partitions.update({row: own for row, own in rows.items() if row not in clash})
         elif action == "alter" and known:
             chosen = data.draw(st.lists(st.sampled_from(known), min_size=1, unique=True))
             changes = {row: data.draw(parameters) for row in chosen}
-            shared.partitions.alter_partitions(
-                *model.names,
+            shared.writes.alter_partitions(
+                TableName(*model.names),
                 [model.new(row, own) for row, own in changes.items()],
                 environment_context=KEEP_STATISTICS,
             )
             model.partitions.update(changes)
         elif action == "drop" and known:
             chosen = data.draw(st.lists(st.sampled_from(known), min_size=1, unique=True))
-            shared.partitions.drop_partitions(
-                *model.names, ByNames(tuple(name_of(row) for row in chosen)), delete_data=True
+            shared.writes.drop_partitions(
+                TableName(*model.names), ByNames(tuple(name_of(row) for row in chosen)), delete_data=True
             )
             for row in chosen:
                 del model.partitions[row]
@@ -135,9 +136,9 @@ def test_changes_agree_with_the_model(shared: PartitionCatalog, data: st.DataObj
             old, new_row = data.draw(st.sampled_from(known)), data.draw(values)
             if name_of(new_row) not in {name_of(row) for row in known}:
                 own = model.partitions.pop(old)
-                shared.partitions.rename_partition(*model.names, old, model.new(new_row, own))
+                shared.writes.rename_partition(TableName(*model.names), old, model.new(new_row, own))
                 # without files to look at, the figures are what the client sent
-                own_now = shared.partitions.get_partition(*model.names, new_row).parameters
+                own_now = shared.reads.get_partition(TableName(*model.names), new_row).parameters
                 model.partitions[new_row] = {k: v for k, v in own_now.items() if k != "transient_lastDdlTime"}
                 assert model.partitions[new_row] == own
         model.check()
@@ -150,7 +151,7 @@ def test_selections_agree_with_the_model(
 ) -> None:
     model = Model(shared)
     if rows:
-        shared.partitions.add_partitions(*model.names, [model.new(row, {}) for row in rows])
+        shared.writes.add_partitions(TableName(*model.names), [model.new(row, {}) for row in rows])
     ordered = sorted(rows, key=name_of)
     limit = data.draw(st.integers(-1, 4))
 
@@ -178,7 +179,7 @@ def test_selections_agree_with_the_model(
     if limit < 0:
         for one in (row, ("not", "5")):
             if one in rows:
-                assert tuple(shared.partitions.get_partition(*model.names, one).values) == one
+                assert tuple(shared.reads.get_partition(TableName(*model.names), one).values) == one
             else:
                 with pytest.raises(NoSuchObjectException):
-                    shared.partitions.get_partition(*model.names, one)
+                    shared.reads.get_partition(TableName(*model.names), one)

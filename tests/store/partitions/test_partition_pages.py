@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.engine.database import Database
@@ -22,7 +23,7 @@ T = ("hive", "d", "t")
 
 def pages(catalog: PartitionCatalog, size: int) -> list[list[Partition]]:
     with catalog.database.snapshot():
-        return [partitions_of_rows(page) for page in read_partition_pages(catalog.context, *T, size)]
+        return [partitions_of_rows(page) for page in read_partition_pages(catalog.context, TableName(*T), size)]
 
 
 @pytest.fixture
@@ -41,15 +42,15 @@ def catalog(initialized_database: Database, tmp_path: Path) -> PartitionCatalog:
             )
             for number in range(7)
         ]
-        unmanaged.partitions.add_partitions(*T, sent)
+        unmanaged.writes.add_partitions(TableName(*T), sent)
         others = [partition(f"d{batch}", str(number), table="other") for number in range(3)]
-        unmanaged.partitions.add_partitions("hive", "d", "other", others)
+        unmanaged.writes.add_partitions(TableName("hive", "d", "other"), others)
     return unmanaged
 
 
 @pytest.mark.parametrize("size", [1, 4, 42, 100])
 def test_pages_hold_every_partition_once(catalog: PartitionCatalog, size: int) -> None:
-    expected = catalog.partitions.get_partitions(*T, AllPartitions()).partitions
+    expected = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
     found = pages(catalog, size)
     assert max(map(len, found)) <= size
     assert sorted((one for page in found for one in page), key=lambda one: one.values) == expected
@@ -68,11 +69,11 @@ def test_each_page_costs_a_fixed_number_of_statements(catalog: PartitionCatalog)
 
 def test_values_that_are_stored_empty_are_found_in_any_page(catalog: PartitionCatalog) -> None:
     names = [DEFAULT_PARTITION_VALUE, "x"]
-    catalog.partitions.add_partitions(*T, [partition(name, DEFAULT_PARTITION_VALUE) for name in names])
+    catalog.writes.add_partitions(TableName(*T), [partition(name, DEFAULT_PARTITION_VALUE) for name in names])
     empty = update(PARTITION_KEY_VALS).where(PARTITION_KEY_VALS.c.PART_KEY_VAL == DEFAULT_PARTITION_VALUE)
     empty = empty.where(PARTITION_KEY_VALS.c.INTEGER_IDX == 1).values(PART_KEY_VAL="")
     run_write(catalog.database, lambda transaction: transaction.connection.execute(empty))
-    expected = catalog.partitions.get_partitions(*T, AllPartitions()).partitions
+    expected = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
     assert [DEFAULT_PARTITION_VALUE, ""] in [one.values for one in expected]
     for size in (1, 10):
         found = [one for page in pages(catalog, size) for one in page]
@@ -82,6 +83,6 @@ def test_values_that_are_stored_empty_are_found_in_any_page(catalog: PartitionCa
 def test_a_table_without_partitions_has_no_page_and_one_that_is_not_there_is_refused(catalog: PartitionCatalog) -> None:
     catalog.create_table("empty")
     with catalog.database.snapshot():
-        assert [*read_partition_pages(catalog.context, "hive", "d", "empty")] == []
+        assert [*read_partition_pages(catalog.context, TableName("hive", "d", "empty"))] == []
         with pytest.raises(NoSuchObjectException):
-            next(read_partition_pages(catalog.context, "hive", "d", "nowhere"))
+            next(read_partition_pages(catalog.context, TableName("hive", "d", "nowhere")))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions, Grantee
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.schema import (
@@ -89,7 +90,7 @@ def protected(catalog: PartitionCatalog) -> PartitionCatalog:
     grant_on_table(catalog, "USER", "other", "DROP")
     grant_on_table(catalog, "GROUP", "g", "ALTER")
     grant_on_table(catalog, "ROLE", "inner", "UPDATE")
-    catalog.partitions.add_partitions(*T, [partition("a", "0"), partition("a", "1")])
+    catalog.writes.add_partitions(TableName(*T), [partition("a", "0"), partition("a", "1")])
     return catalog
 
 
@@ -99,7 +100,7 @@ def test_privileges_are_inherited_and_answered(protected: PartitionCatalog) -> N
     grant_role(protected, "outer", "USER", "u")
     grant_role(protected, "inner", "ROLE", "outer")
     grantee = Grantee("u", ("g", "h"))
-    for one in protected.partitions.get_partitions(*T, AllPartitions(), grantee=grantee).partitions:
+    for one in protected.reads.get_partitions(TableName(*T), AllPartitions(), grantee=grantee).partitions:
         assert granted(one.privileges) == {
             "users": {"u": ["INSERT", "SELECT"]},
             "groups": {"g": ["ALTER"], "h": []},
@@ -107,19 +108,19 @@ def test_privileges_are_inherited_and_answered(protected: PartitionCatalog) -> N
         }
         [insert_grant, _] = one.privileges.userPrivileges["u"]
         assert (insert_grant.grantor, insert_grant.grantorType, insert_grant.grantOption) == ("admin", 1, True)
-    [plain, _] = protected.partitions.get_partitions(*T, AllPartitions()).partitions
+    [plain, _] = protected.reads.get_partitions(TableName(*T), AllPartitions()).partitions
     assert plain.privileges is None
 
 
 def test_privileges_go_with_their_partitions(protected: PartitionCatalog) -> None:
-    protected.partitions.drop_partitions(*T, AllPartitions(), delete_data=False)
+    protected.writes.drop_partitions(TableName(*T), AllPartitions(), delete_data=False)
     assert (protected.rows(PART_PRIVS), protected.rows(PART_COL_PRIVS)) == ([], [])
 
 
 def test_tables_that_keep_no_privileges_per_partition(catalog: PartitionCatalog) -> None:
     catalog.create_table()
     grant_on_table(catalog, "USER", "u", "SELECT")
-    catalog.partitions.add_partitions(*T, [partition("a", "0")])
+    catalog.writes.add_partitions(TableName(*T), [partition("a", "0")])
     assert catalog.rows(PART_PRIVS) == []
-    found = catalog.partitions.get_partition(*T, ["a", "0"], grantee=Grantee("u"))
+    found = catalog.reads.get_partition(TableName(*T), ["a", "0"], grantee=Grantee("u"))
     assert found.privileges is None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByFilter,
@@ -73,8 +74,8 @@ def unmanaged(initialized_database: Database, tmp_path: Path) -> PartitionCatalo
 def test_reads_take_few_statements_whatever_their_size(unmanaged: PartitionCatalog) -> None:
     catalog = unmanaged
     catalog.create_table()
-    catalog.partitions.add_partitions(*T, many(1500))
-    names = tuple(catalog.partitions.get_partition_names(*T, AllPartitions()))
+    catalog.writes.add_partitions(TableName(*T), many(1500))
+    names = tuple(catalog.reads.get_partition_names(TableName(*T), AllPartitions()))
     selections: list[PartitionSelection] = [
         AllPartitions(),
         ByNames(names[:1]),
@@ -89,44 +90,46 @@ def test_reads_take_few_statements_whatever_their_size(unmanaged: PartitionCatal
     for selection in selections:
 
         def read(selection: PartitionSelection = selection) -> object:
-            return catalog.partitions.get_partitions(*T, selection, grantee=Grantee("u", ("g",)))
+            return catalog.reads.get_partitions(TableName(*T), selection, grantee=Grantee("u", ("g",)))
 
         assert counted(catalog, read) <= MOST_FOR_A_READ, selection
-    assert counted(catalog, lambda: catalog.partitions.get_partition(*T, ["d00003", "7"])) <= 6
-    assert counted(catalog, lambda: catalog.partitions.get_partition_names(*T, AllPartitions())) == 2
-    assert counted(catalog, lambda: catalog.partitions.get_partition_count(*T, AllPartitions())) == 2
+    assert counted(catalog, lambda: catalog.reads.get_partition(TableName(*T), ["d00003", "7"])) <= 6
+    assert counted(catalog, lambda: catalog.reads.get_partition_names(TableName(*T), AllPartitions())) == 2
+    assert counted(catalog, lambda: catalog.reads.get_partition_count(TableName(*T), AllPartitions())) == 2
 
 
 def test_writes_take_few_statements_whatever_their_size(unmanaged: PartitionCatalog) -> None:
     catalog = unmanaged
     catalog.create_table()
-    few = counted(catalog, lambda: catalog.partitions.add_partitions(*T, many(100)))
+    few = counted(catalog, lambda: catalog.writes.add_partitions(TableName(*T), many(100)))
     assert few <= 40
     added = many(2100)[100:]
-    assert counted(catalog, lambda: catalog.partitions.add_partitions(*T, added)) <= few + 5
-    stored = catalog.partitions.get_partitions(*T, AllPartitions()).partitions
+    assert counted(catalog, lambda: catalog.writes.add_partitions(TableName(*T), added)) <= few + 5
+    stored = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
     for one in stored:
         one.parameters = {**one.parameters, "numRows": "0", "new": "x"}
         del one.parameters["k"]
         one.sd.location += "/moved"
     altered = counted(
         catalog,
-        lambda: catalog.partitions.alter_partitions(*T, stored[:100], environment_context=KEEP_STATISTICS),
+        lambda: catalog.writes.alter_partitions(TableName(*T), stored[:100], environment_context=KEEP_STATISTICS),
     )
     assert altered <= 40
     assert (
-        counted(catalog, lambda: catalog.partitions.alter_partitions(*T, stored, environment_context=KEEP_STATISTICS))
+        counted(
+            catalog, lambda: catalog.writes.alter_partitions(TableName(*T), stored, environment_context=KEEP_STATISTICS)
+        )
         <= altered + 5
     )
-    again = catalog.partitions.get_partitions(*T, AllPartitions()).partitions
+    again = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
     assert [one.sd.location for one in again] == [one.sd.location for one in stored]
     assert [one.parameters for one in again] == [dict(sorted(one.parameters.items())) for one in stored]
     dropped = counted(
-        catalog, lambda: catalog.partitions.drop_partitions(*T, ByPartialValues(("d00003",)), delete_data=False)
+        catalog, lambda: catalog.writes.drop_partitions(TableName(*T), ByPartialValues(("d00003",)), delete_data=False)
     )
     assert dropped <= 40
     assert (
-        counted(catalog, lambda: catalog.partitions.drop_partitions(*T, AllPartitions(), delete_data=False))
+        counted(catalog, lambda: catalog.writes.drop_partitions(TableName(*T), AllPartitions(), delete_data=False))
         <= dropped + 5
     )
 
@@ -136,9 +139,9 @@ def test_grouped_reading_is_exact(unmanaged: PartitionCatalog) -> None:
     catalog = unmanaged
     catalog.create_table()
     sent = [varied(number) for number in range(250)]
-    stored = {tuple(one.values): one for one in catalog.partitions.add_partitions(*T, sent)}
+    stored = {tuple(one.values): one for one in catalog.writes.add_partitions(TableName(*T), sent)}
     for selection in (AllPartitions(), ByNames(tuple(f"dt=v{number}/hr=0" for number in range(150)))):
-        for one in catalog.partitions.get_partitions(*T, selection).partitions:
+        for one in catalog.reads.get_partitions(TableName(*T), selection).partitions:
             expected = stored[tuple(one.values)]
             expected.sd.skewedInfo = expected.sd.skewedInfo or SkewedInfo([], [], {})
             assert one == expected
@@ -150,14 +153,14 @@ def test_lists_that_are_too_long_are_read_in_other_ways(
     catalog = unmanaged
     catalog.create_table()
     sent = many(60)
-    catalog.partitions.add_partitions(*T, sent)
-    expected = catalog.partitions.get_partitions(*T, AllPartitions()).partitions
+    catalog.writes.add_partitions(TableName(*T), sent)
+    expected = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
     for module in (partition_reads, partition_selection):
         monkeypatch.setattr(module, "MOST_LISTED", 20)
     monkeypatch.setattr(partition_reads, "_FEW", 5)
     names = tuple(f"dt={one.values[0]}/hr={one.values[1]}" for one in expected)
-    assert catalog.partitions.get_partitions(*T, ByNames(names[10:50])).partitions == expected[10:50]
-    assert catalog.partitions.get_partitions(*T, ByNames(names[10:22])).partitions == expected[10:22]
+    assert catalog.reads.get_partitions(TableName(*T), ByNames(names[10:50])).partitions == expected[10:50]
+    assert catalog.reads.get_partitions(TableName(*T), ByNames(names[10:22])).partitions == expected[10:22]
 
 
 @pytest.mark.parametrize("database_kind", ["mariadb"])
@@ -165,12 +168,12 @@ def test_a_server_that_cuts_lists_short(unmanaged: PartitionCatalog) -> None:
     """MySQL's default of `group_concat_max_len` is 1,024 bytes."""
     catalog = unmanaged
     catalog.create_table()
-    catalog.partitions.add_partitions(*T, [*many(400), partition("long", "0", parameters={"k": "x" * 3000})])
-    expected = catalog.partitions.get_partitions(*T, AllPartitions()).partitions
+    catalog.writes.add_partitions(TableName(*T), [*many(400), partition("long", "0", parameters={"k": "x" * 3000})])
+    expected = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
     for limit in (1024, 1025, 1026, 1027, 1028):
         with catalog.database.loading() as connection:
             connection.exec_driver_sql(f"SET SESSION group_concat_max_len={limit}")
-            header = partition_selection.find_partitioned_table(connection, *T)
+            header = partition_selection.find_partitioned_table(connection, TableName(*T))
             rows = partition_reads.read_partition_rows(
                 connection, header, partition_selection.SelectedPartitions(None, None)
             )
@@ -186,10 +189,10 @@ def test_all_names_come_as_one_text_unless_it_does_not_add_up(unmanaged: Partiti
     catalog = unmanaged
     catalog.create_table()
     with catalog.database.loading() as connection:
-        header = partition_selection.find_partitioned_table(connection, *T)
+        header = partition_selection.find_partitioned_table(connection, TableName(*T))
         assert names_of_all(connection, header) == []
     values = ["a ", "a", "A", "\x01", "\x02", "a,b", "\t", "%", "é"]
-    catalog.partitions.add_partitions(*T, [partition(value, "1") for value in values])
+    catalog.writes.add_partitions(TableName(*T), [partition(value, "1") for value in values])
     for has_separator in (False, True):
         with catalog.database.write_engine.begin() as connection:
             if has_separator:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByFilter,
@@ -44,8 +45,8 @@ T = ("hive", "d", "t")
 
 def some(catalog: PartitionCatalog, *, days: int = 3, hours: int = 4) -> None:
     catalog.create_table()
-    catalog.partitions.add_partitions(
-        *T, [partition(f"2024-01-0{day}", str(hour)) for day in range(1, days + 1) for hour in range(hours)]
+    catalog.writes.add_partitions(
+        TableName(*T), [partition(f"2024-01-0{day}", str(hour)) for day in range(1, days + 1) for hour in range(hours)]
     )
 
 
@@ -65,8 +66,8 @@ def test_what_is_added_is_read(catalog: PartitionCatalog) -> None:
             storedAsSubDirectories=True,
         ),
     )
-    [stored] = catalog.partitions.add_partitions(*T, [sent])
-    [read] = catalog.partitions.get_partitions(*T, AllPartitions()).partitions
+    [stored] = catalog.writes.add_partitions(TableName(*T), [sent])
+    [read] = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
     assert read.values == ["2024-01-01", "7"]
     assert (read.catName, read.dbName, read.tableName, read.writeId) == ("hive", "d", "t", -1)
     assert read.createTime > 0
@@ -95,35 +96,35 @@ def test_what_is_added_is_read(catalog: PartitionCatalog) -> None:
 def test_columns_of_the_table_are_shared(catalog: PartitionCatalog) -> None:
     some(catalog, days=1)
     assert len(catalog.rows(CDS)) == 1
-    catalog.partitions.add_partitions(*T, [partition("x", "0", sd=descriptor(columns=[("id", "string")]))])
+    catalog.writes.add_partitions(TableName(*T), [partition("x", "0", sd=descriptor(columns=[("id", "string")]))])
     assert len(catalog.rows(CDS)) == 2
 
 
 def test_one_partition_by_its_values(catalog: PartitionCatalog) -> None:
     some(catalog)
-    assert catalog.partitions.get_partition(*T, ["2024-01-02", "3"]).values == ["2024-01-02", "3"]
+    assert catalog.reads.get_partition(TableName(*T), ["2024-01-02", "3"]).values == ["2024-01-02", "3"]
     with pytest.raises(NoSuchObjectException) as error:
-        catalog.partitions.get_partition(*T, ["2024-01-01", "99"])
+        catalog.reads.get_partition(TableName(*T), ["2024-01-01", "99"])
     assert error.value.message == "partition values=[2024-01-01, 99]"
     with pytest.raises(MetaException, match="Invalid partition key & values"):
-        catalog.partitions.get_partition(*T, ["2024-01-01"])
+        catalog.reads.get_partition(TableName(*T), ["2024-01-01"])
     with pytest.raises(NoSuchObjectException, match=r"hive\.d\.no table not found"):
-        catalog.partitions.get_partition("hive", "d", "no", ["1", "2"])
+        catalog.reads.get_partition(TableName("hive", "d", "no"), ["1", "2"])
 
 
 def test_names_are_ordered_and_limited_after_selection(catalog: PartitionCatalog) -> None:
     some(catalog)
-    names = catalog.partitions.get_partition_names(*T, AllPartitions())
+    names = catalog.reads.get_partition_names(TableName(*T), AllPartitions())
     assert names == sorted(names)
     assert len(names) == 12
-    assert catalog.partitions.get_partition_names(*T, AllPartitions(), max_parts=5) == names[:5]
-    assert catalog.partitions.get_partition_names(*T, AllPartitions(), max_parts=0) == []
+    assert catalog.reads.get_partition_names(TableName(*T), AllPartitions(), max_parts=5) == names[:5]
+    assert catalog.reads.get_partition_names(TableName(*T), AllPartitions(), max_parts=0) == []
     by_hour = ByPartialValues(("", "3"))
-    assert catalog.partitions.get_partition_names(*T, by_hour, max_parts=2) == [
+    assert catalog.reads.get_partition_names(TableName(*T), by_hour, max_parts=2) == [
         "dt=2024-01-01/hr=3",
         "dt=2024-01-02/hr=3",
     ]
-    assert catalog.partitions.get_partition_names(*T, AllPartitions(), order="1,0:-+", max_parts=4) == [
+    assert catalog.reads.get_partition_names(TableName(*T), AllPartitions(), order="1,0:-+", max_parts=4) == [
         "dt=2024-01-01/hr=3",
         "dt=2024-01-02/hr=3",
         "dt=2024-01-03/hr=3",
@@ -135,7 +136,7 @@ def test_selections(catalog: PartitionCatalog) -> None:
     some(catalog)
 
     def values(selection: object, **options: int) -> list[tuple[str, ...]]:
-        found = catalog.partitions.get_partitions(*T, selection, **options).partitions  # type: ignore[arg-type]
+        found = catalog.reads.get_partitions(TableName(*T), selection, **options).partitions  # type: ignore[arg-type]
         return [tuple(one.values) for one in found]
 
     assert values(ByNames(("dt=2024-01-02/hr=1", "nothing", "dt=2024-01-01/hr=1", "dt=2024-01-02/hr=1"))) == [
@@ -163,12 +164,14 @@ def test_selections(catalog: PartitionCatalog) -> None:
 
 def test_counts_and_values(catalog: PartitionCatalog) -> None:
     catalog.create_table()
-    catalog.partitions.add_partitions(*T, [partition(dt, hour) for dt in ("b", "a") for hour in ("9", "10", "1")])
-    assert catalog.partitions.get_partition_count(*T, AllPartitions()) == 6
-    assert catalog.partitions.get_partition_count(*T, ByFilter("hr > 1")) == 4
+    catalog.writes.add_partitions(
+        TableName(*T), [partition(dt, hour) for dt in ("b", "a") for hour in ("9", "10", "1")]
+    )
+    assert catalog.reads.get_partition_count(TableName(*T), AllPartitions()) == 6
+    assert catalog.reads.get_partition_count(TableName(*T), ByFilter("hr > 1")) == 4
 
     def rows(*keys: str, **options: object) -> list[list[str]]:
-        return [row.row for row in catalog.partitions.get_partition_values(*T, keys, **options)]  # type: ignore[arg-type]
+        return [row.row for row in catalog.reads.get_partition_values(TableName(*T), keys, **options)]  # type: ignore[arg-type]
 
     assert rows("hr") == [["1"], ["9"], ["10"]]
     assert rows("hr", ascending=False) == [["10"], ["9"], ["1"]]
@@ -181,31 +184,31 @@ def test_counts_and_values(catalog: PartitionCatalog) -> None:
 
 def test_empty_values_are_answered_as_stored(catalog: PartitionCatalog) -> None:
     catalog.create_table(keys=[("k", "string")])
-    catalog.partitions.add_partitions(*T, [partition(""), partition("é/ü%"), partition("日本=")])
-    found = catalog.partitions.get_partitions(*T, AllPartitions()).partitions
+    catalog.writes.add_partitions(TableName(*T), [partition(""), partition("é/ü%"), partition("日本=")])
+    found = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
     assert [one.values for one in found] == [[""], ["é/ü%"], ["日本="]]
-    assert catalog.partitions.get_partition_names(*T, AllPartitions()) == [
+    assert catalog.reads.get_partition_names(TableName(*T), AllPartitions()) == [
         "k=__HIVE_DEFAULT_PARTITION__",
         "k=é%2Fü%25",
         "k=日本%3D",
     ]
-    assert catalog.partitions.get_partition(*T, [""]).values == [""]
+    assert catalog.reads.get_partition(TableName(*T), [""]).values == [""]
 
 
 def test_additions_are_all_or_none(catalog: PartitionCatalog) -> None:
     some(catalog, days=1)
     with pytest.raises(AlreadyExistsException, match=r"Partition already exists: Partition\(values:\[2024-01-01, 0\]"):
-        catalog.partitions.add_partitions(*T, [partition("new", "0"), partition("2024-01-01", "0")])
+        catalog.writes.add_partitions(TableName(*T), [partition("new", "0"), partition("2024-01-01", "0")])
     assert not Path(f"{catalog.root}/d.db/t/dt=new").exists()
     with pytest.raises(MetaException, match="Duplicate partitions in the list"):
-        catalog.partitions.add_partitions(*T, [partition("new", "0"), partition("new", "0")])
-    added = catalog.partitions.add_partitions(
-        *T, [partition("new", "0"), partition("2024-01-01", "0")], if_not_exists=True
+        catalog.writes.add_partitions(TableName(*T), [partition("new", "0"), partition("new", "0")])
+    added = catalog.writes.add_partitions(
+        TableName(*T), [partition("new", "0"), partition("2024-01-01", "0")], if_not_exists=True
     )
     assert [one.values for one in added] == [["new", "0"]]
     assert len(catalog.rows(PARTITIONS)) == 5
     assert catalog.events() == [("ADD_PARTITION", "t")] * 2
-    assert catalog.partitions.add_partitions(*T, [partition("new", "0")], if_not_exists=True) == []
+    assert catalog.writes.add_partitions(TableName(*T), [partition("new", "0")], if_not_exists=True) == []
     assert len(catalog.events()) == 2, "nothing happened, so there is no event"
 
 
@@ -214,7 +217,7 @@ def test_a_failed_addition_takes_its_directories_back(catalog: PartitionCatalog)
     Path(catalog.root, "d.db/t/dt=b").parent.mkdir(parents=True)
     Path(catalog.root, "d.db/t/dt=b").write_text("a file where a directory must be")
     with pytest.raises(MetaException):
-        catalog.partitions.add_partitions(*T, [partition("a", "0"), partition("b", "0")])
+        catalog.writes.add_partitions(TableName(*T), [partition("a", "0"), partition("b", "0")])
     assert not Path(catalog.root, "d.db/t/dt=a/hr=0").exists()
     assert catalog.rows(PARTITIONS) == []
     assert catalog.events() == []
@@ -234,14 +237,14 @@ def test_a_failed_addition_takes_its_directories_back(catalog: PartitionCatalog)
 def test_refused_partitions(sqlite_catalog: PartitionCatalog, bad: object, error: type[Exception], text: str) -> None:
     sqlite_catalog.create_table()
     with pytest.raises(error, match=text):
-        sqlite_catalog.partitions.add_partitions(*T, [bad])
+        sqlite_catalog.writes.add_partitions(TableName(*T), [bad])
 
 
 def test_unknown_table(catalog: PartitionCatalog) -> None:
     with pytest.raises(InvalidObjectException, match=r"Unable to add partitions because hive\.d\.t does not exist"):
-        catalog.partitions.add_partitions(*T, [partition("a", "b")])
+        catalog.writes.add_partitions(TableName(*T), [partition("a", "b")])
     with pytest.raises(NoSuchObjectException, match=r"hive\.d\.t table not found"):
-        catalog.partitions.drop_partitions(*T, AllPartitions(), delete_data=True)
+        catalog.writes.drop_partitions(TableName(*T), AllPartitions(), delete_data=True)
 
 
 def test_existing_directories_are_counted(sqlite_catalog: PartitionCatalog) -> None:
@@ -250,16 +253,17 @@ def test_existing_directories_are_counted(sqlite_catalog: PartitionCatalog) -> N
     directory.mkdir(parents=True)
     directory.joinpath("part-0").write_bytes(b"12345")
     directory.joinpath("_SUCCESS").write_bytes(b"")
-    [stored] = sqlite_catalog.partitions.add_partitions(
-        *T, [partition("a", "0", parameters={"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'})]
+    [stored] = sqlite_catalog.writes.add_partitions(
+        TableName(*T), [partition("a", "0", parameters={"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'})]
     )
     assert {key: stored.parameters.get(key) for key in ("numFiles", "totalSize", "COLUMN_STATS_ACCURATE")} == {
         "numFiles": "1",
         "totalSize": "5",
         "COLUMN_STATS_ACCURATE": None,
     }
-    [sent] = sqlite_catalog.partitions.add_partitions(
-        *T, [partition("b", "0", parameters={"numFiles": "3", "totalSize": "9", "numFilesErasureCoded": "0"})]
+    [sent] = sqlite_catalog.writes.add_partitions(
+        TableName(*T),
+        [partition("b", "0", parameters={"numFiles": "3", "totalSize": "9", "numFilesErasureCoded": "0"})],
     )
     assert (sent.parameters["numFiles"], sent.parameters["totalSize"]) == ("3", "9")
 
@@ -267,12 +271,12 @@ def test_existing_directories_are_counted(sqlite_catalog: PartitionCatalog) -> N
 def test_dropping_leaves_nothing_behind(catalog: PartitionCatalog) -> None:
     some(catalog)
     before = {table.name: len(catalog.rows(table)) for table in (SDS, SERDES, CDS)}
-    dropped = catalog.partitions.drop_partitions(*T, ByPartialValues(("2024-01-02",)), delete_data=True)
+    dropped = catalog.writes.drop_partitions(TableName(*T), ByPartialValues(("2024-01-02",)), delete_data=True)
     assert [one.values for one in dropped] == [["2024-01-02", str(hour)] for hour in range(4)]
     assert not Path(catalog.root, "d.db/t/dt=2024-01-02").exists(), "empty directories above go, too"
     assert Path(catalog.root, "d.db/t/dt=2024-01-01/hr=0").is_dir()
     assert catalog.events() == [("ADD_PARTITION", "t"), ("DROP_PARTITION", "t")]
-    catalog.partitions.drop_partitions(*T, AllPartitions(), delete_data=True)
+    catalog.writes.drop_partitions(TableName(*T), AllPartitions(), delete_data=True)
     assert Path(catalog.root, "d.db/t").is_dir()
     for table in (PARTITIONS, PARTITION_PARAMS, PARTITION_KEY_VALS, SD_PARAMS):
         assert catalog.rows(table) == []
@@ -283,12 +287,12 @@ def test_dropping_leaves_nothing_behind(catalog: PartitionCatalog) -> None:
 def test_dropping_what_is_not_there(catalog: PartitionCatalog) -> None:
     some(catalog, days=1)
     with pytest.raises(NoSuchObjectException, match=r"partition values=\[x, 0\]"):
-        catalog.partitions.drop_partitions(*T, ByValues(("x", "0")), delete_data=True)
+        catalog.writes.drop_partitions(TableName(*T), ByValues(("x", "0")), delete_data=True)
     with pytest.raises(NoSuchObjectException, match="Some partitions to drop are missing"):
-        catalog.partitions.drop_partitions(*T, ByNames(("dt=2024-01-01/hr=0", "dt=x/hr=0")), delete_data=True)
+        catalog.writes.drop_partitions(TableName(*T), ByNames(("dt=2024-01-01/hr=0", "dt=x/hr=0")), delete_data=True)
     assert len(catalog.rows(PARTITIONS)) == 4
-    dropped = catalog.partitions.drop_partitions(
-        *T, ByNames(("dt=2024-01-01/hr=0", "dt=x/hr=0")), delete_data=True, if_exists=True
+    dropped = catalog.writes.drop_partitions(
+        TableName(*T), ByNames(("dt=2024-01-01/hr=0", "dt=x/hr=0")), delete_data=True, if_exists=True
     )
     assert [one.values for one in dropped] == [["2024-01-01", "0"]]
 
@@ -306,23 +310,23 @@ def test_whose_data_goes(
     sqlite_catalog: PartitionCatalog, table_type: str, parameters: dict[str, str], goes: bool, delete_data: bool
 ) -> None:
     sqlite_catalog.create_table(table_type=table_type, parameters=parameters)
-    sqlite_catalog.partitions.add_partitions(*T, [partition("a", "0")])
-    sqlite_catalog.partitions.drop_partitions(*T, AllPartitions(), delete_data=delete_data)
+    sqlite_catalog.writes.add_partitions(TableName(*T), [partition("a", "0")])
+    sqlite_catalog.writes.drop_partitions(TableName(*T), AllPartitions(), delete_data=delete_data)
     assert Path(sqlite_catalog.root, "d.db/t/dt=a/hr=0").exists() is not (goes and delete_data)
 
 
 def test_a_partition_at_its_tables_location_does_not_take_the_table_along(sqlite_catalog: PartitionCatalog) -> None:
     location = sqlite_catalog.create_table()
-    sqlite_catalog.partitions.add_partitions(
-        *T,
+    sqlite_catalog.writes.add_partitions(
+        TableName(*T),
         [
             partition("a", "0", sd=descriptor(location)),
             partition("b", "0", sd=descriptor(location.rpartition("/")[0])),
             partition("c", "0"),
         ],
     )
-    sqlite_catalog.partitions.drop_partitions(*T, ByValues(("a", "0")), delete_data=True)
-    sqlite_catalog.partitions.drop_partitions(*T, ByValues(("b", "0")), delete_data=True)
+    sqlite_catalog.writes.drop_partitions(TableName(*T), ByValues(("a", "0")), delete_data=True)
+    sqlite_catalog.writes.drop_partitions(TableName(*T), ByValues(("b", "0")), delete_data=True)
     assert Path(sqlite_catalog.root, "d.db/t/dt=c/hr=0").is_dir()
 
 
@@ -334,54 +338,58 @@ def test_request_limit(sqlite_database: Database, tmp_path: Path) -> None:
         r"This is controlled on the metastore server by metastore\.limit\.partition\.request\."
     )
     with pytest.raises(MetaException, match=text):
-        limited.partitions.get_partitions(*T, AllPartitions())
+        limited.reads.get_partitions(TableName(*T), AllPartitions())
     with pytest.raises(MetaException, match="exceeds limit"):
-        limited.partitions.get_partitions(*T, ByFilter("hr >= 0"))
-    assert len(limited.partitions.get_partitions(*T, AllPartitions(), max_parts=5).partitions) == 5
-    assert len(limited.partitions.get_partitions(*T, ByFilter('dt = "2024-01-01"')).partitions) == 4
-    assert len(limited.partitions.get_partition_names(*T, AllPartitions())) == 12
-    assert len(limited.partitions.drop_partitions(*T, AllPartitions(), delete_data=False)) == 12
+        limited.reads.get_partitions(TableName(*T), ByFilter("hr >= 0"))
+    assert len(limited.reads.get_partitions(TableName(*T), AllPartitions(), max_parts=5).partitions) == 5
+    assert len(limited.reads.get_partitions(TableName(*T), ByFilter('dt = "2024-01-01"')).partitions) == 4
+    assert len(limited.reads.get_partition_names(TableName(*T), AllPartitions())) == 12
+    assert len(limited.writes.drop_partitions(TableName(*T), AllPartitions(), delete_data=False)) == 12
 
 
 def test_projections(sqlite_catalog: PartitionCatalog) -> None:
     sqlite_catalog.create_table()
-    sqlite_catalog.partitions.add_partitions(*T, [partition("a", "0", parameters={"k1": "1", "k2": "2", "x": "3"})])
+    sqlite_catalog.writes.add_partitions(
+        TableName(*T), [partition("a", "0", parameters={"k1": "1", "k2": "2", "x": "3"})]
+    )
     asked = PartitionProjection(("values", "sd.location", "parameters"), "k%", "%2")
-    [found] = sqlite_catalog.partitions.get_partitions(*T, AllPartitions(), projection=asked).partitions
+    [found] = sqlite_catalog.reads.get_partitions(TableName(*T), AllPartitions(), projection=asked).partitions
     assert (found.values, found.parameters) == (["a", "0"], {"k1": "1"})
     assert found.sd.location is not None
     assert (found.dbName, found.sd.cols, found.sd.inputFormat, found.createTime) == (None, None, None, None)
     with pytest.raises(MetaException, match=r"sd\.nofield"):
-        sqlite_catalog.partitions.get_partitions(*T, AllPartitions(), projection=PartitionProjection(("sd.nofield",)))
+        sqlite_catalog.reads.get_partitions(
+            TableName(*T), AllPartitions(), projection=PartitionProjection(("sd.nofield",))
+        )
 
 
 def test_whitelisted_values(sqlite_database: Database, tmp_path: Path) -> None:
     strict = PartitionCatalog(sqlite_database, tmp_path, StoreSettings(partition_name_whitelist_pattern="[a-z0-9]*"))
     strict.create_table()
-    strict.partitions.add_partitions(*T, [partition("a", "1")])
+    strict.writes.add_partitions(TableName(*T), [partition("a", "1")])
     with pytest.raises(MetaException, match=r"Partition value 'A,' contains a character not matched by whitelist"):
-        strict.partitions.add_partitions(*T, [partition("A,", "1")])
+        strict.writes.add_partitions(TableName(*T), [partition("A,", "1")])
 
 
 @pytest.mark.parametrize("database_kind", ["mariadb"])
 def test_names_that_mysql_takes_for_equal(catalog: PartitionCatalog) -> None:
     catalog.create_table(keys=[("k", "string")])
-    catalog.partitions.add_partitions(*T, [partition("a")])
+    catalog.writes.add_partitions(TableName(*T), [partition("a")])
     text = "the database does not distinguish 'k=a' from another partition name"
     with pytest.raises(AlreadyExistsException, match=text):
-        catalog.partitions.add_partitions(*T, [partition("a ")], if_not_exists=True)
+        catalog.writes.add_partitions(TableName(*T), [partition("a ")], if_not_exists=True)
     with pytest.raises(AlreadyExistsException, match="does not distinguish 'k=b '"):
-        catalog.partitions.add_partitions(*T, [partition("b"), partition("b ")])
-    assert catalog.partitions.get_partitions(*T, ByValues(("a ",))).partitions == []
-    catalog.partitions.rename_partition(*T, ["a"], partition("a "))
-    assert catalog.partitions.get_partition_names(*T, AllPartitions()) == ["k=a "]
+        catalog.writes.add_partitions(TableName(*T), [partition("b"), partition("b ")])
+    assert catalog.reads.get_partitions(TableName(*T), ByValues(("a ",))).partitions == []
+    catalog.writes.rename_partition(TableName(*T), ["a"], partition("a "))
+    assert catalog.reads.get_partition_names(TableName(*T), AllPartitions()) == ["k=a "]
 
 
 @pytest.mark.parametrize("database_kind", ["mariadb", "postgresql"])
 def test_values_that_the_database_cannot_hold(catalog: PartitionCatalog) -> None:
     catalog.create_table()
     with pytest.raises(MetaException, match="The database refuses a value"):
-        catalog.partitions.add_partitions(*T, [partition("x", "0", parameters={"k" * 300: "v"})])
+        catalog.writes.add_partitions(TableName(*T), [partition("x", "0", parameters={"k" * 300: "v"})])
     assert catalog.rows(PARTITIONS) == []
     assert not Path(catalog.root, "d.db/t/dt=x/hr=0").exists()
 
@@ -390,18 +398,18 @@ def test_values_that_the_database_cannot_hold(catalog: PartitionCatalog) -> None
 def test_texts_beyond_the_character_set_of_hives_own_schema(catalog: PartitionCatalog) -> None:
     """Hive's MySQL script makes names latin1, where a comparison with other text is an error."""
     catalog.create_table(keys=[("k", "string")])
-    catalog.partitions.add_partitions(*T, [partition("a"), partition("é")])
+    catalog.writes.add_partitions(TableName(*T), [partition("a"), partition("é")])
     narrow = "VARCHAR(767) CHARACTER SET latin1 COLLATE latin1_bin"
     with catalog.database.checking() as connection:
         connection.exec_driver_sql(f"ALTER TABLE PARTITIONS MODIFY PART_NAME {narrow}")
     try:
-        found = catalog.partitions.get_partition_names(*T, ByNames(("k=日", "k=a", "k=é")))
+        found = catalog.reads.get_partition_names(TableName(*T), ByNames(("k=日", "k=a", "k=é")))
         assert found == ["k=a", "k=é"]
-        assert catalog.partitions.get_partition_names(*T, ByPartialValues(("日",))) == []
+        assert catalog.reads.get_partition_names(TableName(*T), ByPartialValues(("日",))) == []
         with pytest.raises(NoSuchObjectException):
-            catalog.partitions.get_partition(*T, ["日"])
+            catalog.reads.get_partition(TableName(*T), ["日"])
         with pytest.raises(MetaException, match="The database refuses a value"):
-            catalog.partitions.add_partitions(*T, [partition("日")])
+            catalog.writes.add_partitions(TableName(*T), [partition("日")])
     finally:
         with catalog.database.checking() as connection:
             wide = "VARCHAR(767) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin"
@@ -417,7 +425,7 @@ def test_two_writers_of_one_partition(catalog: PartitionCatalog) -> None:
     def write(number: int) -> None:
         start.wait()
         try:
-            catalog.partitions.add_partitions(*T, [partition("a", "0"), partition(f"own{number}", "0")])
+            catalog.writes.add_partitions(TableName(*T), [partition("a", "0"), partition(f"own{number}", "0")])
             outcomes.append("added")
         except AlreadyExistsException:
             outcomes.append("exists")

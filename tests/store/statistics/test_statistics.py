@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.statistics_sketches import HyperLogLog
 from hms_cache.metadata.statistics_values import decimal_struct
+from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.schema import NOTIFICATION_LOG, PART_COL_STATS, TAB_COL_STATS, TABLE_PARAMS
@@ -99,7 +101,7 @@ def flat(catalog: PartitionCatalog) -> PartitionCatalog:
 @pytest.fixture
 def parted(catalog: PartitionCatalog) -> PartitionCatalog:
     catalog.create_table(columns=COLUMNS)
-    catalog.partitions.add_partitions(*T, [partition("a", str(hour)) for hour in range(4)])
+    catalog.writes.add_partitions(TableName(*T), [partition("a", str(hour)) for hour in range(4)])
     return catalog
 
 
@@ -113,7 +115,7 @@ def test_every_kind_comes_back_as_it_was_written(initialized_database: Database,
     catalog.create_table(keys=[], columns=COLUMNS)
     store = Statistics(catalog.context)
     store.update_table_column_statistics(of_table(*all_kinds()))
-    found = store.get_table_column_statistics(*T, [column.upper() for column, _ in COLUMNS])
+    found = store.get_table_column_statistics(TableName(*T), [column.upper() for column, _ in COLUMNS])
     assert found.statsObj == all_kinds()
     description = found.statsDesc
     assert (description.isTblLevel, description.catName, description.dbName, description.tableName) == (
@@ -130,7 +132,7 @@ def test_every_kind_comes_back_as_it_was_written(initialized_database: Database,
 def test_bit_vectors_are_answered_only_where_asked_for(flat: PartitionCatalog) -> None:
     store = Statistics(flat.context)
     store.update_table_column_statistics(of_table(*all_kinds()))
-    found = store.get_table_column_statistics(*T, ["a_long", "a_string", "nothing"])
+    found = store.get_table_column_statistics(TableName(*T), ["a_long", "a_string", "nothing"])
     assert [one.colName for one in found.statsObj] == ["a_long", "a_string"]
     assert found.statsObj[0].statsData.longStats.bitVectors is None
     assert found.statsObj[0].statsData.longStats.histogram is None
@@ -154,7 +156,7 @@ def test_an_update_replaces_and_engines_are_apart(flat: PartitionCatalog) -> Non
     store.update_table_column_statistics(of_table(longs(high=5), engine="impala"))
 
     def high(engine: str) -> list[int]:
-        found = store.get_table_column_statistics(*T, ["a_long"], engine=engine)
+        found = store.get_table_column_statistics(TableName(*T), ["a_long"], engine=engine)
         return [one.statsData.longStats.highValue for one in found.statsObj]
 
     assert (high("hive"), high("impala"), high("nobody")) == ([77], [5], [])
@@ -194,13 +196,13 @@ def test_statistics_of_partitions(parted: PartitionCatalog) -> None:
         [of_partition(f"DT=a/hr={hour}", longs(high=hour), longs("a_date", nulls=hour)) for hour in (2, 0, 1)]
     )
     names = [f"dt=a/hr={hour}" for hour in range(4)]
-    found = store.get_partition_column_statistics(*T, names, ["a_long", "a_date", "a_double"])
+    found = store.get_partition_column_statistics(TableName(*T), names, ["a_long", "a_date", "a_double"])
     assert [one.statsDesc.partName for one in found] == names[:3]
     assert [[each.colName for each in one.statsObj] for one in found] == [["a_date", "a_long"]] * 3
     assert [one.statsObj[1].statsData.longStats.highValue for one in found] == [0, 1, 2]
-    assert store.get_partition_column_statistics(*T, names, []) == []
-    assert store.get_partition_column_statistics(*T, ["dt=x/hr=0"], ["a_long"]) == []
-    accurate = parted.partitions.get_partition(*T, ["a", "1"]).parameters["COLUMN_STATS_ACCURATE"]
+    assert store.get_partition_column_statistics(TableName(*T), names, []) == []
+    assert store.get_partition_column_statistics(TableName(*T), ["dt=x/hr=0"], ["a_long"]) == []
+    accurate = parted.reads.get_partition(TableName(*T), ["a", "1"]).parameters["COLUMN_STATS_ACCURATE"]
     assert json.loads(accurate) == {"COLUMN_STATS": {"a_date": "true", "a_long": "true"}}
     assert parted.events()[1:] == [("UPDATE_PART_COL_STAT_EVENT", "t")] * 3
     messages = [row.MESSAGE for row in parted.rows(NOTIFICATION_LOG) if row.EVENT_TYPE.startswith("UPDATE")]
@@ -245,12 +247,14 @@ def test_merging_partitions(parted: PartitionCatalog) -> None:
 def test_deleting(flat: PartitionCatalog) -> None:
     store = Statistics(flat.context)
     store.update_table_column_statistics(of_table(longs(), longs("a_date"), longs("a_double")))
-    store.delete_table_column_statistics(*T, ["A_LONG"])
-    assert [one.colName for one in store.get_table_column_statistics(*T, ["a_long", "a_date"]).statsObj] == ["a_date"]
-    store.delete_table_column_statistics(*T)
+    store.delete_table_column_statistics(TableName(*T), ["A_LONG"])
+    assert [one.colName for one in store.get_table_column_statistics(TableName(*T), ["a_long", "a_date"]).statsObj] == [
+        "a_date"
+    ]
+    store.delete_table_column_statistics(TableName(*T))
     assert flat.rows(TAB_COL_STATS) == []
     with pytest.raises(NoSuchObjectException, match="Column stats doesn't exist for db=d table=t"):
-        store.delete_table_column_statistics(*T)
+        store.delete_table_column_statistics(TableName(*T))
     assert flat.events()[1:] == [("DELETE_TBL_COL_STAT_EVENT", "t")] * 2
 
 
@@ -259,7 +263,7 @@ def test_deleting_of_partitions(parted: PartitionCatalog) -> None:
     store.update_partition_column_statistics(
         [of_partition(f"dt=a/hr={hour}", longs(), longs("a_date")) for hour in range(3)]
     )
-    store.delete_partition_column_statistics(*T, ["dt=a/hr=0", "dt=a/hr=1"], ["a_long"])
+    store.delete_partition_column_statistics(TableName(*T), ["dt=a/hr=0", "dt=a/hr=1"], ["a_long"])
     left = sorted((row.PARTITION_NAME, row.COLUMN_NAME) for row in parted.rows(PART_COL_STATS))
     assert left == [
         ("dt=a/hr=0", "a_date"),
@@ -268,9 +272,9 @@ def test_deleting_of_partitions(parted: PartitionCatalog) -> None:
         ("dt=a/hr=2", "a_long"),
     ]
     with pytest.raises(NoSuchObjectException, match="for which stats deletion is requested doesn't exist"):
-        store.delete_partition_column_statistics(*T, ["dt=x/hr=0"])
+        store.delete_partition_column_statistics(TableName(*T), ["dt=x/hr=0"])
     with pytest.raises(NoSuchObjectException, match="Column stats doesn't exist for table"):
-        store.delete_partition_column_statistics(*T, ["dt=a/hr=3"])
+        store.delete_partition_column_statistics(TableName(*T), ["dt=a/hr=3"])
     assert parted.events()[-2:] == [("DELETE_PART_COL_STAT_EVENT", "t")] * 2
 
 
@@ -280,20 +284,20 @@ def test_aggregation_over_partitions(parted: PartitionCatalog) -> None:
     store.update_partition_column_statistics(
         [of_partition(name, longs(low=i, high=10 * i, nulls=i, distinct=i + 1)) for i, name in enumerate(names)]
     )
-    found = store.get_aggregate_statistics(*T, names, ["a_long"])
+    found = store.get_aggregate_statistics(TableName(*T), names, ["a_long"])
     data = found.colStats[0].statsData.longStats
     assert (found.partsFound, data.lowValue, data.highValue, data.numNulls, data.numDVs) == (4, 0, 30, 6, 4)
-    assert store.get_aggregate_statistics(*T, names, []).partsFound == 0
-    assert store.get_aggregate_statistics(*T, [], ["a_long"]).colStats == []
-    assert store.get_aggregate_statistics(*T, names, ["a_long", "a_date"]).partsFound == 0
+    assert store.get_aggregate_statistics(TableName(*T), names, []).partsFound == 0
+    assert store.get_aggregate_statistics(TableName(*T), [], ["a_long"]).colStats == []
+    assert store.get_aggregate_statistics(TableName(*T), names, ["a_long", "a_date"]).partsFound == 0
 
 
 def test_statistics_and_snapshots(sqlite_catalog: PartitionCatalog) -> None:
     catalog = sqlite_catalog
     catalog.create_table(columns=COLUMNS, parameters={"transactional": "true"})
     accurate = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
-    catalog.partitions.add_partitions(
-        *T, [partition("a", str(hour), parameters=accurate) for hour in range(2)], write_id=1
+    catalog.writes.add_partitions(
+        TableName(*T), [partition("a", str(hour), parameters=accurate) for hour in range(2)], write_id=1
     )
     store = Statistics(catalog.context)
     names = ["dt=a/hr=0", "dt=a/hr=1"]
@@ -303,29 +307,40 @@ def test_statistics_and_snapshots(sqlite_catalog: PartitionCatalog) -> None:
     store.update_partition_column_statistics(
         [of_partition(name, longs()) for name in names], write_id=2, valid_write_ids=sees_two
     )
-    fits = store.get_partition_column_statistics(*T, names, ["a_long"], valid_write_ids=sees_two)
+    fits = store.get_partition_column_statistics(
+        TableName(*T), names, ["a_long"], version=ReadVersion(valid_write_ids=sees_two)
+    )
     assert [one.isStatsCompliant for one in fits] == [True, True]
-    older = store.get_partition_column_statistics(*T, names, ["a_long"], valid_write_ids=sees_one)
+    older = store.get_partition_column_statistics(
+        TableName(*T), names, ["a_long"], version=ReadVersion(valid_write_ids=sees_one)
+    )
     assert [one.isStatsCompliant for one in older] == [False, False]
-    assert store.get_aggregate_statistics(*T, names, ["a_long"], valid_write_ids=sees_two).partsFound == 2
-    unseen = store.get_aggregate_statistics(*T, names, ["a_long"], valid_write_ids=sees_one)
+    assert (
+        store.get_aggregate_statistics(
+            TableName(*T), names, ["a_long"], version=ReadVersion(valid_write_ids=sees_two)
+        ).partsFound
+        == 2
+    )
+    unseen = store.get_aggregate_statistics(
+        TableName(*T), names, ["a_long"], version=ReadVersion(valid_write_ids=sees_one)
+    )
     assert (unseen.partsFound, unseen.colStats, unseen.isStatsCompliant) == (0, [], False)
     with pytest.raises(MetaException, match="Cannot delete stats via this API for a transactional table"):
-        store.delete_partition_column_statistics(*T, names)
+        store.delete_partition_column_statistics(TableName(*T), names)
 
 
 def test_a_merge_over_unseen_statistics_takes_their_claim_back(sqlite_catalog: PartitionCatalog) -> None:
     catalog = sqlite_catalog
     catalog.create_table(columns=COLUMNS, parameters={"transactional": "true"})
     accurate = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
-    catalog.partitions.add_partitions(*T, [partition("a", "0", parameters=accurate)], write_id=1)
+    catalog.writes.add_partitions(TableName(*T), [partition("a", "0", parameters=accurate)], write_id=1)
     store = Statistics(catalog.context)
     everything = "d.t:2:9223372036854775807::"
     store.update_partition_column_statistics(
         [of_partition("dt=a/hr=0", longs(nulls=1))], write_id=2, valid_write_ids=everything
     )
     store.merge_column_statistics([of_partition("dt=a/hr=0", longs(nulls=1))], write_id=3, valid_write_ids="d.t:3:2:2:")
-    found = catalog.partitions.get_partition(*T, ["a", "0"])
+    found = catalog.reads.get_partition(TableName(*T), ["a", "0"])
     assert ("COLUMN_STATS_ACCURATE" in found.parameters, found.writeId) == (False, 3)
     [row] = catalog.rows(PART_COL_STATS)
     assert row.NUM_NULLS == 1

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
@@ -37,8 +38,8 @@ class Translating:
         clock = ManualClock()
         return MetadataTranslation(StoreContext(self.database, MessageBuilder(clock=clock), warehouse, values, clock))
 
-    def get_database(self, catalog: str, name: str) -> ttypes.Database:
-        if name != "d":
+    def get_database(self, name: DatabaseName) -> ttypes.Database:
+        if name.database != "d":
             raise ttypes.NoSuchObjectException("none")
         return self.d
 

@@ -1,4 +1,7 @@
-"""`CachedStore`: a `RawStore` around a `RawStore`. Every method is forwarded explicitly, in its entity's module."""
+"""`CachedReads`: the reads of a store, answered from memory where that is provably right (P1 to P6).
+
+Writes are not here: they go to the store, and what they changed comes back through the notification log (P9).
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,26 @@ from hms_cache.cache.reads.cached_statistics import CachedStatistics
 from hms_cache.cache.reads.cached_tables import CachedTables
 from hms_cache.cache.reads.reading import Reading
 from hms_cache.errors import DatabaseUnavailableError
-from hms_cache.store.contract.raw_store import RawStore
-from hms_cache.store.snapshots import SnapshotStore
+from hms_cache.store.contract.metadata import MetadataReads
 
 T = TypeVar("T")
 
 
-class CachedStore(
-    CachedDatabases, CachedTables, CachedPartitions, CachedStatistics, CachedConstraints, CachedFunctions, RawStore
-):
-    """Answers reads from memory where that is provably right (P1 to P6), else from the store; writes go through."""
+class CachedReads(MetadataReads):
+    """`MetadataReads` around those of a store. Catalogs are the store's: no event tells of their changes."""
 
-    def __init__(self, store: SnapshotStore, reading: Reading) -> None:
+    def __init__(self, store: MetadataReads, reading: Reading) -> None:
         self._store = store
         self._reading = reading
+        self.catalogs = store.catalogs
+        self.databases = CachedDatabases(store.databases, reading)
+        self.tables = CachedTables(store.tables, reading)
+        self.partitions = CachedPartitions(store.partitions, reading)
+        self.statistics = CachedStatistics(store.statistics, reading)
+        self.constraints = CachedConstraints(store.constraints, reading)
+        self.functions = CachedFunctions(store.functions, reading)
 
-    def at_one_moment(self, ask: Callable[[RawStore], T]) -> T:
+    def at_one_moment(self, ask: Callable[[MetadataReads], T]) -> T:
         """From memory if all reads found it at one position, else once more in one snapshot of the database."""
         with self._reading.moments.watched() as seen:
             try:

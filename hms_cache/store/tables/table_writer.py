@@ -1,0 +1,17 @@
+"""Writes of tables: `TableWrites` over the database, a module each for what happens in it."""
+
+from __future__ import annotations
+
+from hms_cache.store.contract.tables import TableWrites
+from hms_cache.store.events.fired_events import FiredEvents
+from hms_cache.store.tables.changes import TableChanges
+from hms_cache.store.tables.creation import TableCreation
+from hms_cache.store.tables.drops import TableDrops
+from hms_cache.store.tables.parameter_updates import TableParameterUpdates
+from hms_cache.store.tables.truncation import TableTruncation
+
+
+class TableWriter(
+    TableCreation, TableChanges, TableDrops, TableTruncation, TableParameterUpdates, FiredEvents, TableWrites
+):
+    """All writes of tables. They share the store's context and nothing else."""

@@ -1,0 +1,15 @@
+"""A server's two directions together, as a client meets them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hms_cache.store.contract.metadata import MetadataReads, MetadataWrites
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Reads, perhaps of a cache, and writes of the store under it."""
+
+    reads: MetadataReads
+    writes: MetadataWrites
