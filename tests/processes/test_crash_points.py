@@ -6,6 +6,8 @@ is gone, and the same call made again by a client ends as if nothing had happene
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -431,6 +433,50 @@ def test_a_directory_whose_undoing_was_cut_short_is_used_by_the_next_call(server
         assert (world.directory / "w").is_dir()
         client.create_table(world.table("w"))
         assert world.locations(client) == {"w": world.directory / "w"}
+
+
+LEFT: tuple[tuple[str, CrashPoint, tuple[str, ...]], ...] = (
+    ("create_table", CrashPoint.DIRECTORY_MADE, ("/w (",)),
+    ("add_partitions", CrashPoint.BEFORE_COMMIT, ("/v/day=5 (", "/v/day=6 (")),
+    ("rename_table", CrashPoint.MOVE_RECORDED, (f"/{RECORD_PREFIX}",)),
+    ("rename_table", CrashPoint.DIRECTORY_MOVED, ("/u (", "/t", "that tables or partitions name are not there")),
+    ("drop_partition", CrashPoint.AFTER_COMMIT, ("/t/day=1 (",)),
+    ("drop_table_purge", CrashPoint.SET_ASIDE, ("/other (", "/t (")),
+    ("drop_partition_purge", CrashPoint.SET_ASIDE, (f"/{DELETED_PREFIX}",)),
+    ("drop_database", CrashPoint.AFTER_COMMIT, ("no row names",)),
+)
+"""What `hms-cache check` says of the directories after a death."""
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("kind", "point", "said"),
+    [
+        pytest.param(kind, point, said, marks=[] if kind in ("rename_table", "drop_partition") else pytest.mark.long)
+        for kind, point, said in LEFT
+    ],
+)
+def test_the_check_names_what_is_left(
+    server: MortalServer, kind: str, point: CrashPoint, said: tuple[str, ...]
+) -> None:
+    case = CASES[kind]
+    world = World(server, f"left_{kind}_{point.replace('-', '_')}")
+    with connected(server.port) as client:
+        client.create_database(Database(name=world.name))
+        client.create_table(world.table("t"))
+        client.create_table(world.table("v"))
+        client.add_partitions([world.partition("t", "1"), world.partition("t", "2")])
+        world.put("t", "day=1", "a")
+        world.put("t", "day=2", "b")
+        case.prepare(world, client)
+    server.die_at(point, lambda client: case.call(world, client))
+    command = [sys.executable, "-m", "hms_cache.cli", "check", "--database", server.database_url]
+    command += ["--set", f"warehouse.directory={world.directory}"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    text = found.stdout + found.stderr
+    for part in said:
+        assert part in text, text
 
 
 def test_every_point_is_described() -> None:
