@@ -32,7 +32,7 @@ class Report:
     looks_at_rows: int = 0
 
     def __str__(self) -> str:
-        return f"{len(self.differences)} differences in {self.calls} calls\n" + "\n".join(self.differences[:12])
+        return f"{len(self.differences)} differences in {self.calls} calls\n" + "\n".join(self.differences[:40])
 
 
 def with_recorded_answers(calls: Sequence[RecordedCall], metastore: Metastore) -> Report:

@@ -65,6 +65,8 @@ def hives_metastore(databases: SqliteFiles | DatabaseServer, directory: Path) ->
                 "metastore.warehouse.dir": f"file:{root}/wh",
                 "metastore.warehouse.external.dir": f"file:{root}/ext",
                 "metastore.transactional.event.listeners": "LogListener",
+                # Off by default there, on by default in ours: the cleaner's limit by write ids is compared, too.
+                "metastore.txn.use.minhistorywriteid": "true",
             },
             classes=[jar("org.apache.hadoop:hadoop-hdfs:3.3.6"), compiled_listener(_folder(directory / "classes"))],
             libraries=[jar(library) for library in JAVA_LIBRARIES],

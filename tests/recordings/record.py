@@ -25,7 +25,6 @@ from tests.recordings.tap import Tap
 #: Client to what runs its statements: (address of the metastore, root of all tables' files, directory for the rest).
 CLIENTS: dict[str, Callable[[str, Path, Path], None]] = {
     "hive": hive.run,
-    "hive-compaction": hive.run_compaction,
     "hive-replication": hive.run_replication,
     "iceberg": iceberg.run,
     "pyiceberg": pyiceberg.run,
@@ -33,13 +32,18 @@ CLIENTS: dict[str, Callable[[str, Path, Path], None]] = {
     "spark-4.0.1": spark.run_with_client_of_hive_4,
     "trino": trino.run,
 }
+#: The same for those that also reach into the metastore's database: its address comes last.
+CLIENTS_WITH_DATABASE: dict[str, Callable[[str, Path, Path, str], None]] = {"hive-compaction": hive.run_compaction}
 
 
 def recorded(client: str, metastore: Metastore, directory: Path) -> list[RecordedCall]:
     """What the client sends for its statements."""
     host, _, port = metastore.uri.removeprefix("thrift://").rpartition(":")
     with Tap(host, int(port)) as tap:
-        CLIENTS[client](tap.uri, metastore.root, directory)
+        if client in CLIENTS_WITH_DATABASE:
+            CLIENTS_WITH_DATABASE[client](tap.uri, metastore.root, directory, metastore.database_url)
+        else:
+            CLIENTS[client](tap.uri, metastore.root, directory)
         calls, unanswered = tap.calls, tap.unanswered
     if unanswered:
         print(f"not answered, and left out: {unanswered}")
@@ -61,7 +65,7 @@ def answered(calls: list[RecordedCall], metastore: Metastore) -> list[RecordedCa
 def main(clients: list[str]) -> None:
     databases = start_mariadb()
     try:
-        for client in clients or CLIENTS:
+        for client in clients or sorted(CLIENTS | CLIENTS_WITH_DATABASE):
             with tempfile.TemporaryDirectory() as scratch:
                 with hives_metastore(databases, Path(scratch) / "recorded") as metastore:
                     calls = recorded(client, metastore, Path(scratch) / "client")

@@ -26,7 +26,10 @@ METHODS_NEEDED: dict[str, set[str]] = {
         *("update_transaction_statistics", "get_latest_txnid_in_conflict", "add_dynamic_partitions"),
         *("get_materialization_invalidation_info", "exchange_partitions", "drop_constraint", "get_check_constraints"),
     },
-    "hive-compaction": {"find_next_compact2", "show_compact"},
+    "hive-compaction": {
+        *("compact2", "find_next_compact2", "update_compactor_state", "set_hadoop_jobid", "mark_compacted"),
+        "show_compact",
+    },
     "hive-replication": {"repl_tbl_writeid_state", "get_current_notificationEventId", "get_next_notification"},
     "iceberg": {"lock", "unlock", "alter_table_with_environment_context", "drop_table_with_environment_context"},
     "pyiceberg": {"lock", "unlock", "get_table", "get_table_objects_by_name"},

@@ -127,7 +127,6 @@ def _of_database(database_url: str) -> tuple[dict[str, str], list[Path]]:
 
 def _command(uri: str, directory: Path, shared: Path, database_url: str | None = None) -> list[str]:
     """Hive's command line: its own files are in `directory`, and those of tables below `shared`."""
-    library = fetch()
     configuration = directory / "conf"
     configuration.mkdir(parents=True)
     properties = {
@@ -152,24 +151,27 @@ def _command(uri: str, directory: Path, shared: Path, database_url: str | None =
         "hive.exec.local.scratchdir": str(directory / "local"),
         "hive.user.install.directory": f"file:{directory}/install",
     }
-    jars: list[Path] = []
     if database_url is not None:
-        of_database, jars = _of_database(database_url)
-        properties |= of_database
+        properties |= _of_database(database_url)[0]
     body = "".join(
         f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
         for name, value in properties.items()
     )
     (configuration / "hive-site.xml").write_text(f"<configuration>{body}</configuration>")
+    started = java(configuration, "org.apache.hadoop.hive.cli.CliDriver", database_url)
+    return [*started, "--hiveconf", "hive.cli.errors.ignore=true"]
+
+
+def java(configuration: Path, main: str, database_url: str | None = None) -> list[str]:
+    """A command that runs a main class, or a file of one, with Hive's classes and those for the database, if any."""
+    jars = [] if database_url is None else _of_database(database_url)[1]
     return [
         "java",
         "-Xmx1500m",
         *[option for package in _OPENS for option in ("--add-opens", f"{package}=ALL-UNNAMED")],
         "-cp",
-        ":".join([class_path(configuration, library), *map(str, jars)]),
-        "org.apache.hadoop.hive.cli.CliDriver",
-        "--hiveconf",
-        "hive.cli.errors.ignore=true",
+        ":".join([class_path(configuration, fetch()), *map(str, jars)]),
+        main,
     ]
 
 

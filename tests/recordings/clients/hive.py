@@ -63,37 +63,32 @@ def run_replication(uri: str, root: Path, directory: Path) -> None:
     with_two_sessions(uri, root, directory, _of_first(_REPLICATION))
 
 
-def run_compaction(uri: str, root: Path, directory: Path) -> None:
-    """Compactions done by Hive's own worker."""
-    with_two_sessions(uri, root, directory, _of_first(_COMPACTED))
-    configuration = directory / "session1" / "conf"
+def run_compaction(uri: str, root: Path, directory: Path, database_url: str) -> None:
+    """Compactions done by Hive's own worker. It and `ALTER TABLE … COMPACT` need the metastore's database beside it."""
+    with_two_sessions(uri, root, directory, _of_first(_COMPACTED), database_url)
     done = subprocess.run(
-        [
-            "java",
-            "-Xmx1g",
-            *[option for package in engine._OPENS for option in ("--add-opens", f"{package}=ALL-UNNAMED")],
-            "-cp",
-            engine.class_path(configuration, engine.fetch()),
-            str(_WORKS),
-            *("t::MAJOR", "p:d=x:MINOR"),
-        ],
+        [*engine.java(directory / "session1" / "conf", str(_WORKS), database_url), "t::MAJOR", "p:d=x:MINOR"],
         cwd=directory,
         capture_output=True,
         text=True,
         timeout=engine.LIMIT_S,
         check=False,
     )
-    print(f"worker: {done.returncode} {done.stderr[-1500:]}")
-    with_two_sessions(uri, root, directory / "after", _of_first(_AFTER_COMPACTION))
+    if done.returncode:
+        raise RuntimeError(f"Hive's worker failed: {done.stderr[-4000:]}")
+    with_two_sessions(uri, root, directory / "after", _of_first(_AFTER_COMPACTION), database_url)
 
 
-def with_two_sessions(uri: str, root: Path, directory: Path, told: Iterable[tuple[int, str]]) -> None:
+def with_two_sessions(
+    uri: str, root: Path, directory: Path, told: Iterable[tuple[int, str]], database_url: str | None = None
+) -> None:
     """Runs the statements of (session, statement); the second session begins when it is first told something."""
     sessions: dict[int, engine.Session] = {}
     try:
         for session, statement in told:
             if session not in sessions:
-                sessions[session] = engine.Session(uri, directory / f"session{session + 1}", root)
+                place = directory / f"session{session + 1}"
+                sessions[session] = engine.Session(uri, place, root, database_url)
             for line in [statement, *sessions[session].execute(statement)]:
                 print(line[:160], flush=True)
     finally:
