@@ -20,6 +20,7 @@ class CrashPoint(StrEnum):
     MOVE_RECORDED = "move-recorded"
     DESTINATION_MADE = "destination-made"
     DIRECTORY_MOVED = "directory-moved"
+    DIRECTORY_COPIED = "directory-copied"
     UNDO_BEGUN = "undo-begun"
     BEFORE_COMMIT = "before-commit"
     AFTER_COMMIT = "after-commit"

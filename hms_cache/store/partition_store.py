@@ -343,6 +343,7 @@ class PartitionWriter(PartitionWrites):
         old_values: Sequence[str],
         partition: Partition,
         *,
+        environment_context: EnvironmentContext | None = None,
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
@@ -355,6 +356,7 @@ class PartitionWriter(PartitionWrites):
                 _table_to_alter(transaction.connection, table),
                 old_values,
                 partition,
+                environment_context=environment_context,
                 write_id=write_id,
                 valid_write_ids=valid_write_ids,
             )

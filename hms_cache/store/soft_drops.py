@@ -20,7 +20,7 @@ from hms_cache.store.rows.parameters import context_properties, is_context_true
 from hms_cache.store.rows.table_kinds import is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.shared_places import SHARED, partition_places_in_use
-from hms_cache.store.warehouse import AllowedLocation, Location, WarehouseChanges
+from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse, WarehouseChanges
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionRequest,
     CompactionType,
@@ -34,7 +34,14 @@ WRITE_ID = "writeId"
 SOFT_DELETE = "soft_delete"
 """Parameter of tables that a soft drop of their database drops softly."""
 
+MAKE_COPY = "renamePartitionMakeCopy"
+"""Property of a context: the files of a partition that is renamed are copied, so that readers of the old name go on."""
+
+DROPPED = "dropped"
+"""What an empty base says of the files that it hides (Hive's `AcidMetaDataFile.DataFormat`)."""
+
 _ACID_MARKER = "_metadata_acid"
+_MARKER_MAX_BYTES = 1 << 16
 
 
 def dropping_txn_id(table: Table, context: EnvironmentContext | None, *, delete_data: bool) -> int:
@@ -109,6 +116,27 @@ def places_that_may_go(
     return {text for text, location in allowed.items() if location not in shared}
 
 
+def is_copy_wanted(table: Table, context: EnvironmentContext | None, write_id: int | None) -> bool:
+    """Whether a renamed partition's files are copied, not moved (`HiveAlterHandler.alterPartition`): by a writer alone,
+    under whose write id the old ones are hidden."""
+    return is_transactional(table) and write_id is not None and write_id > 0 and is_context_true(context, MAKE_COPY)
+
+
+def queue_renamed_partition(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    row: TableRow,
+    name: str,
+    location: str | None,
+    write_id: int,
+    environment_context: EnvironmentContext | None,
+) -> None:
+    """Queue the old directory of a partition whose files were copied to its new name, if a transaction renames it."""
+    txn_id = _id_of(environment_context, TXN_ID)
+    if txn_id > 0 and location:
+        _queue(context, transaction, row, [(name, location)], write_id, txn_id, environment_context)
+
+
 def _queue(
     context: StoreContext,
     transaction: WriteTransaction,
@@ -159,5 +187,23 @@ def hide_older_files(changes: WarehouseChanges, directory: AllowedLocation, writ
 
     `data_format`: `truncated` or `dropped` (Hive's `AcidMetaDataFile.DataFormat`).
     """
-    text = f'{{"thisFileVersion":"0","dataFormat":"{data_format}"}}'
-    changes.write_file(directory.child(f"base_{write_id:07d}", _ACID_MARKER), text.encode())
+    changes.write_file(directory.child(_base(write_id), _ACID_MARKER), _marker(data_format))
+
+
+def remove_interrupted_drop(warehouse: Warehouse, directory: AllowedLocation, write_id: int) -> None:
+    """Remove the empty base that a server which died before its commit has left under this very write id.
+
+    Copied along with the rest, it would hide the copy from its readers. Raises MetaException.
+    """
+    marker = directory.child(_base(write_id), _ACID_MARKER)
+    dropped = _marker(DROPPED)
+    if warehouse.exists(marker) and warehouse.read_file(marker, _MARKER_MAX_BYTES) == dropped:
+        warehouse.delete_directory(directory.child(_base(write_id)), skip_trash=True)
+
+
+def _base(write_id: int) -> str:
+    return f"base_{write_id:07d}"
+
+
+def _marker(data_format: str) -> bytes:
+    return f'{{"thisFileVersion":"0","dataFormat":"{data_format}"}}'.encode()

@@ -18,7 +18,7 @@ from thrift.transport.TTransport import TTransportException
 
 from hms_cache.store.crash_points import CrashPoint
 from hms_cache.store.warehouse.local_files import DELETED_PREFIX
-from hms_cache.store.warehouse.move_records import RECORD_PREFIX
+from hms_cache.store.warehouse.move_records import COPY_PREFIX, RECORD_PREFIX
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     Catalog,
@@ -29,6 +29,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     FieldSchema,
     NoSuchObjectException,
     Partition,
+    RenamePartitionRequest,
     SQLForeignKey,
     Table,
     TruncateTableRequest,
@@ -213,6 +214,26 @@ def truncate_under_write_id(world: World, client: Any) -> None:
     client.truncate_table_req(request)
 
 
+def make_written_partition(world: World, client: Any) -> None:
+    table = world.table("x")
+    table.parameters = {"transactional": "true"}
+    table.sd.inputFormat = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+    table.sd.outputFormat = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
+    client.create_table(table)
+    client.add_partition(world.partition("x", "1"))
+    world.put("x", "day=1", "delta_0000001_0000001", "c")
+
+
+def rename_by_copy(world: World, client: Any) -> None:
+    new = world.partition("x", "9")
+    new.writeId = 7
+    client.rename_partition_req(
+        RenamePartitionRequest(
+            "hive", world.name, "x", ["1"], new, f"{world.name}.x:7:9223372036854775807::", txnId=3, clonePart=True
+        )
+    )
+
+
 def put_partition_elsewhere(world: World, client: Any) -> None:
     client.add_partition(world.partition("t", "3", world.directory / "other" / "three"))
     world.put("other", "three", "c")
@@ -254,6 +275,16 @@ CASES: dict[str, Case] = {
         (Exception,),
         files=frozenset({"t/day=9/a", "t/day=2/b"}),
         tables=frozenset({"t", "t/9", "t/2", "v"}),
+    ),
+    "rename_by_copy": Case(
+        rename_by_copy,
+        (CrashPoint.DIRECTORY_COPIED, *MOVES, CrashPoint.FILE_WRITTEN, *ENDS),
+        (Exception,),
+        prepare=make_written_partition,
+        files=START
+        | {f"x/day={day}/delta_0000001_0000001/c" for day in (1, 9)}
+        | {"x/day=1/base_0000007/_metadata_acid"},
+        tables=ROWS | {"x", "x/9"},
     ),
     "exchange_partition": Case(
         exchange,
@@ -386,7 +417,7 @@ def test_nothing_is_lost_and_a_repeat_works(server: MortalServer, kind: str, poi
             hidden = [
                 path
                 for path in (world.directory.rglob(".*") if world.directory.exists() else ())
-                if path.name.startswith((RECORD_PREFIX, DELETED_PREFIX))
+                if path.name.startswith((RECORD_PREFIX, COPY_PREFIX, DELETED_PREFIX))
             ]
             assert not hidden
 

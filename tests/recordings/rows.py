@@ -62,6 +62,10 @@ COLUMNS_NOT_COMPARED: Mapping[str, str] = {
 VALUES_NOT_COMPARED = {"transient_lastDdlTime": _TIMES, "repl.target.last.id": FEWER_EVENTS}
 KEYS_NOT_COMPARED = {"serialization.format"}
 """Of SerDes: Java answers without it for transactional tables, and keeps it when a client alters it away by that."""
+_LISTS = ("SKEWED_STRING_LIST", "SKEWED_STRING_LIST_VALUES")
+_USERS_OF_LISTS = {"SKEWED_VALUES": "STRING_LIST_ID_EID", "SKEWED_COL_VALUE_LOC_MAP": "STRING_LIST_ID_KID"}
+_WRONG_STATISTICS = ("hive.d3.acid2",)
+"""Of which Java holds the statistics valid that it had under its old name, before it was truncated."""
 _NO_WRITE_ID = "'WRITE_ID': 0}"
 _NEXT_TXN_ID = re.compile(r"(?<='C[CQ]_NEXT_TXN_ID': )\d+")
 _WRITE_ID = re.compile(r"'WRITE_ID': \d+\}$")
@@ -79,6 +83,9 @@ def rows(engine: Engine, root: str) -> Rows:
                 content[name] = [{key.upper(): value for key, value in row.items()} for row in found]
     content["SERDE_PARAMS"] = [row for row in content["SERDE_PARAMS"] if row["PARAM_KEY"] not in KEYS_NOT_COMPARED]
     names = _names(content)
+    used = {row[column] for table, column in _USERS_OF_LISTS.items() for row in content[table]}
+    for table in _LISTS:  # Java leaves those of dropped tables behind
+        content[table] = [row for row in content[table] if row["STRING_LIST_ID"] in used]
     content["COLUMNS_V2"] = _columns_of_each(content["SDS"], content["COLUMNS_V2"])
     return {
         table: sorted(repr(_comparable(table, row, names, root)) for row in found) for table, found in content.items()
@@ -165,6 +172,8 @@ def _comparable(table: str, row: dict[str, Any], names: dict[str, dict[Any, str]
             value = names[column].get(value, "nobody" if value else value)
         elif column == "PARAM_VALUE" and row.get("PARAM_KEY") in VALUES_NOT_COMPARED:
             value = "there"
+        elif column == "PARAM_VALUE" and row["PARAM_KEY"] == "COLUMN_STATS_ACCURATE" and table == "TABLE_PARAMS":
+            value = "there" if names["TBL_ID"].get(row["TBL_ID"]) in _WRONG_STATISTICS else value
         elif column == "CONSTRAINT_NAME":
             value = MADE_UP_NAME.sub(r"\1…", str(value))
         elif isinstance(value, str):

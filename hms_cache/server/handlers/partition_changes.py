@@ -12,6 +12,7 @@ from hms_cache.server.handlers.names import requested_table, table_name, write_i
 from hms_cache.server.handlers.partition_specs import expand_specs
 from hms_cache.server.handlers.partitions import Positional, expression, partition_values, positional
 from hms_cache.store.contract.partitions import ByExpression, ByNames, ByValues, PartitionSelection
+from hms_cache.store.soft_drops import MAKE_COPY, TXN_ID
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AddPartitionsRequest,
@@ -319,6 +320,9 @@ def rename_partition_req(call: Call, arguments: methods.rename_partition_req_arg
         name,
         request.partVals or (),
         _prepare(name, [request.newPart])[0],
+        environment_context=EnvironmentContext(
+            {MAKE_COPY: "true" if request.clonePart else "false", TXN_ID: str(request.txnId or 0)}
+        ),
         write_id=write_id(request.newPart.writeId),
         valid_write_ids=request.validWriteIdList or None,
     )

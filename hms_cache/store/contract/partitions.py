@@ -199,11 +199,14 @@ class PartitionWrites(ABC):
         old_values: Sequence[str],
         partition: Partition,
         *,
+        environment_context: EnvironmentContext | None = None,
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
         """Gives a partition new values and, in a managed table, moves its directory.
 
+        `environment_context`: with `renamePartitionMakeCopy` a writer's rename in a transactional table copies the
+        files; the old ones are cleaned when nobody reads them any more (`txnId` is the renaming transaction).
         Raises InvalidOperationException.
         """
 

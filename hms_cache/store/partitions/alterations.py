@@ -54,6 +54,13 @@ from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import PART_COL_STATS, PARTITION_KEY_VALS, PARTITION_PARAMS, PARTITIONS
 from hms_cache.store.shared_places import partition_places_in_use
+from hms_cache.store.soft_drops import (
+    DROPPED,
+    hide_older_files,
+    is_copy_wanted,
+    queue_renamed_partition,
+    remove_interrupted_drop,
+)
 from hms_cache.store.transactions.name_changes import ObjectName, rename_in_transaction_tables
 from hms_cache.store.warehouse.locations import Location, is_relative
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -121,10 +128,15 @@ def rename_partition(
     old_values: Sequence[str],
     partition: Partition,
     *,
+    environment_context: EnvironmentContext | None,
     write_id: int | None,
     valid_write_ids: str | None,
 ) -> None:
-    """Gives a partition other values inside a transaction; the directory of a managed table's partition moves along."""
+    """Gives a partition other values inside a transaction; the directory of a managed table's partition moves along.
+
+    If the context asks for a copy (`soft_drops.MAKE_COPY`), the old directory stays for those who read it: an empty
+    base hides its files from later readers, and it is queued for cleaning.
+    """
     table = row.table
     naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
     if not old_values:
@@ -143,7 +155,8 @@ def rename_partition(
     old = stored[old_name]
     new = _new_image(context, table, old.partition, partition, write_id)
     files = FileAccess(context, transaction.connection)
-    _move(context, transaction, files, row, old.partition, new, new_name)
+    copying_write_id = new.writeId if is_copy_wanted(table, environment_context, new.writeId) else None
+    _move(context, transaction, files, row, old.partition, new, new_name, copying_write_id)
     _update_basic_statistics(context, files, table, old.partition, new, None)
     changes = [(old, new)]
     _drop_outdated_column_statistics(transaction, changes)
@@ -155,6 +168,12 @@ def rename_partition(
             ObjectName(table.dbName, table.tableName, old_name),
             ObjectName(table.dbName, table.tableName, new_name),
             catalog=table.catName,
+        )
+    if copying_write_id is not None and _place(new) != _place(
+        old.partition
+    ):  # else the files are those of the new name
+        queue_renamed_partition(
+            context, transaction, row, old_name, _place(old.partition), copying_write_id, environment_context
         )
     _store_name(transaction, old.part_id, new_name, new)
     for event in context.messages.build_alter_partition_each(
@@ -404,8 +423,11 @@ def _move(
     old: Partition,
     new: Partition,
     new_name: str,
+    copying_write_id: int | None,
 ) -> None:
     """The location that goes with the new name; the directory is renamed if there is one.
+
+    With `copying_write_id` it is copied, and what is in the old one is hidden from readers that see this write id.
 
     A partition of an external table keeps its place, and so does one whose directory may not be moved: outside of what
     is allowed, or in use by another object.
@@ -444,13 +466,24 @@ def _move(
         new.sd.location = old.sd.location
         return
     changes = warehouse.changes(transaction)
+    if copying_write_id is not None:
+        changes.remove_interrupted_copy(new_place)
     if not changes.resume_rename(place, new_place) and warehouse.is_directory(place):
         if warehouse.exists(new_place):
             raise InvalidOperationException(
                 f"New location for this table {table.dbName}.{table.tableName} already exists : {goal}"
             )
-        changes.rename_directory(place, new_place)
+        if copying_write_id is None:
+            changes.rename_directory(place, new_place)
+        else:
+            remove_interrupted_drop(warehouse, place, copying_write_id)
+            changes.copy_directory(place, new_place)
+            hide_older_files(changes, place, copying_write_id, DROPPED)
     new.sd.location = str(goal)
+
+
+def _place(partition: Partition) -> str | None:
+    return None if partition.sd is None else partition.sd.location
 
 
 def _log(

@@ -101,6 +101,32 @@ class WarehouseChanges:
         self._transaction.after_commit(lambda: self._warehouse.delete_file(record))
         return True
 
+    def remove_interrupted_copy(self, destination: AllowedLocation) -> None:
+        """Removes what a server that died before its commit has copied to this destination, and nothing else.
+
+        The caller holds the lock on the row of what is copied, and knows that no row has the destination. Raises
+        MetaException.
+        """
+        place = self._warehouse.place_of_copy(destination)
+        if place is None:
+            return
+        if self.resume_rename(place, destination):
+            self._warehouse.delete_directory(destination, skip_trash=False)
+        self._warehouse.delete_directory(place, skip_trash=True)
+
+    def copy_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
+        """Copies a directory now; undone by deleting the copy. Raises MetaException.
+
+        On a local file system the copy is made under a hidden name and renamed when it is whole. On others it is
+        made in place, and a server that dies meanwhile leaves it there.
+        """
+        place = self._warehouse.place_of_copy(destination) or destination
+        self._transaction.on_rollback(lambda: self._warehouse.delete_directory(place, skip_trash=True))
+        self._warehouse.copy_directory(source, place)
+        crash_point(CrashPoint.DIRECTORY_COPIED)
+        if place is not destination:
+            self.rename_directory(place, destination)
+
     def write_file(self, location: AllowedLocation, content: bytes) -> None:
         """Writes a small file now, its directory included; undone by deleting both. Raises MetaException."""
         is_directory_made = self._warehouse.write_file(location, content)

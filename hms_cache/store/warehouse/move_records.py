@@ -17,6 +17,9 @@ from hms_cache.store.warehouse.locations import Location
 RECORD_PREFIX = ".hms-cache-move-"
 """Begin of the names of such files; hidden from all that read tables."""
 
+COPY_PREFIX = ".hms-cache-copy-"
+"""Begin of the names of copies that are being made; each is renamed when it is whole."""
+
 RECORD_MAX_BYTES = 64 * 1024
 """Longer than two paths can be on any file system of this machine."""
 
@@ -45,4 +48,13 @@ class MoveRecord:
 
 def record_name(destination: Location) -> str:
     """The name of the record beside a destination; of a fixed length, as a directory's own name may be the longest."""
-    return RECORD_PREFIX + hashlib.sha256(destination.name.encode(errors="surrogatepass")).hexdigest()[:32]
+    return RECORD_PREFIX + _digest(destination)
+
+
+def copy_name(destination: Location) -> str:
+    """The name beside a destination under which its copy is made."""
+    return COPY_PREFIX + _digest(destination)
+
+
+def _digest(destination: Location) -> str:
+    return hashlib.sha256(destination.name.encode(errors="surrogatepass")).hexdigest()[:32]

@@ -78,8 +78,22 @@ def move(file_system: Any, source: str, destination: str) -> None:
     delete(file_system, source)
 
 
-def _move_keys(file_system: Any, source: str, destination: str) -> None:
-    """Copies all objects, then deletes those of the source: until then it is whole. Copies of a failed move go."""
+def copy(file_system: Any, source: str, destination: str) -> None:
+    """Copies a directory with all files in it. Raises FileExistsError for a destination that is there."""
+    if file_system.exists(destination):
+        raise FileExistsError(destination)
+    if _is_s3(file_system):
+        _copy_keys(file_system, source, destination)
+        return
+    file_system.makedirs(destination)
+    for name in file_system.find(source):
+        goal = f"{destination}/{posixpath.relpath(name, source)}"
+        file_system.makedirs(posixpath.dirname(goal), exist_ok=True)
+        file_system.cp_file(name, goal)
+
+
+def _copy_keys(file_system: Any, source: str, destination: str) -> None:
+    """Copies all objects. Copies of a failed one go."""
     bucket, key = _bucket_and_key(source)
     goal = _bucket_and_key(destination)[1]
     try:
@@ -97,6 +111,11 @@ def _move_keys(file_system: Any, source: str, destination: str) -> None:
         with suppress(Exception):
             _delete_keys(file_system, destination)
         raise
+
+
+def _move_keys(file_system: Any, source: str, destination: str) -> None:
+    """Copies all objects, then deletes those of the source: until then it is whole."""
+    _copy_keys(file_system, source, destination)
     _delete_keys(file_system, source)
 
 

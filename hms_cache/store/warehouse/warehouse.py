@@ -27,7 +27,7 @@ from hms_cache.store.warehouse.file_systems import FileSystems
 from hms_cache.store.warehouse.local_files import ListingTooLong, is_hidden
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.mounts import mount_of
-from hms_cache.store.warehouse.move_records import RECORD_MAX_BYTES, MoveRecord, record_name
+from hms_cache.store.warehouse.move_records import RECORD_MAX_BYTES, MoveRecord, copy_name, record_name
 from hms_cache.store.warehouse.settings import WarehouseSettings
 from hms_cache.store.warehouse.waits import MOVE_WAITS, StillWaiting, current_waits
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
@@ -414,6 +414,35 @@ class Warehouse:
         if self.exists(destination):
             raise MetaException(f"Destination already exists: {destination}")
         self._move(source, destination, is_undone_late=is_undone_late)
+
+    def copy_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
+        """Copies a directory. Raises MetaException when the destination is there, or lies on another file system; what
+        is copied by then stays."""
+        if not source.location.is_same_file_system(destination.location):
+            raise MetaException(f"Cannot copy {source} to another file system: {destination}")
+        if not destination.is_below_root or destination.location.is_inside(source.location):
+            raise MetaException(f"Refusing to copy {source} to {destination}")
+
+        def copy_remote(file_system: Any, path: str) -> None:
+            remote_files.copy(file_system, path, self._file_systems.open(destination.location)[1])
+
+        self._do(
+            "copy",
+            f"Unable to copy: {source} to: {destination}",
+            source,
+            lambda: local_files.copy(
+                source.location.path, destination.location.path, source.root_paths, destination.root_paths
+            ),
+            copy_remote,
+            timeout_s=self.settings.file_move_timeout_s,
+            setting=_MOVE_TIMEOUT,
+            if_late=lambda _: self.delete_directory(destination, skip_trash=True),
+        )
+
+    def place_of_copy(self, destination: AllowedLocation) -> AllowedLocation | None:
+        """Where a copy for this destination is made before it is renamed; None where that would copy it once more."""
+        parent = destination.parent
+        return parent.child(copy_name(destination.location)) if destination.is_local and parent is not None else None
 
     def record_move(self, source: AllowedLocation, destination: AllowedLocation) -> AllowedLocation | None:
         """Writes beside the destination that the source is about to be moved there: the file, None where none is kept.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import insert
@@ -10,9 +11,11 @@ from sqlalchemy import insert
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByValues
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.partitions import alterations
 from hms_cache.store.schema import (
     BUCKETING_COLS,
     CDS,
+    COMPACTION_QUEUE,
     NOTIFICATION_LOG,
     PART_COL_STATS,
     PARTITION_KEY_VALS,
@@ -215,6 +218,97 @@ def test_a_rename_moves_everything(filled: PartitionCatalog) -> None:
     assert sorted(row.PART_KEY_VAL for row in filled.rows(PARTITION_KEY_VALS)) == ["0", "1", "9", "a", "b", "c=d"]
     [message] = [row.MESSAGE for row in filled.rows(NOTIFICATION_LOG) if row.EVENT_TYPE == "ALTER_PARTITION"]
     assert '"keyValues":{"dt":"a","hr":"0"}' in message
+
+
+COPIED = EnvironmentContext({"renamePartitionMakeCopy": "true", "txnId": "9"})
+SEES_ALL = "d.t:7:9223372036854775807::"
+
+
+@pytest.fixture
+def written(sqlite_catalog: PartitionCatalog) -> PartitionCatalog:
+    """A transactional table with a partition that has files."""
+    sqlite_catalog.create_table(parameters={"transactional": "true"})
+    sqlite_catalog.writes.add_partitions(TableName(*T), [partition("a", "0")], write_id=3)
+    delta = Path(sqlite_catalog.root, "d.db/t/dt=a/hr=0/delta_0000003_0000003")
+    delta.mkdir()
+    (delta / "bucket_00000").write_text("rows")
+    (delta / "elsewhere").symlink_to("/etc")
+    return sqlite_catalog
+
+
+def visible(catalog: PartitionCatalog) -> set[str]:
+    """All files of the table, and what is hidden, too."""
+    root = Path(catalog.root, "d.db/t")
+    return {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir() or path.is_symlink()}
+
+
+OF_OLD = {"dt=a/hr=0/delta_0000003_0000003/bucket_00000", "dt=a/hr=0/delta_0000003_0000003/elsewhere"}
+OF_NEW = {name.replace("dt=a", "dt=c") for name in OF_OLD}
+
+
+def rename(catalog: PartitionCatalog, context: EnvironmentContext | None, write_id: int | None = 7) -> None:
+    new = read(catalog, "a", "0")
+    new.values, new.writeId = ["c", "0"], write_id
+    catalog.writes.rename_partition(
+        TableName(*T), ["a", "0"], new, environment_context=context, write_id=write_id, valid_write_ids=SEES_ALL
+    )
+
+
+def test_a_rename_can_leave_the_old_files_to_those_who_read_them(written: PartitionCatalog) -> None:
+    rename(written, COPIED)
+    found = read(written, "c", "0")
+    assert (found.sd.location, found.writeId) == (f"file:{written.root}/d.db/t/dt=c/hr=0", 7)
+    assert visible(written) == OF_OLD | OF_NEW | {"dt=a/hr=0/base_0000007/_metadata_acid"}
+    assert Path(written.root, "d.db/t/dt=c/hr=0/delta_0000003_0000003/bucket_00000").read_text() == "rows"
+    assert Path(written.root, "d.db/t/dt=c/hr=0/delta_0000003_0000003/elsewhere").is_symlink()
+    [entry] = written.rows(COMPACTION_QUEUE)
+    assert (entry.CQ_PARTITION, entry.CQ_STATE, entry.CQ_HIGHEST_WRITE_ID, entry.CQ_TXN_ID) == ("dt=a/hr=0", "r", 7, 9)
+    assert f"file:{written.root}/d.db/t/dt=a/hr=0" in entry.CQ_TBLPROPERTIES
+
+
+@pytest.mark.parametrize(
+    ("context", "write_id"),
+    [(None, 7), (EnvironmentContext({"renamePartitionMakeCopy": "false", "txnId": "9"}), 7), (COPIED, None)],
+)
+def test_other_renames_move(
+    written: PartitionCatalog, context: EnvironmentContext | None, write_id: int | None
+) -> None:
+    rename(written, context, write_id)
+    assert visible(written) == OF_NEW
+
+
+def test_a_copy_is_undone(written: PartitionCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = visible(written)
+    monkeypatch.setattr(alterations, "_store_name", Mock(side_effect=MetaException("the database is away")))
+    with pytest.raises(MetaException, match="away"):
+        rename(written, COPIED)
+    assert visible(written) == before
+    assert not Path(written.root, "d.db/t/dt=c/hr=0").exists()
+    assert not Path(written.root, "d.db/t/dt=a/hr=0/base_0000007").exists()
+    assert not written.rows(COMPACTION_QUEUE)
+
+
+def test_what_an_interrupted_rename_hid_is_not_hidden_in_the_copy(written: PartitionCatalog) -> None:
+    left = Path(written.root, "d.db/t/dt=a/hr=0/base_0000007/_metadata_acid")
+    left.parent.mkdir()
+    left.write_text('{"thisFileVersion":"0","dataFormat":"dropped"}')
+    truncated = Path(written.root, "d.db/t/dt=a/hr=0/base_0000002/_metadata_acid")
+    truncated.parent.mkdir()
+    truncated.write_text('{"thisFileVersion":"0","dataFormat":"truncated"}')
+    rename(written, COPIED)
+    assert visible(written) - OF_OLD - OF_NEW == {
+        "dt=a/hr=0/base_0000007/_metadata_acid",
+        "dt=a/hr=0/base_0000002/_metadata_acid",
+        "dt=c/hr=0/base_0000002/_metadata_acid",
+    }
+
+
+def test_a_copy_is_not_made_over_something(written: PartitionCatalog) -> None:
+    Path(written.root, "d.db/t/dt=c/hr=0").mkdir(parents=True)
+    with pytest.raises(InvalidOperationException, match="already exists"):
+        rename(written, COPIED)
+    assert visible(written) == OF_OLD
+    assert Path(written.root, "d.db/t/dt=c/hr=0").is_dir()
 
 
 def test_refused_renames(filled: PartitionCatalog) -> None:
