@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -492,6 +493,15 @@ def test_lag_is_a_number_in_every_status(running: Stage) -> None:
     poller.stop()
     running.clock.advance(3)
     assert poller.statistics().seconds_since_current == 10
+
+
+def test_without_an_interval_the_log_is_read_when_a_call_needs_it(running: Stage) -> None:
+    poller = running.new_poller(poll_interval_s=0)
+    poller.start()
+    poller.step()
+    assert poller.step().next_step_in_s == math.inf, "it reads the log again and again"
+    running.writer.create_tables(1)
+    assert poller.step().received == 1
 
 
 def test_counters_and_rates(running: Stage) -> None:
