@@ -135,6 +135,25 @@ def test_rename_and_exchange_of_partitions(catalog: StoreUnderTest, lake: Lake) 
     assert lake.keys() == ["t/", "t/k=9/", "t/k=9/a", "v/", "v/k=2/", "v/k=2/b"]
 
 
+def test_rename_of_a_partition_that_is_copied(catalog: StoreUnderTest, lake: Lake) -> None:
+    catalog.create_table(
+        "t", keys=KEYS, parameters={"transactional": "true", "transactional_properties": "insert_only"}
+    )
+    catalog.add_partitions("t", ("1",))
+    lake.put("t/k=1/delta_0000001_0000001/a", "t/k=1/[x]")
+    [first] = catalog.partitions("t")
+    first.values, first.writeId = ["9"], 7
+    copied = ttypes.EnvironmentContext({"renamePartitionMakeCopy": "true", "txnId": "3"})
+    catalog.store.rename_partition(CATALOG, DATABASE, "t", ["1"], first, environment_context=copied, write_id=7)
+    listed = lake.keys()
+    files = [key for key in listed if not key.endswith("/")]
+    assert files == [
+        *("t/k=1/[x]", "t/k=1/base_0000007/_metadata_acid", "t/k=1/delta_0000001_0000001/a"),
+        *("t/k=9/[x]", "t/k=9/delta_0000001_0000001/a"),
+    ]
+    assert [each.sd.location.rpartition("/d.db/")[2] for each in catalog.partitions("t")] == ["t/k=9"]
+
+
 def test_truncate_and_drops(catalog: StoreUnderTest, lake: Lake) -> None:
     catalog.create_table("t", keys=KEYS)
     catalog.add_partitions("t", ("1",), ("12",))
