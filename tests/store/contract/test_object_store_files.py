@@ -144,7 +144,8 @@ def test_rename_of_a_partition_that_is_copied(catalog: StoreUnderTest, lake: Lak
     [first] = catalog.partitions("t")
     first.values, first.writeId = ["9"], 7
     copied = ttypes.EnvironmentContext({"renamePartitionMakeCopy": "true", "txnId": "3"})
-    catalog.store.rename_partition(CATALOG, DATABASE, "t", ["1"], first, environment_context=copied, write_id=7)
+    table = TableName(CATALOG, DATABASE, "t")
+    catalog.store.writes.partitions.rename_partition(table, ["1"], first, environment_context=copied, write_id=7)
     listed = lake.keys()
     files = [key for key in listed if not key.endswith("/")]
     assert files == [
