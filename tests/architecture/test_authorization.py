@@ -104,6 +104,8 @@ def test_what_only_services_call_needs_their_right() -> None:
     own = {
         *("compact", "compact2", "get_latest_committed_compaction_info", "abort_Compactions", "show_compact"),
         *("add_write_notification_log", "add_write_notification_log_in_batch"),
+        # Of the log, each sees what it may see.
+        *("get_next_notification", "get_current_notificationEventId"),
         # Who may have a token, and for whom, is asked of Kerberos and of the rules for proxy users.
         *("get_delegation_token", "renew_delegation_token", "cancel_delegation_token"),
     }

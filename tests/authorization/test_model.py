@@ -74,8 +74,10 @@ class Reference:
             return True
         if not self.of(user):
             return False
-        if way in ("member", "filtered"):
-            return way == "member" or not method.startswith("get_table_objects") or self.knows(user, catalog, database)
+        if way in ("member", "filtered", "events"):
+            return (
+                way != "filtered" or not method.startswith("get_table_objects") or self.knows(user, catalog, database)
+            )
         service = any("service" in g["actions"] for g in self.of(user))
         whole = any(service if a == "service" else self.may(user, a, None, None, None) for a in actions)
         if way == "transaction":

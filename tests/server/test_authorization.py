@@ -243,8 +243,13 @@ def test_what_is_refused_has_no_effect(world: World) -> None:
 
 def test_what_belongs_to_services_is_refused_to_others(world: World) -> None:
     request = t.NotificationEventRequest(lastEvent=0)
-    for user in ("ann", "root", "nobody"):
-        error = outcome(world.link(user), "get_next_notification", rqst=request)
+    tokens = {
+        "ann": "get_all_token_identifiers",
+        "root": "get_all_token_identifiers",
+        "nobody": "get_next_notification",
+    }
+    for user, method in tokens.items():
+        error = outcome(world.link(user), method, **({"rqst": request} if user == "nobody" else {}))
         assert error[0].__name__ in ("MetaException", "TApplicationException") and "Permission denied" in error[1]
     service = world.link("hs2")
     assert service.call("get_next_notification", rqst=request).events

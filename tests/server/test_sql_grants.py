@@ -209,7 +209,10 @@ def test_services_are_those_of_the_setting(world: World) -> None:
     request = t.NotificationEventRequest(lastEvent=0)
     assert world.link("hs2").call("get_next_notification", rqst=request).events
     for link in (world.eve, world.root):
-        assert "Permission denied" in outcome(link, "get_next_notification", rqst=request)[1]
+        assert "Permission denied" in outcome(link, "get_all_token_identifiers")[1]
+    shown = {one.tableName for one in world.ann.call("get_next_notification", rqst=request).events}
+    assert shown == {None, "hers"}
+    assert {one.tableName for one in world.eve.call("get_next_notification", rqst=request).events} == {None}
 
 
 def test_lists_of_many_databases_cost_a_few_statements(serve: Serve) -> None:

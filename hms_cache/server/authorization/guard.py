@@ -20,11 +20,13 @@ from hms_cache.server.authorization.answers import (
     readable_tables,
     secured,
 )
+from hms_cache.server.authorization.events import shown_events
 from hms_cache.server.authorization.objects import objects_of
 from hms_cache.server.authorization.rules import CHANGES_GRANTS, RULES, Rule, Way
 from hms_cache.server.calls import Call, HandlerFunction
 from hms_cache.server.handlers.names import database_name
 from hms_cache.server.session import Session
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     DataOperationType,
     GrantRevokeType,
@@ -118,6 +120,10 @@ class Guard:
             if (empty := EMPTY.get(method)) is not None and not _is_shown(decisions, method, arguments):
                 return empty(arguments)
             call = replace(call, only_readable=lambda tables: readable_tables(decisions, tables))
+        if rule.way is Way.EVENTS and not decisions.allow(Action.SERVICE, METASTORE):
+            return shown_events(
+                decisions, arguments.rqst, lambda asked: function(call, methods.get_next_notification_args(asked))
+            )
         if method in CHANGES_GRANTS:
             try:
                 return function(call, arguments)  # whose answers name nothing beside what was judged
@@ -140,7 +146,7 @@ class Guard:
 
 def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequence[_Needed]:
     match rule.way:
-        case Way.OPEN | Way.MEMBER | Way.FILTERED | Way.GRANTS:
+        case Way.OPEN | Way.MEMBER | Way.FILTERED | Way.GRANTS | Way.EVENTS:
             return ()
         case Way.METASTORE:
             return (_Needed(rule.actions, METASTORE),)

@@ -34,6 +34,8 @@ class Way(enum.Enum):
     """About the grants of one principal: its own, or with the right to manage the metastore anyone's."""
     TRANSACTION = "transaction"
     """As MEMBER; requests with fields of replication need the right of a service."""
+    EVENTS = "events"
+    """Allowed; services see all events, others those of what they may see."""
     GRANTS = "grants"
     """Each grant that the request makes or takes away, by who may change it."""
     LOCK = "lock"
@@ -69,13 +71,14 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
     (
         Rule(Way.MEMBER),
         """
-        cache_file_metadata check_lock clear_file_metadata get_file_metadata get_file_metadata_by_expr
-        get_latest_txnid_in_conflict get_metastore_db_uuid get_open_txns get_open_txns_req get_type_all heartbeat
-        heartbeat_txn_range put_file_metadata unlock
+        cache_file_metadata check_lock clear_file_metadata get_current_notificationEventId get_file_metadata
+        get_file_metadata_by_expr get_latest_txnid_in_conflict get_metastore_db_uuid get_open_txns get_open_txns_req
+        get_type_all heartbeat heartbeat_txn_range put_file_metadata unlock
 """,
     ),
     (Rule(Way.TRANSACTION), "abort_txn commit_txn open_txns"),
     (Rule(Way.LOCK), "lock"),
+    (Rule(Way.EVENTS, _SERVICE), "get_next_notification"),
     (
         Rule(Way.OBJECTS, _READ),
         """
@@ -198,8 +201,8 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
         """
         add_master_key add_replication_metrics add_runtime_stats add_token add_write_ids_to_min_history
         cm_recycle find_columns_with_stats find_next_compact find_next_compact2
-        fire_listener_event get_all_token_identifiers get_all_write_event_info get_current_notificationEventId
-        get_master_keys get_next_notification get_notification_events_count
+        fire_listener_event get_all_token_identifiers get_all_write_event_info get_master_keys
+        get_notification_events_count
         get_replayed_txns_for_policy get_replication_metrics get_token mark_cleaned mark_compacted mark_failed
         mark_refused remove_compaction_metrics_data remove_master_key remove_token
         repl_tbl_writeid_state scheduled_query_poll scheduled_query_progress seed_txn_id seed_write_id set_hadoop_jobid

@@ -1,0 +1,131 @@
+"""The notification log as one principal may see it: an event is shown if everything that it names may be seen.
+
+Java's client takes a gap in the ids for lost events. So an event that is not shown keeps its id and time, and nothing
+else. Where the request has filters, it is left out: how many events match a filter would tell of them. For the same
+reason filters are applied to what may be seen, not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import compress
+
+from hms_cache.authorization.decisions import Action, Decisions, Question, SecuredObject
+from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.object_names import table_name
+from hms_cache.notifications import events as ev
+from hms_cache.notifications.message_reader import read_event
+from hms_cache.notifications.messages import MessageError, decode_message
+from hms_cache.server.authorization.answers import secured
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    NotificationEvent,
+    NotificationEventRequest,
+    NotificationEventResponse,
+)
+
+HIDDEN = "HIDDEN"
+"""Type of an event that is not shown; no release of Hive has one of this name."""
+
+MOST_PAGES = 16
+"""Of the log, read for one request with filters. Where they show nothing, the last id of them tells how far it got."""
+
+_FILTERS = ("eventTypeSkipList", "eventTypeList", "catName", "dbName", "tableNames")
+_OF_NO_OBJECT = frozenset({"server", "servicePrincipal", "timestamp", "txnid", "txnIds", "fromTxnId", "toTxnId"})
+"""Fields of messages about transactions; in others they name databases and tables."""
+
+_TRANSACTIONS = (ev.TransactionsOpened, ev.TransactionCommitted, ev.TransactionAborted)
+Ask = Callable[[NotificationEventRequest], NotificationEventResponse]
+
+
+def shown_events(decisions: Decisions, request: NotificationEventRequest, ask: Ask) -> NotificationEventResponse:
+    """The answer to a request of somebody who is no service; `ask` reads the log."""
+    has_filters = any(getattr(request, name) is not None for name in _FILTERS)
+    page = ask(NotificationEventRequest(request.lastEvent, None if has_filters else request.maxEvents)).events
+    if not has_filters:
+        may = _visible(decisions, page)
+        return NotificationEventResponse([one if seen else _hidden(one) for one, seen in zip(page, may, strict=True)])
+    found: list[NotificationEvent] = []
+    wanted = request.maxEvents or 0
+    for _ in range(MOST_PAGES):
+        if not page:
+            return NotificationEventResponse(found)
+        last = page[-1]
+        found += [one for one in compress(page, _visible(decisions, page)) if _matches(request, one)]
+        if 0 < wanted <= len(found):
+            return NotificationEventResponse(found[:wanted])
+        if found:
+            return NotificationEventResponse(found)
+        page = ask(NotificationEventRequest(last.eventId, None)).events
+    return NotificationEventResponse([_hidden(last)])
+
+
+def _hidden(event: NotificationEvent) -> NotificationEvent:
+    return NotificationEvent(event.eventId, event.eventTime, HIDDEN, None, None, "{}", "json-0.2", None)
+
+
+def _matches(request: NotificationEventRequest, event: NotificationEvent) -> bool:
+    """As the log's own filters."""
+    if event.eventType in (request.eventTypeSkipList or ()):
+        return False
+    if request.eventTypeList and event.eventType not in request.eventTypeList:
+        return False
+    if request.catName is not None and event.catName != normalize_identifier(request.catName):
+        return False
+    if request.dbName is not None and event.dbName != normalize_identifier(request.dbName):
+        return False
+    names = [normalize_identifier(name) for name in request.tableNames or ()]
+    return not names or event.tableName in names
+
+
+def _visible(decisions: Decisions, events: list[NotificationEvent]) -> list[bool]:
+    questions = [_questions(one) for one in events]
+    decisions.prepare([one for needed in questions for one in needed or ()])
+    return [needed is not None and all(_holds(decisions, one) for one in needed) for needed in questions]
+
+
+def _holds(decisions: Decisions, question: Question) -> bool:
+    action, of = question
+    return decisions.show(of) if action is None else decisions.allow(action, of)
+
+
+def _questions(event: NotificationEvent) -> list[Question] | None:
+    """What must be allowed for it to be shown; None: it is not shown, whoever asks."""
+    row = ev.NotificationRow(
+        event.eventId,
+        event.eventTime,
+        event.eventType,
+        event.catName,
+        event.dbName,
+        event.tableName,
+        event.message,
+        event.messageFormat,
+    )
+    read = read_event(row)
+    if isinstance(read, ev.UndecodedEvent):
+        return None
+    if isinstance(read, _TRANSACTIONS):
+        return [] if _names_nothing(event) else None
+    scope = read.scope
+    if scope.everything or scope.all_transactions:
+        return None
+    tables = {*scope.tables, *scope.partitions}
+    if event.dbName and event.tableName:
+        tables.add(table_name(event.catName, event.dbName, event.tableName))
+    databases = {(one[0], one[1]) for one in (*scope.databases, *scope.whole_databases, *scope.functions)}
+    if event.dbName and not tables:
+        own = secured(event.catName, event.dbName)
+        databases.add((str(own.catalog), str(own.database)))
+    needed: list[Question] = [(Action.READ, SecuredObject(*one)) for one in sorted(tables)]
+    needed += [(None, SecuredObject(*one)) for one in sorted(databases)]
+    needed += [(None, SecuredObject(one)) for one in sorted({*scope.catalogs, *scope.whole_catalogs})]
+    return needed or None
+
+
+def _names_nothing(event: NotificationEvent) -> bool:
+    if event.dbName or event.tableName:
+        return False
+    try:
+        message = decode_message(event.message, event.messageFormat)
+    except MessageError:
+        return False
+    return all(not value or name in _OF_NO_OBJECT for name, value in message.items())
