@@ -241,13 +241,12 @@ def prepare_added(
                 raise MetaException("Invalid partition: it has no storage descriptor")
             partition.sd.location = str(location)
             places.append((partition, location))
-    files.judge(location for _, location in places)
     wanted: list[tuple[Partition, AllowedLocation, bool]] = []
-    for partition, location in places:
-        allowed = files.allow(location)
-        place = allowed or files.allow_making(location)
+    for (partition, location), place in zip(
+        places, files.allow_making_all([location for _, location in places]), strict=True
+    ):
         if place is not None:
-            wanted.append((partition, place, allowed is not None))
+            wanted.append((partition, place, files.allow(location) is not None))
     made = changes.make_directories([place for _, place, _ in wanted])
     for (partition, place, is_allowed), is_made in zip(wanted, made, strict=True):
         if is_allowed and not is_made and gathers and not has_fast_statistics(partition.parameters):
