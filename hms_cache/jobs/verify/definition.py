@@ -26,6 +26,13 @@ JOB = Job(
         Option("rechecks", "How often a difference is looked at again.", kind=int, default=3, minimum=1),
         # Longer than the servers' own cache.max_staleness_ms, or an answer that is allowed to be old counts.
         Option("recheck_wait_s", "Time from one look to the next, in seconds.", kind=float, default=2.0),
+        Option("sample", "Part of tables, and of large ones' partitions, to compare.", kind=float, default=1.0),
+        Option(
+            "turn",
+            "Which part: another one for each number, all of them in 1/sample turns. [default: the day]",
+            kind=int,
+        ),
+        Option("output", "Directory that keeps each difference as a row of Parquet, by run.", metavar="DIR"),
         Option("shown", "Differences to show.", kind=int, default=50, minimum=0),
     ),
 )

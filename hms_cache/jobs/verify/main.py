@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import functions as F
@@ -16,10 +17,12 @@ FOUND_DIFFERENCES = 3
 
 
 def main(run: JobRun) -> JobResult:
-    """Compare all servers with the database. Nothing is changed, so a dry run is no other."""
+    """Compare all servers with the database. Nothing is changed; a dry run keeps no differences."""
     options = run.options
     if not options["server"] or not options["database"]:
         raise ConfigurationError("verify needs at least one --server and the --database")
+    started_at = datetime.now(UTC)
+    turn = started_at.date().toordinal() if options["turn"] is None else options["turn"]
     run.spark.dataSource.register(HmsDifferencesSource)
     source = {
         "servers": " ".join(options["server"]),
@@ -27,12 +30,18 @@ def main(run: JobRun) -> JobResult:
         "tables": ",".join(options["tables"]),
         "rechecks": str(options["rechecks"]),
         "recheck_wait_s": str(options["recheck_wait_s"]),
+        "sample": str(options["sample"]),
+        "turn": str(turn),
     }
     with run.progress.step("Comparing"):
         # Looked at twice below; comparing twice would be another comparison.
         found = run.spark.read.format("hms_differences").options(**source).load().persist()
         by_server = transform(found).collect()
     differences = found.where(F.col("outcome") != "compared").orderBy("outcome", "server", "database", "table")
+    if options["output"] and not run.dry_run:
+        name = f"{started_at:%Y%m%dT%H%M%S.%f}Z"
+        rows = differences.drop("compared").withColumn("run", F.lit(name)).coalesce(1)
+        rows.write.mode("append").partitionBy("run").parquet(options["output"])
     shown = differences.limit(int(options["shown"])).collect()
     found.unpersist()
     different = sum(row["different"] for row in by_server)
@@ -51,6 +60,8 @@ def main(run: JobRun) -> JobResult:
         "different": different,
         "undecided": sum(row["undecided"] for row in by_server),
     }
+    if options["sample"] < 1:
+        summary["turn"] = turn
     return JobResult(summary, tables, FOUND_DIFFERENCES if different else 0)
 
 

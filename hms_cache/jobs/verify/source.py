@@ -1,20 +1,23 @@
 """The data source ``hms_differences``: what servers answer, compared with the database, as rows.
 
 Options: ``servers`` (URIs, separated by blanks), ``database``, ``tables``, ``rechecks``, ``recheck_wait_s``,
-``tables_per_slice``, ``partitions_per_slice``.
+``tables_per_slice``, ``partitions_per_slice``, ``sample`` and ``turn``.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from hms_cache.errors import ConfigurationError
-from hms_cache.jobs.sources.catalog_reader import packed
+from hms_cache.jobs.sources.catalog_reader import PartitionRange, packed
 from hms_cache.jobs.sources.database_reader import DatabaseReader
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.options import positive
@@ -47,6 +50,37 @@ SCHEMA = StructType(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A part of the catalog, another one in each turn: all of it in `parts` turns. Which object belongs to which part
+    does not change while it exists. Travels to Spark's workers."""
+
+    parts: int = 1
+    turn: int = 0
+
+    @classmethod
+    def of_rate(cls, rate: float, turn: int) -> Sample:
+        """Of a rate above 0 and at most 1. Raises ConfigurationError."""
+        if not 0 < rate <= 1:
+            raise ConfigurationError(f"a sample is a part above 0 and at most 1, not {rate:g}")
+        return cls(math.ceil(1 / rate - 1e-9), turn)
+
+    def admits(self, *names: str) -> bool:
+        """Whether what has these names belongs to the part of this turn."""
+        if self.parts == 1:
+            return True
+        digest = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big") % self.parts == self.turn % self.parts
+
+
+EVERYTHING = Sample()
+
+
+def _part(some: PartitionRange) -> tuple[str, ...]:
+    """What names a part of a large table; nothing for a whole table, which comes with the table itself."""
+    return () if some.ids is None else (str(some.ids[0]),)
+
+
 class HmsDifferencesSource(DataSource):  # type: ignore[misc]
     """See the module."""
 
@@ -67,6 +101,7 @@ class HmsDifferencesSource(DataSource):  # type: ignore[misc]
             database,
             TableScope.of_text(self.options.get("tables")),
             Recheck(positive(self.options, "rechecks", 3), float(self.options.get("recheck_wait_s") or 2.0)),
+            Sample.of_rate(float(self.options.get("sample") or 1.0), int(self.options.get("turn") or 0)),
             tables_per_slice=positive(self.options, "tables_per_slice", TABLES_PER_SLICE),
             partitions_per_slice=positive(self.options, "partitions_per_slice", PARTITIONS_PER_SLICE),
         )
@@ -81,6 +116,7 @@ class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
         database: str,
         scope: TableScope,
         recheck: Recheck,
+        sample: Sample = EVERYTHING,
         *,
         tables_per_slice: int = TABLES_PER_SLICE,
         partitions_per_slice: int = PARTITIONS_PER_SLICE,
@@ -89,6 +125,7 @@ class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
         self._database = database
         self._scope = scope
         self._recheck = recheck
+        self._sample = sample
         self._tables_per_slice = tables_per_slice
         self._partitions_per_slice = partitions_per_slice
 
@@ -110,13 +147,15 @@ class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
         self, reader: DatabaseReader, client: MetastoreReader, server: str, catalog: str, database: str
     ) -> Iterator[Unit]:
         names = {*reader.table_names(catalog, database), *client.table_names(catalog, database)}
-        tables = sorted(name for name in names if self._scope.admits(catalog, database, name))
+        admitted = sorted(name for name in names if self._scope.admits(catalog, database, name))
+        tables = [name for name in admitted if self._sample.admits(catalog, database, name)]
         if not self._scope.patterns:
             yield Unit(server, catalog, database, whole_database=True)
         size = self._tables_per_slice
         for start in range(0, len(tables), size):
             yield Unit(server, catalog, database, tables=tuple(tables[start : start + size]))
-        ranges = reader.partition_ranges(catalog, database, tables, self._partitions_per_slice)
+        planned = reader.partition_ranges(catalog, database, admitted, self._partitions_per_slice)
+        ranges = [one for one in planned if self._sample.admits(catalog, database, one.table.table, *_part(one))]
         for some in packed(ranges, self._partitions_per_slice, size):
             yield Unit(server, catalog, database, ranges=some)
 

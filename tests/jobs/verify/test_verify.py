@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -152,9 +153,9 @@ def compare(servers: list[str], url: str, tables: str = "") -> tuple[set[tuple[A
     return different, sum(row["compared"] or 0 for row in rows)
 
 
-def run_job(spark: Any, servers: list[str], database: str) -> dict[str, Any]:
+def run_job(spark: Any, servers: list[str], database: str, **more: Any) -> dict[str, Any]:
     """In Spark's process."""
-    options = {"server": tuple(servers), "database": database, "rechecks": 2, "recheck_wait_s": 0.05}
+    options = {"server": tuple(servers), "database": database, "rechecks": 2, "recheck_wait_s": 0.05, **more}
     result: JobResult = JOBS["verify"].run(spark, options)
     return {
         "status": result.exit_status,
@@ -230,14 +231,16 @@ def test_a_difference_is_told_with_the_newest_event_that_it_outlived(start_serve
 
 
 @pytest.mark.soak
-def test_the_job_tells_servers_apart(start_server: ServerStarter, job_spark: SparkProcess) -> None:
+def test_the_job_tells_servers_apart(start_server: ServerStarter, job_spark: SparkProcess, tmp_path: Path) -> None:
     cached = start_server("sqlite", "cached")
     plain = start_server(cached.database_url, "plain", **{"cache.enabled": "false"})
     fill(cached.uri)
     compare([cached.uri], cached.database_url)
     plant(cached.database_url)
     with live_writes(plain.uri):
-        answer = job_spark.call(run_job, servers=[cached.uri, plain.uri], database=cached.database_url)
+        answer = job_spark.call(
+            run_job, servers=[cached.uri, plain.uri], database=cached.database_url, output=str(tmp_path / "kept")
+        )
     counts = {row[0]: (row[2], row[3]) for row in answer["tables"]["Servers"]}
     assert counts[plain.uri][0] == 0
     assert counts[cached.uri][0] == len({key[:4] for key in PLANTED})
@@ -246,3 +249,13 @@ def test_the_job_tells_servers_apart(start_server: ServerStarter, job_spark: Spa
     assert all(row[-1] > 0 for row in answer["tables"]["Differences"])
     assert ("table", "hive.sales.plain", "owner") in shown
     assert ("partitions", "hive.sales.parts", "day=3") in shown
+    kept = job_spark.call(kept_differences, output=str(tmp_path / "kept"))
+    assert len({row["run"] for row in kept}) == 1
+    assert {(row["kind"], row["field"]) for row in kept if row["outcome"] == "different"} == {
+        (row[2], row[4]) for row in answer["tables"]["Differences"] if row[0] == "different"
+    }
+
+
+def kept_differences(spark: Any, output: str) -> list[dict[str, Any]]:
+    """In Spark's process."""
+    return [row.asDict() for row in spark.read.parquet(output).collect()]
