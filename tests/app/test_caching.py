@@ -13,7 +13,7 @@ from hms_cache.cache.entries import Facet
 from hms_cache.notifications.poller import Poller
 from hms_cache.notifications.poller_status import PollerStatus
 from tests.app.test_service import client, configured
-from tests.cache.world import table
+from tests.cache.world import partition, table
 from tests.consistency.observers import wait_until
 
 BEFORE: dict[PollerStatus, Callable[[Poller], None]] = {
@@ -110,6 +110,22 @@ def test_after_a_resync_the_cache_is_warmed_again(warm: str, tmp_path: Path) -> 
                 assert poller.ensure_applied(0, 30)
                 assert cache.shared.generation > generation
                 wait_until(lambda: held() == wanted, "it is warm again")
+    finally:
+        service.stop()
+
+
+def test_a_server_skips_events_of_tables_that_are_not_held(tmp_path: Path) -> None:
+    service = Service(configured(tmp_path, admin__enabled=True, admin__port=0))
+    uri = service.start()
+    try:
+        assert service.admin_sources is not None
+        poller = service.admin_sources.poller
+        assert poller is not None
+        with client(uri) as metastore:
+            cold = table("default", "cold", (("k", "string"),))
+            metastore.create_table(cold)
+            metastore.add_partitions([partition(cold, ("1",))])
+            wait_until(lambda: sum(poller.statistics().skipped.values()) > 0, "an event is skipped")
     finally:
         service.stop()
 
