@@ -11,6 +11,7 @@ from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.verification.verify import KeptReplies
 from hms_cache.clock import Clock
 from hms_cache.config import Configuration
+from hms_cache.lease.membership import Membership
 from hms_cache.metrics import Metrics
 from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import Traffic
@@ -44,6 +45,8 @@ class AdminSources:
     cache: Cache | None
     poller: Poller | None
     operations: Operations
+    membership: Membership | None = None
+    """Leases; None under `cache.exactness = check`."""
     kept_replies: KeptReplies | None = None
     """Asks the database what is kept encoded, for comparing."""
     cache_off_reason: str = ""

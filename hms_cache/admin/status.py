@@ -72,6 +72,32 @@ class CacheStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberStatus:
+    """A member of the set, as the database had it last."""
+
+    member: str
+    address: str
+    is_self: bool
+    connected: bool
+    revoked: bool
+    lease_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseStatus:
+    """Exact reads by lease."""
+
+    held: bool
+    left_s: float
+    open_writes: int
+    alarm: str
+    """Why reads are answered by position check for good; empty: there is no reason."""
+    waits: int
+    revocations: int
+    members: tuple[MemberStatus, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ServerStatus:
     """Everything, at one moment."""
 
@@ -87,6 +113,8 @@ class ServerStatus:
     calls: tuple[CallStatus, ...]
     cache: CacheStatus
     events: EventStatus | None
+    lease: LeaseStatus | None
+    """None under `cache.exactness = check`."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain values: what ``/status`` answers."""
@@ -106,6 +134,7 @@ def server_status(sources: AdminSources, siblings: Siblings, probe: DatabaseProb
         calls=_calls(sources),
         cache=cache_status(sources),
         events=event_status(sources, probe),
+        lease=lease_status(sources),
     )
 
 
@@ -152,6 +181,33 @@ def cache_status(sources: AdminSources) -> CacheStatus:
         position_checks=int(sources.metrics.cache.checks.value()),
         reads=dict(sorted(reads.items())),
         hit_rate=round(reads.get("hit", 0) / total, 4) if total else None,
+    )
+
+
+def lease_status(sources: AdminSources) -> LeaseStatus | None:
+    """This server's lease and the members of its set; None without leases."""
+    membership = sources.membership
+    if membership is None:
+        return None
+    view, connected = membership.state.view(), set(membership.transport.connected())
+    return LeaseStatus(
+        held=sources.cache is not None and sources.cache.freshness.holds_lease(),
+        left_s=round(view.lease_left_s, 3),
+        open_writes=view.intents,
+        alarm=view.alarm,
+        waits=membership.writes.waits,
+        revocations=membership.writes.revocations,
+        members=tuple(
+            MemberStatus(
+                row.member,
+                row.address,
+                row.member == membership.member,
+                row.member in connected,
+                row.is_revoked,
+                row.lease_ms / 1000,
+            )
+            for row in membership.rows
+        ),
     )
 
 

@@ -20,6 +20,7 @@ from hms_cache.app.database import (
 )
 from hms_cache.app.event_loop import EventLoopThread
 from hms_cache.app.housekeeping import Housekeeping
+from hms_cache.app.leasing import start_lease
 from hms_cache.app.management import Management, start_management
 from hms_cache.app.options import server_options
 from hms_cache.app.positions import position_source
@@ -47,6 +48,7 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.errors import StartupError
+from hms_cache.lease.membership import Membership
 from hms_cache.metrics import Metrics
 from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import Traffic
@@ -101,6 +103,8 @@ class Service:
         self._policy: PolicyFile | None = None
         self._authorizer: Authorizer | None = None
         self._cache_off_reason = ""
+        self.membership: Membership | None = None
+        """This server as a member of a set that reads by lease; None under `cache.exactness = check`."""
         self._lane_loads: Callable[[], tuple[LaneLoad, ...]] = tuple
         self._traffic_by: Callable[[Literal["user", "address"]], tuple[Traffic, ...]] = lambda of: ()
         self.admin_sources: AdminSources | None = None
@@ -202,6 +206,8 @@ class Service:
             self._positions.slot(self._siblings.own_index) if self._positions is not None else None,
         )
         self._caching.start(starting)
+        if self._settings.cache.exactness == "lease":
+            self.membership = start_lease(self._settings, self._caching, database, self.metrics.lease, starting)
         return self._caching.cache.reads
 
     def _stores(self, reads: MetadataReads, stores: DatabaseStores, tokens: TokenManager | None = None) -> Stores:
@@ -234,6 +240,7 @@ class Service:
             lane_loads=self._lane_loads,
             traffic_by=self._traffic_by,
             pending_restart=lambda: self._pending_restart,
+            membership=self.membership,
         )
 
     def _listen(self, stores: Stores, database: Database, starting: ExitStack) -> str:

@@ -17,7 +17,7 @@ from the one it followed (P7): an equal id proves nothing then, and only readers
 from __future__ import annotations
 
 import threading
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Protocol
 
 from hms_cache.cache.position_check import CheckResult, PositionCheck
@@ -64,6 +64,16 @@ class Follower(Protocol):
         """Following the log cannot repair what was found: status `ERROR`, until an operator looks at it."""
 
 
+class Lease(Protocol):
+    """The lease of this server, as reads see it (`hms_cache.lease`)."""
+
+    deadline_s: float
+    """Until then memory shows every event that is committed; minus infinity: it may not."""
+
+    now_s: Callable[[], float]
+    """The clock of the deadline."""
+
+
 NEVER_ASKS = float("inf")
 """The `max_staleness_s` of readers that want no proof."""
 
@@ -83,6 +93,8 @@ class Freshness:
     ) -> None:
         """`workers`: what the worker processes of this server tell each other; None: there is one process."""
         self.max_staleness_s = max_staleness_s
+        self.lease: Lease | None = None
+        """`cache.exactness = lease`; None: every exact read asks."""
         self.apply_timeout_s = apply_timeout_s
         self._cache = cache
         self._check = check
@@ -182,6 +194,8 @@ class Freshness:
         """
         if not self.may_serve():
             return False
+        if self.holds_lease():
+            return True
         if not wants_proof and self.is_recent():
             return True
         if not wants_proof and self.max_staleness_s == NEVER_ASKS and not self._is_required():
@@ -201,6 +215,14 @@ class Freshness:
             return False
         self.found_current(result.sent_s, generation)
         return self.may_serve()
+
+    def holds_lease(self) -> bool:
+        """Whether memory shows every event that is committed at this moment, without a question to the database.
+
+        No floor is compared: a write of this server, and whatever else another read may have shown, is committed.
+        """
+        lease = self.lease
+        return lease is not None and lease.now_s() < lease.deadline_s and self.may_serve()
 
     def is_proven(self, history: History) -> bool:
         """Whether a check in this history speaks of the events that memory is made of (P7)."""

@@ -24,7 +24,7 @@ from hms_cache.errors import HmsCacheError
 @click.option("--worker", type=click.IntRange(min=0), help="Of a server with several workers.  [default: 0]")
 @click.option("--json", "as_json", is_flag=True, help="The whole status as JSON.")
 def status(*, management: str, token_file: Path | None, worker: int | None, as_json: bool) -> None:
-    """Show what a running server does: cache, events, calls."""
+    """Show what a running server does: cache, events, leases, calls."""
     url = f"{management}/status" + ("" if worker is None else f"?worker={worker}")
     answer = ask(url, token=reading_token_of(token_file))
     if as_json:
@@ -48,6 +48,13 @@ def status(*, management: str, token_file: Path | None, worker: int | None, as_j
         click.echo(
             f"events       {events['status']} ({events['reason']}), at {events['position']}, {events['lag']} behind"
         )
+    lease = answer["lease"]
+    if lease is not None:
+        state = lease["alarm"] or ("held" if lease["held"] else "not held")
+        click.echo(f"lease        {state}, {lease['revocations']} revocations, {lease['waits']} writes waited")
+        for member in lease["members"]:
+            standing = "this server" if member["is_self"] else "connected" if member["connected"] else "not connected"
+            click.echo(f"  {member['address']:<28} {'revoked' if member['revoked'] else standing}")
     for call in answer["calls"][:15]:
         mean = f"mean {call['mean_s'] * 1000:.3f} ms of {call['decoded']} decoded" if call["decoded"] else ""
         click.echo(f"  {call['method']:<44} {call['count']:>8}  {mean}".rstrip())

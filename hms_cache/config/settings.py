@@ -21,6 +21,7 @@ from hms_cache.config.sections import (
     CompactionSettings,
     DatabaseSettings,
     EventSettings,
+    LeaseSettings,
     LogSettings,
     SecuritySettings,
     ServerSettings,
@@ -34,6 +35,9 @@ from hms_cache.config.unhonoured import SiteReview, Unhonoured
 #: Before a setting's name in the environment: HMS_CACHE__SERVER__PORT.
 ENVIRONMENT_PREFIX = "HMS_CACHE__"
 DEFAULT_ORIGIN = "default"
+
+#: A shared secret that cannot be guessed by who has seen a proof made with it.
+SHORTEST_LEASE_SECRET = 16
 
 
 class Settings(BaseModel):
@@ -52,6 +56,7 @@ class Settings(BaseModel):
     warehouse: WarehouseSettings = Field(default_factory=WarehouseSettings)
     catalog: CatalogSettings = Field(default_factory=CatalogSettings)
     cache: CacheSettings = Field(default_factory=CacheSettings)
+    lease: LeaseSettings = Field(default_factory=LeaseSettings)
     events: EventSettings = Field(default_factory=EventSettings)
     transactions: TransactionSettings = Field(default_factory=TransactionSettings)
     compactions: CompactionSettings = Field(default_factory=CompactionSettings)
@@ -63,6 +68,20 @@ class Settings(BaseModel):
     def _ports_differ(self) -> Self:
         if self.admin.enabled and self.admin.port and self.admin.port == self.server.port:
             raise ValueError(f"admin.port must differ from server.port, both are {self.server.port}")
+        return self
+
+    @model_validator(mode="after")
+    def _leases_are_possible(self) -> Self:
+        if self.cache.exactness != "lease" or not self.cache.enabled:
+            return self
+        if self.cache.peers != "none":
+            raise ValueError(
+                f"cache.exactness = lease needs cache.peers = none: a {self.cache.peers} metastore announces no writes"
+            )
+        if self.server.workers > 1:
+            raise ValueError("cache.exactness = lease needs server.workers = 1: start several servers instead")
+        if len(self.lease.secret.get_secret_value()) < SHORTEST_LEASE_SECRET:
+            raise ValueError(f"cache.exactness = lease needs lease.secret, {SHORTEST_LEASE_SECRET} characters or more")
         return self
 
     @model_validator(mode="after")

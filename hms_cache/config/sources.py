@@ -31,6 +31,7 @@ _SECRETS = (
     ("admin", "token"),
     ("admin", "read_token"),
     ("server", "tls_key_password"),
+    ("lease", "secret"),
 )
 #: Of a command that tells a secret: a vault answers in a second, and the start should not hang on one that does not.
 _COMMAND_TIMEOUT_S = 20.0

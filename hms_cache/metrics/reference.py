@@ -37,6 +37,7 @@ def rows() -> list[tuple[str, str, str, str]]:
         metrics.database,
         metrics.warehouse,
         metrics.cache,
+        metrics.lease,
         metrics.events,
         metrics.management,
     ):

@@ -284,6 +284,25 @@ class ManagementMetrics(_Subsystem):
         )
 
 
+class LeaseMetrics(_Subsystem):
+    """Exact reads by lease; all 0 under `cache.exactness = check`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry)
+        self.members = self._gauge("lease_members", "Members of the set as they were last read, this one among them.")
+        self.left = self._gauge("lease_left_seconds", "What is left of this member's lease.")
+        self.is_held = self._gauge("lease_held", "1 while reads are answered by lease.")
+        self.open_writes = self._gauge("lease_writes_open", "Writes of members whose end has not been heard.")
+        self.alarm = self._gauge("lease_alarm", "1 once an event was found that no member announced.")
+        self.waits = self._count("lease_waits_total", "Writes that waited for the end of another member's lease.")
+        self.revocations = self._count("lease_revocations_total", "Members revoked by this server.")
+        self.messages = self._tally(
+            "lease_messages_total",
+            "Messages between members. kind: sent, received, dropped, refused (connections without the secret).",
+            "kind",
+        )
+
+
 class Metrics:
     """All metrics of one server. Two servers in one process do not share any."""
 
@@ -298,6 +317,7 @@ class Metrics:
         self.database = DatabaseMetrics(self.registry)
         self.warehouse = WarehouseMetrics(self.registry)
         self.cache = CacheMetrics(self.registry)
+        self.lease = LeaseMetrics(self.registry)
         self.events = EventMetrics(self.registry)
         self.management = ManagementMetrics(self.registry)
         self.operations = Operations()

@@ -131,7 +131,10 @@ class HotPath:
             return None
         # In this order: an event that is applied meanwhile clears `current` before the position moves.
         freshness = self._freshness
-        if freshness.max_staleness_s > 0 and freshness.is_recent() and found.current:
+        is_fresh = (freshness.lease is not None and freshness.holds_lease()) or (
+            freshness.max_staleness_s > 0 and freshness.is_recent()
+        )
+        if is_fresh and found.current:
             found.uses += 1
             self.hits[found.method] += 1
             return found.render(sequence)

@@ -17,7 +17,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("jobs",),
     ("app", "client"),
     ("server", "admin"),
-    ("cache",),
+    ("cache", "lease"),
     ("store",),
     ("notifications", "expressions", "txn"),
     ("metadata",),

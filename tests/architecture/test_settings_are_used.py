@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "hms_cache"
 #: Read by the loader itself.
 BY_THE_LOADER = {
     f"{secret}_{source}"
-    for secret in ("database.password", "admin.token", "admin.read_token", "server.tls_key_password")
+    for secret in ("database.password", "admin.token", "admin.read_token", "server.tls_key_password", "lease.secret")
     for source in ("file", "command")
 }
 #: Told to clients that ask for the configuration under Hive's names, and acted upon by those.

@@ -175,6 +175,8 @@ class Size:
     writes: int
     readers: int = 6
     writers: int = 4
+    raw: bool = True
+    """Whether the last writer writes beside all servers."""
 
 
 class Workload:
@@ -221,7 +223,7 @@ class Workload:
             for number in range(size.writers):
                 share = left // (size.writers - number)
                 left -= share
-                work = self._write_raw if number == size.writers - 1 else self._write
+                work = self._write_raw if size.raw and number == size.writers - 1 else self._write
                 threads.append(self._thread(stack, work, share, size))
             for number in range(size.readers):
                 share = size.reads // size.readers
@@ -268,7 +270,7 @@ class Workload:
             if self._errors:
                 return
             if chance.random() < 0.1:
-                server = 1 - server  # a client that changes servers
+                server = self._other(server)  # a client that changes servers
             place = chance.choice(PLACES)
             kind = chance.choice(KINDS)
             self.read(client, server, kind, arguments_for(kind, place, chance))
@@ -301,7 +303,10 @@ class Workload:
         kind = chance.choice(KINDS)
         arguments = arguments_for(kind, place, chance)
         self.read(client, server, kind, arguments)
-        self.read(client, 1 - server, kind, arguments)
+        self.read(client, self._other(server), kind, arguments)
+
+    def _other(self, server: int) -> int:
+        return (server + 1) % len(self._ports)
 
     def _write_raw(self, client: Client, chance: random.Random, share: int, size: Size) -> None:
         raw = RawWriter(self._url)

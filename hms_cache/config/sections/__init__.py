@@ -10,6 +10,7 @@ from hms_cache.config.sections.cache import CacheSettings
 from hms_cache.config.sections.catalog import CatalogSettings
 from hms_cache.config.sections.database import DatabaseSettings
 from hms_cache.config.sections.events import EventSettings
+from hms_cache.config.sections.lease import LeaseSettings
 from hms_cache.config.sections.operation import AdminSettings, LogSettings
 from hms_cache.config.sections.security import SecuritySettings
 from hms_cache.config.sections.server import ServerSettings
@@ -26,6 +27,7 @@ __all__ = [
     "CompactionSettings",
     "DatabaseSettings",
     "EventSettings",
+    "LeaseSettings",
     "LogSettings",
     "SecuritySettings",
     "ServerSettings",

@@ -45,7 +45,7 @@ from hms_cache.store.engine import mysql_driver
 from hms_cache.store.engine.dialects import DialectName, dialect_name, translate_error
 from hms_cache.store.engine.driver_sockets import interrupt
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
-from hms_cache.store.engine.events import CommitListener
+from hms_cache.store.engine.events import CommitListener, WriteGuard
 from hms_cache.store.engine.features import SchemaFeatures, read_features
 from hms_cache.store.engine.log_sessions import HistoryText, file_identity, kept_history, last_event_id, read_head
 from hms_cache.store.engine.mysql_tls import take_tls
@@ -139,6 +139,9 @@ class Database:
         self.id_blocks: IdBlocks | None = None if self.dialect == "sqlite" else IdBlocks(self)
         self.commit_listeners: list[CommitListener] = []
         """Told of every commit of `run_write` on this database; to be filled before the first write."""
+
+        self.write_guard: WriteGuard | None = None
+        """Who has to agree before a write commits that logs events; None: nobody. To be set before the first write."""
 
         self.generation = 0
         """Counts :meth:`renew`: connections held elsewhere that are older are to be opened anew."""

@@ -23,7 +23,7 @@ from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.dialects import take_from_counter
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
-from hms_cache.store.engine.events import EventRow
+from hms_cache.store.engine.events import AnnouncedWrite, EventRow, WriteGuard
 from hms_cache.store.engine.features import read_features
 from hms_cache.store.engine.sequences import NOTIFICATION_LOG, IdBlocks, take_ids
 from hms_cache.store.warehouse.waits import FileWaits, StillWaiting, waits_of_a_write
@@ -64,8 +64,12 @@ class WriteTransaction:
     Belongs to the thread that runs the work, and to this one attempt.
     """
 
-    def __init__(self, connection: Connection, ids: _Ids) -> None:
+    def __init__(self, connection: Connection, ids: _Ids, guard: WriteGuard | None = None) -> None:
         self.connection = connection
+        self.announced: AnnouncedWrite | None = None
+        """Set with the first event, if others have to agree."""
+
+        self._guard = guard
         self.last_event_id: int | None = None
         """Id of the last event. Set by the commit: None before, and without events."""
 
@@ -87,6 +91,8 @@ class WriteTransaction:
 
     def append_event(self, event: EventRow) -> None:
         """Have the event written with the commit, after those appended before it, in the same transaction (P10)."""
+        if self._guard is not None and self.announced is None:
+            self.announced = self._guard.begin()
         self._events.append(event)
 
     @property
@@ -142,6 +148,13 @@ class WriteTransaction:
         ]
         self.connection.execute(_LOG_EVENTS, rows)
         self.last_event_id = first + len(events) - 1
+        if self.announced is not None:
+            self.announced.before_commit(self.connection)
+
+    def tell_committed(self) -> None:
+        """Whoever was told of the write hears that it is committed."""
+        if self.announced is not None and self.last_event_id is not None:
+            self.announced.committed(self.last_event_id - len(self._events) + 1, self.last_event_id)
 
     def _begin_event_ids(self, count: int) -> int:
         """The row of NOTIFICATION_SEQUENCE is missing, as in databases of Hive 3.1 that never logged an event."""
@@ -221,11 +234,14 @@ def run_read(database: Database, work: Callable[[Connection], T]) -> T:
 def _write_once(
     database: Database, work: Callable[[WriteTransaction], T], wanted: Mapping[str, int], waits: FileWaits
 ) -> T:
+    guard = database.write_guard
+    if guard is not None:
+        guard.ready()
     ids = _Ids(database.id_blocks, wanted)
     transaction: WriteTransaction | None = None
     try:
         with database.writing() as connection:
-            transaction = WriteTransaction(connection, ids)
+            transaction = WriteTransaction(connection, ids, guard)
             with waits.attempt():
                 result = work(transaction)
             transaction.write_events(int(database.clock.epoch_s()))
@@ -234,15 +250,20 @@ def _write_once(
             _commit(transaction)
             if transaction.has_events:
                 crash_point(CrashPoint.AFTER_COMMIT)
+                _do_all("after the commit", [transaction.tell_committed])
     except CommitOutcomeUnknown:
         ids.close(used=True)
         assert transaction is not None
+        if transaction.announced is not None:
+            _do_all("after a commit of unknown outcome", [transaction.announced.outcome_unknown])
         for listener in database.commit_listeners:
             _do_all("after a commit of unknown outcome", [partial(listener.outcome_unknown, transaction.events)])
         raise
     except BaseException:
         ids.close(used=False)
         if transaction is not None:
+            if transaction.announced is not None:
+                _do_all("after a rollback", [transaction.announced.abandoned])
             transaction.finish(committed=False)
         raise
     ids.close(used=True)

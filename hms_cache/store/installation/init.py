@@ -80,7 +80,7 @@ def init_schema(database: Database) -> None:
     :raises SchemaError: the database has a metastore schema of another version.
     :raises DatabaseUnavailable: the database does not answer, or another server holds the creation for too long.
     """
-    with database.writing() as connection, _alone(database, connection):
+    with database.writing() as connection, alone_with_the_schema(database, connection):
         METADATA.create_all(connection)
         version = connection.execute(select(VERSION.c.SCHEMA_VERSION)).scalar()
         if version is None:
@@ -107,7 +107,7 @@ def insert_first_rows(connection: Connection) -> None:
 
 
 @contextmanager
-def _alone(database: Database, connection: Connection) -> Iterator[None]:
+def alone_with_the_schema(database: Database, connection: Connection) -> Iterator[None]:
     """No other server creates the schema meanwhile. SQLite's write transaction sees to that already."""
     if database.dialect == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _INIT_LOCK_NUMBER})

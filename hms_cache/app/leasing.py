@@ -1,0 +1,82 @@
+"""Exact reads by lease, put together: a member of the set beside the cache, and its guard on all writes."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from hms_cache.app.caching import Caching
+from hms_cache.config import Settings
+from hms_cache.lease.membership import Membership
+from hms_cache.metrics.registry import LeaseMetrics
+from hms_cache.notifications.event_log import History
+from hms_cache.store.engine.database import Database
+
+#: A renewal that takes longer than a lease is worth nothing, and a revocation that waits is tried again.
+_STATEMENT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class CacheMemory:
+    """The cache, as a member sees it."""
+
+    caching: Caching
+
+    def position(self) -> int:
+        """Up to which event memory is true."""
+        return self.caching.cache.shared.position
+
+    def prove(self, history: History) -> bool:
+        """Whether a history is that of the position (P7)."""
+        return self.caching.cache.freshness.prove(history)
+
+    def catch_up(self, position: int, timeout_s: float) -> bool:
+        """Applies events up to this one."""
+        return self.caching.poller.ensure_applied(position, timeout_s)
+
+
+def start_lease(
+    settings: Settings, caching: Caching, database: Database, metrics: LeaseMetrics, stack: ExitStack
+) -> Membership:
+    """Joins the set; reads are answered by lease and writes are announced from now on. Before the server listens.
+
+    Raises `StartupError`, `DatabaseUnavailableError`.
+    """
+    given = settings.lease
+    limits = database.options
+    options = replace(
+        limits,
+        pool_size=4,
+        reserved_places=1,
+        statement_timeout_s=min(limits.statement_timeout_s, _STATEMENT_S),
+        pool_timeout_s=min(limits.pool_timeout_s, _STATEMENT_S),
+        connect_timeout_s=min(limits.connect_timeout_s, _STATEMENT_S),
+    )
+    own = Database(settings.database.sqlalchemy_url(), options, clock=database.clock)
+    membership = Membership(own, CacheMemory(caching), given.secret.get_secret_value().encode(), given.length_s)
+    state = membership.state
+
+    def follow(_position: int, is_reset: bool) -> None:
+        if is_reset:
+            state.forget_history()
+
+    caching.cache.shared.position_listener = follow
+    membership.start(given.host, given.port, given.address)
+    stack.callback(membership.stop)
+    membership.writes.guard(database)
+    caching.cache.freshness.lease = state
+    database.renewal_listeners.append(own.renew)
+    _show(membership, caching, metrics)
+    return membership
+
+
+def _show(membership: Membership, caching: Caching, metrics: LeaseMetrics) -> None:
+    state, counts = membership.state, membership.transport.counts
+    metrics.members.set_function(lambda: len(membership.rows))
+    metrics.left.set_function(lambda: state.view().lease_left_s)
+    metrics.is_held.set_function(lambda: float(caching.cache.freshness.holds_lease()))
+    metrics.open_writes.set_function(lambda: state.view().intents)
+    metrics.alarm.set_function(lambda: float(bool(state.alarm_reason)))
+    metrics.waits.set_function(lambda: membership.writes.waits)
+    metrics.revocations.set_function(lambda: membership.writes.revocations)
+    metrics.messages.include(lambda: {(kind,): count for kind, count in counts.copy().items()})

@@ -1,0 +1,41 @@
+"""How the servers of a set agree on leases, for `cache.exactness = lease`."""
+
+from __future__ import annotations
+
+from pydantic import SecretStr
+
+from hms_cache.config.quantities import OptionalPath, Seconds
+from hms_cache.config.setting import Section, setting
+
+
+class LeaseSettings(Section):
+    """Members of a set that answers exact reads by lease. Nothing here counts under `cache.exactness = check`."""
+
+    length_s: Seconds = setting(
+        2.0,
+        "How long a member may answer without hearing from the database. A write waits this long, once, for a member"
+        " that was killed or does not answer. It may differ between members.",
+        unit="seconds",
+        reason="Three renewals fit in with room for a slow one; longer makes the writes after a crash wait longer.",
+        ge=0.2,
+        le=60,
+    )
+    host: str = setting("127.0.0.1", "Address to listen on for the other members.")
+    port: int = setting(
+        0,
+        "Port to listen on for the other members; 0 picks a free one.",
+        reason="Members find each other in the database, so a fixed one is needed for firewalls only.",
+        ge=0,
+        le=65535,
+    )
+    address: str = setting(
+        "",
+        "host:port under which the other members reach this one; empty: lease.host with the port that it listens on.",
+    )
+    secret: SecretStr = setting(
+        SecretStr(""),
+        "What all members of a set share, 16 characters or more. Members prove to each other that they know it; it is"
+        " never sent.",
+    )
+    secret_file: OptionalPath = setting(None, "File whose first line is that secret.")
+    secret_command: str = setting("", "Command whose first line of output is that secret.")

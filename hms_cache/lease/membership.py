@@ -1,0 +1,220 @@
+"""A member of the set: the thread that joins, renews, and tends to what others left behind."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import uuid
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from hms_cache.errors import DatabaseUnavailableError
+from hms_cache.lease.clock import lease_clock_s
+from hms_cache.lease.state import NEVER, LeaseState
+from hms_cache.lease.transport import Message, Transport
+from hms_cache.lease.writes import LeaseWrites
+from hms_cache.notifications.event_log import History
+from hms_cache.store.engine.database import Database, read_log_end
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.members import members
+from hms_cache.store.members.members import MemberRow
+
+_log = logging.getLogger(__name__)
+
+RENEWALS_PER_LEASE: Final = 3
+"""One may be late, one may be lost."""
+
+INTENT_PATIENCE_LEASES: Final = 1.5
+"""After so many leases without a word about a write its writer is revoked; it is heard of every third of one."""
+
+_RETRY_S: Final = 0.2
+_STOP_S: Final = 10.0
+_CATCH_UP_S: Final = 5.0
+
+
+class Memory(Protocol):
+    """The cache, as a member sees it."""
+
+    def position(self) -> int:
+        """Up to which event it is true."""
+
+    def prove(self, history: History) -> bool:
+        """Whether what was read in this history speaks of the log that memory is made of (P7)."""
+
+    def catch_up(self, position: int, timeout_s: float) -> bool:
+        """Applies events up to this one."""
+
+
+class Membership:
+    """See the module. `start` and `stop` once each, `guard` in between and before the first write."""
+
+    def __init__(
+        self,
+        database: Database,
+        memory: Memory,
+        secret: bytes,
+        length_s: float,
+        clock: Callable[[], float] = lease_clock_s,
+    ) -> None:
+        """`database`: of its own, so that renewals wait behind nobody."""
+        self.member = uuid.uuid4().hex
+        self.address = ""
+        self.length_s = length_s
+        self.state = LeaseState(self.member, length_s, clock, memory.position)
+        self.transport = Transport(self.member, secret, self._receive, self._receive_reply, self._introduction)
+        self.writes = LeaseWrites(self.state, database, self.transport)
+        self.rows: tuple[MemberRow, ...] = ()
+        """The members as they were last read."""
+        self._database = database
+        self._memory = memory
+        self._clock = clock
+        self._stopped = threading.Event()
+        self._is_closed = False
+        self._renew_at_s = NEVER
+        self._thread = threading.Thread(target=self._run, name="hms-lease", daemon=True)
+        self._alarm_told = False
+
+    def start(self, host: str, port: int, address: str) -> None:
+        """Listen for other members, who reach this one at `address` (empty: where it listens), and join.
+
+        Raises `StartupError`, `DatabaseUnavailableError`.
+        """
+        members.create_table(self._database)
+        bound = self.transport.start(host, port)
+        self.address = address or f"{host}:{bound}"
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Give up the lease, then the row, then the connections. A second time it does nothing."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._stopped.set()
+        self.state.lost()
+        self._thread.join(_STOP_S)
+        try:
+            members.leave(self._database, self.member)
+        except (DatabaseUnavailableError, RetryableConflict) as error:
+            _log.warning("the member's row stays, and costs the next writer a lease: %s", error)
+        self.transport.stop()
+        self._database.close()
+
+    # ---- messages, on the transport's loop ----
+
+    def _receive(self, sender: str, message: list[str | int | None]) -> Message | None:
+        match message:
+            case ["writing", int(key)]:
+                return ("ack", key, self.state.writing((sender, key)))
+            case ["written", int(key), int(first), int(last)]:
+                self.state.written((sender, key), first, last)
+            case ["settled", int(key), int(position)]:
+                self.state.tended((sender, key), position)
+                self.state.changed.set()
+            case ["over", int(key), int(position)]:
+                self.state.over(sender, key, position)
+            case ["abandoned", int(key)]:
+                self.state.abandoned((sender, key))
+            case _:
+                _log.warning("member %s says what this version does not know: %s", sender, message[0])
+        return None
+
+    def _introduction(self) -> Message:
+        """What a connection that broke may have lost: writes below this number are over, none above this event."""
+        return ("over", *self.writes.over())
+
+    def _receive_reply(self, sender: str, message: list[str | int | None]) -> None:
+        match message:
+            case ["ack", int(key), int() | None as epoch]:
+                self.writes.acknowledged(sender, key, epoch)
+            case _:
+                _log.warning("member %s answers what this version does not know: %s", sender, message[0])
+
+    # ---- the thread ----
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self.state.changed.clear()
+            try:
+                self._step()
+            except (DatabaseUnavailableError, RetryableConflict) as error:
+                _log.info("the lease is not renewed: %s", error)
+                self._stopped.wait(_RETRY_S)
+            except Exception:
+                _log.exception("the lease is not renewed")
+                self._stopped.wait(_RETRY_S)
+            self.state.changed.wait(max(0.0, min(self.length_s, self._renew_at_s - self._clock())))
+
+    def _step(self) -> None:
+        if self.state.epoch is None:
+            self._join()
+        if self._clock() >= self._renew_at_s:
+            self.writes.remind()
+            self._renew()
+            self.writes.settle(self._read_position)
+            self._tend()
+        self._catch_up()
+
+    def _join(self) -> None:
+        epoch = secrets.randbelow(2**62) + 1
+        self.state.joining(epoch)
+        row = MemberRow(self.member, self.address, epoch, round(self.length_s * 1000), False)
+        joined = members.join(self._database, row)
+        self.state.joined(epoch, joined.position)
+        self.rows = joined.rows
+        self.writes.joined(joined.rows)
+        self._renew_at_s = NEVER
+
+    def _renew(self) -> None:
+        """One statement. What it shows counts from its sending, and only in a history that is proven."""
+        sent_s, epoch = self._clock(), self.state.epoch
+        if epoch is None:
+            return
+        found = members.read_with_history(self._database)
+        self._renew_at_s = sent_s + self.length_s / RENEWALS_PER_LEASE
+        self.rows = found.rows
+        own = next((row for row in found.rows if row.member == self.member), None)
+        if own is None or own.epoch != epoch or own.is_revoked or found.history is None:
+            _log.warning("this member was revoked and joins again")
+            self.state.lost(epoch)
+            self._renew_at_s = NEVER
+            return
+        self.writes.meet(found.rows)
+        if not self._memory.prove(found.history):
+            self._renew_at_s = sent_s + _RETRY_S
+            return
+        self.state.renewed(epoch, sent_s)
+
+    def _tend(self) -> None:
+        """Writes whose end was not heard: their writer is revoked, then the position is read."""
+        unheard = self.state.unheard(self.length_s * INTENT_PATIENCE_LEASES)
+        if not unheard:
+            return
+        # Read after the last word of these writes: no epoch in it is older than theirs.
+        found = members.read_with_history(self._database)
+        if found.history is None or not self._memory.prove(found.history):
+            return
+        self.rows = found.rows
+        for intent in unheard:
+            row = next((row for row in self.rows if row.member == intent[0]), None)
+            if row is not None:
+                _log.warning("member %s does not say how its write ended and is revoked", row.member)
+                members.revoke(self._database, row.member, row.epoch)
+            self.state.tended(intent, self._read_position())
+
+    def _read_position(self) -> int:
+        head = read_log_end(self._database)
+        if not self._memory.prove(head.history):
+            raise DatabaseUnavailableError("the log's end was read in a history that is not proven")
+        return head.last_event_id
+
+    def _catch_up(self) -> None:
+        """Memory follows the writes of others, so that the lease counts again before anybody reads."""
+        needed = self.state.catch_up_to
+        if needed is not None:
+            self._memory.catch_up(needed, _CATCH_UP_S)
+        self.state.moved()
+        alarm = self.state.alarm_reason
+        if alarm and not self._alarm_told:
+            self._alarm_told = True
+            _log.error("reads are answered by position check from now on (cache.exactness = check): %s", alarm)

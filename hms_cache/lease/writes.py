@@ -1,0 +1,313 @@
+"""What a write waits for: every other member has acknowledged it, or its lease is over.
+
+Called by the writing thread. The lock of NOTIFICATION_SEQUENCE is held in `before_commit`, so one write at a time
+gathers; a member that does not answer costs the writers one lease, once.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Protocol
+
+from sqlalchemy import Connection
+
+from hms_cache.lease.state import DRIFT, LeaseState
+from hms_cache.store.engine.database import Database, session_of
+from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
+from hms_cache.store.members import members
+from hms_cache.store.members.members import MemberRow
+
+_log = logging.getLogger(__name__)
+
+Message = tuple[str | int | None, ...]
+
+PATIENCE_S: Final = 0.2
+"""How long a member may take to acknowledge before it is revoked: a thousand times what it takes when all is well."""
+
+JOIN_PATIENCE_S: Final = 30.0
+"""How long a write waits for its server to be a member; joining takes two statements."""
+
+_LOOK_AGAIN_S: Final = 0.05
+
+
+class Links(Protocol):
+    """The connections to the other members."""
+
+    def send(self, member: str, message: Message) -> None:
+        """Queue a message; it may be lost, but none overtakes another. Does not wait."""
+
+    def meet(self, addresses: Mapping[str, str]) -> None:
+        """These are the members there are, by name."""
+
+
+class Write:
+    """One write transaction. `LeaseWrites.lock` guards all of it."""
+
+    def __init__(self, of: LeaseWrites, key: int, epoch: int) -> None:
+        self.key = key
+        self.epoch = epoch
+        self.told: set[str] = set()
+        self.acks: dict[str, int | None] = {}
+        self.is_open = True
+        self._of = of
+
+    def before_commit(self, connection: Connection) -> None:
+        """See `LeaseWrites.gather`."""
+        self._of.gather(self, connection)
+
+    def committed(self, first: int, last: int) -> None:
+        """In the database, with these events."""
+        self._of.end(self, ("written", self.key, first, last))
+
+    def abandoned(self) -> None:
+        """Rolled back. Does nothing after another end."""
+        self._of.end(self, ("abandoned", self.key))
+
+    def outcome_unknown(self) -> None:
+        """Nobody knows whether it is committed: until that is found out, no member answers by lease."""
+        self._of.doubt(self)
+
+
+class LeaseWrites:
+    """The writes of this server. A `WriteGuard` of the database; `lock` guards the open writes and what was seen."""
+
+    def __init__(self, state: LeaseState, database: Database, links: Links) -> None:
+        """`database`: of the membership's own, since the writing thread holds a connection already."""
+        self.lock = threading.Condition()
+        self.waits = 0
+        """Writes that waited for the end of a lease."""
+        self.revocations = 0
+        """Members revoked by this server."""
+        self._state = state
+        self._database = self._guarded = database
+        self._links = links
+        self._last_key = 0
+        self._last_event_id = 0
+        """Of all writes that have ended."""
+        self._open: dict[int, Write] = {}
+        self._doubtful: list[Write] = []
+        self._others: tuple[str, ...] = ()
+        self._seen_revoked: dict[tuple[str, int], float] = {}
+        self._revoke_first: list[MemberRow] = []
+        """On SQLite, where nobody else writes while a write waits: to be revoked before the next attempt."""
+        self._identity: str | None = None
+        self._not_before_s = float("-inf")
+        self._joined = threading.Condition()
+
+    # ---- membership tells ----
+
+    def joined(self, rows: Iterable[MemberRow]) -> None:
+        """This server is a member among these."""
+        self.meet(rows)
+        with self._joined:
+            self._joined.notify_all()
+
+    def meet(self, rows: Iterable[MemberRow]) -> None:
+        """These are the members as the database had them last."""
+        others = {row.member: row.address for row in rows if row.member != self._state.member}
+        with self.lock:
+            self._others = tuple(others)
+        self._links.meet(others)
+
+    # ---- the writing thread ----
+
+    def ready(self) -> None:
+        """Waits until this server is a member; before any connection is taken, since joining needs one.
+
+        :raises DatabaseUnavailable: it does not become one in time.
+        """
+        while (first := self._take_revocation()) is not None:
+            self._revoke_one(first)
+            with self.lock:
+                while not self._is_out(first):
+                    self.lock.wait(_LOOK_AGAIN_S)
+        if self._state.epoch is not None:
+            return
+        self._state.changed.set()
+        with self._joined:
+            if not self._joined.wait_for(lambda: self._state.epoch is not None, JOIN_PATIENCE_S):
+                raise DatabaseUnavailable("this server could not join the set whose members read by lease")
+
+    def begin(self) -> Write:
+        """Announces a write to all members known; nothing is waited for.
+
+        :raises RetryableConflict: this server is no member any more.
+        """
+        epoch = self._state.epoch
+        if epoch is None:
+            raise RetryableConflict("this server's membership was revoked")
+        with self.lock:
+            self._last_key += 1
+            write = Write(self, self._last_key, epoch)
+            intent = (self._state.member, write.key)
+            if self._state.writing(intent) != epoch:
+                self._state.abandoned(intent)
+                raise RetryableConflict("this server's membership has just changed, or too many writes are open")
+            self._open[write.key] = write
+            self._announce(write, self._others)
+        return write
+
+    def gather(self, write: Write, connection: Connection) -> None:
+        """Under the lock of NOTIFICATION_SEQUENCE, in the write's own transaction, as the last before its COMMIT.
+
+        The own row is locked and must not be revoked: who was stopped cannot commit on old acknowledgements. Then the
+        members are read. Each acknowledges, or is revoked, and its lease waited for.
+
+        :raises RetryableConflict: this server was revoked, or (SQLite) a member was revoked just now.
+        """
+        if not members.lock_own(connection, self._state.member, write.epoch):
+            self._state.lost(write.epoch)
+            raise RetryableConflict("this server's membership was revoked")
+        rows = [row for row in members.read(connection) if row.member != self._state.member]
+        self.meet(rows)
+        self._look_at_history(session_of(self._guarded, connection).server_identity, rows)
+        with self.lock:
+            self._announce(write, [row.member for row in rows])
+            self.lock.wait_for(lambda: not self._missing(write, rows), PATIENCE_S)
+            missing = self._missing(write, rows)
+            self.waits += bool(missing)
+        while missing:
+            self._revoke(missing)
+            with self.lock:
+                self.lock.wait(_LOOK_AGAIN_S)
+                missing = self._missing(write, rows)
+        while (left_s := self._not_before_s - self._state.now_s()) > 0:
+            with self.lock:
+                self.lock.wait(left_s)
+        with self.lock:
+            out = [(row.member, row.epoch) for row in rows if self._is_out(row)]
+        if out:
+            members.remove_revoked(connection, out)
+
+    def guard(self, database: Database) -> None:
+        """Guards all writes of this database from now on."""
+        self._guarded = database
+        database.write_guard = self
+
+    def _look_at_history(self, identity: str, rows: list[MemberRow]) -> None:
+        """On another server than before a row may be missing that was there when a lease began: all leases of then are
+        waited for."""
+        with self.lock:
+            if self._identity is not None and identity != self._identity:
+                longest_s = max([self._state.length_s, *(row.lease_ms / 1000 for row in rows)])
+                self._not_before_s = self._state.now_s() + longest_s * (1 + 2 * DRIFT)
+                self._seen_revoked.clear()
+            self._identity = identity
+
+    def _revoke(self, missing: list[MemberRow]) -> None:
+        """Revokes, then counts from when the revocation was certain.
+
+        SQLite has one writer at a time, which is this one: it gives way, and revokes before its next attempt.
+        """
+        for row in missing:
+            with self.lock:
+                if (row.member, row.epoch) in self._seen_revoked:
+                    continue
+            if self._guarded.is_sqlite:
+                with self.lock:
+                    self._revoke_first.append(row)
+                raise RetryableConflict("a member that does not answer is revoked first")
+            self._revoke_one(row)
+
+    def _take_revocation(self) -> MemberRow | None:
+        with self.lock:
+            return self._revoke_first.pop() if self._revoke_first else None
+
+    def _revoke_one(self, row: MemberRow) -> None:
+        members.revoke(self._database, row.member, row.epoch)
+        _log.warning("member %s at %s does not answer and is revoked", row.member, row.address)
+        now_s = self._state.now_s()
+        with self.lock:
+            self.revocations += 1
+            self._seen_revoked.setdefault((row.member, row.epoch), now_s)
+
+    def _missing(self, write: Write, rows: Iterable[MemberRow]) -> list[MemberRow]:
+        """Under the lock. That a row is revoked says nothing about its lease."""
+        return [row for row in rows if write.acks.get(row.member) != row.epoch and not self._is_out(row)]
+
+    def _is_out(self, row: MemberRow) -> bool:
+        """Under the lock: its lease is over, since it was seen revoked a whole lease ago by this server's clock."""
+        seen_s = self._seen_revoked.get((row.member, row.epoch))
+        return seen_s is not None and self._state.now_s() - seen_s >= row.lease_ms / 1000 * (1 + 2 * DRIFT)
+
+    # ---- messages ----
+
+    def _announce(self, write: Write, to: Iterable[str]) -> None:
+        """Under the lock, so that no announcement comes after the end."""
+        for member in to:
+            if member not in write.told:
+                write.told.add(member)
+                self._links.send(member, ("writing", write.key))
+
+    def acknowledged(self, member: str, key: int, epoch: int | None) -> None:
+        """A member answers no read by lease until the write's end."""
+        with self.lock:
+            write = self._open.get(key)
+            if write is not None:
+                write.acks[member] = epoch
+                self.lock.notify_all()
+
+    def remind(self) -> None:
+        """Tells the members again of writes that are still under way."""
+        with self.lock:
+            for write in self._open.values():
+                self._state.writing((self._state.member, write.key))
+                for member in write.told:
+                    self._links.send(member, ("writing", write.key))
+
+    def end(self, write: Write, message: Message) -> None:
+        """The write is over, in whichever way. Memory hears of it before anybody else."""
+        with self.lock:
+            if not write.is_open:
+                return
+            write.is_open = False
+            self._open.pop(write.key, None)
+            intent = (self._state.member, write.key)
+            if message[0] == "written":
+                _, _, first, last = message
+                assert isinstance(first, int) and isinstance(last, int)
+                self._last_event_id = max(self._last_event_id, last)
+                self._state.written(intent, first, last)
+            else:
+                self._state.abandoned(intent)
+            for member in write.told:
+                self._links.send(member, message)
+
+    def doubt(self, write: Write) -> None:
+        """The outcome of its COMMIT is unknown."""
+        with self.lock:
+            if write.is_open:
+                self._doubtful.append(write)
+        self._state.changed.set()
+
+    def settle(self, read_position: Callable[[], int]) -> None:
+        """Finds out about writes of unknown outcome: the own row is revoked, which waits for a transaction that still
+        has it locked, and then the log's end is read.
+
+        :raises DatabaseUnavailable: not yet.
+        """
+        while True:
+            with self.lock:
+                if not self._doubtful:
+                    return
+                write = self._doubtful[0]
+            members.revoke(self._database, self._state.member, write.epoch)
+            position = read_position()
+            self._state.lost(write.epoch)
+            self._state.tended((self._state.member, write.key), position)
+            with self.lock:
+                self._last_event_id = max(self._last_event_id, position)
+                self._doubtful.remove(write)
+                write.is_open = False
+                self._open.pop(write.key, None)
+                for member in write.told:
+                    self._links.send(member, ("settled", write.key, position))
+
+    def over(self) -> tuple[int, int]:
+        """The lowest number of a write that is under way, or will be, and an event that is not below any of the ended
+        ones."""
+        with self.lock:
+            lowest = min(self._open, default=self._last_key + 1)
+            return lowest, self._last_event_id

@@ -1,0 +1,1 @@
+"""The members of a set of servers that answer reads by lease."""

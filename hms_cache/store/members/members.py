@@ -1,0 +1,144 @@
+"""Rows of HMS_CACHE_MEMBERS: joining, renewal, revocation. Each function is one statement or one transaction.
+
+`hms_cache.lease` says what they mean; docs/model/Lease.tla is the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, CursorResult, delete, insert, literal_column, select, update
+
+from hms_cache.notifications.event_log import History
+from hms_cache.store.engine.database import Database, session_of
+from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.engine.log_sessions import history_of
+from hms_cache.store.installation.init import alone_with_the_schema
+from hms_cache.store.schema import NOTIFICATION_SEQUENCE
+from hms_cache.store.schema.members import HMS_CACHE_MEMBERS, OWN_METADATA
+
+_M = HMS_CACHE_MEMBERS.c
+_ROW = (_M.MEMBER_ID, _M.ADDRESS, _M.EPOCH, _M.LEASE_MS, _M.REVOKED)
+
+
+class MemberRow(NamedTuple):
+    """One member as the database has it."""
+
+    member: str
+    address: str
+    """Host and port, as the other members reach it."""
+    epoch: int
+    lease_ms: int
+    is_revoked: bool
+
+
+class MembersRead(NamedTuple):
+    """All members at one moment, and the history that they were read in; None: there was no row."""
+
+    rows: tuple[MemberRow, ...]
+    history: History | None
+
+
+class JoinResult(NamedTuple):
+    """Where the log stood when the row was written, under the lock that every writer needs."""
+
+    position: int
+    history: History
+    rows: tuple[MemberRow, ...]
+    """All members, the new one among them."""
+
+
+def create_table(database: Database) -> None:
+    """Create HMS_CACHE_MEMBERS if it is not there; servers that start at once are put in line.
+
+    :raises DatabaseUnavailable: the database does not answer.
+    """
+    with database.writing() as connection, alone_with_the_schema(database, connection):
+        OWN_METADATA.create_all(connection)
+        connection.commit()
+
+
+def join(database: Database, row: MemberRow) -> JoinResult:
+    """Write the member's row under the lock of NOTIFICATION_SEQUENCE: a writer that takes the lock later sees it.
+
+    :raises DatabaseUnavailable: the database does not answer, or the log has no sequence yet.
+    :raises RetryableConflict: lost to another transaction.
+    """
+    with database.writing() as connection:
+        locked = select(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID).with_for_update()
+        next_event_id = connection.execute(locked).scalar()
+        if next_event_id is None:
+            raise DatabaseUnavailable("NOTIFICATION_SEQUENCE has no row yet: the first write makes it")
+        history = session_of(database, connection)
+        connection.execute(delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == row.member))
+        connection.execute(
+            insert(HMS_CACHE_MEMBERS).values(
+                MEMBER_ID=row.member, ADDRESS=row.address, EPOCH=row.epoch, LEASE_MS=row.lease_ms, REVOKED=0
+            )
+        )
+        rows = read(connection)
+        connection.commit()
+    return JoinResult(next_event_id - 1, history, rows)
+
+
+def read(connection: Connection) -> tuple[MemberRow, ...]:
+    """All members, as this connection's statement sees them."""
+    return tuple(_row(found) for found in connection.execute(select(*_ROW).order_by(_M.MEMBER_ID)))
+
+
+def read_with_history(database: Database) -> MembersRead:
+    """All members and the history they are read in, by one statement that sees the latest commit: a renewal.
+
+    :raises DatabaseUnavailable: the database does not answer.
+    """
+    if database.is_sqlite:
+        history = database.file_history()
+        with database.checking() as connection:
+            return MembersRead(read(connection), history)
+    with database.checking() as connection:
+        text = str(list(database.history_text.statement(connection).selected_columns)[1])
+        found = connection.execute(select(*_ROW, literal_column(text)).order_by(_M.MEMBER_ID)).all()
+        if not found:
+            return MembersRead((), None)
+        history = history_of(connection.info, connection.dialect.name, found[0][-1])
+        return MembersRead(tuple(_row(one[:-1]) for one in found), history)
+
+
+def lock_own(connection: Connection, member: str, epoch: int) -> bool:
+    """Lock the row until the transaction ends, so that nobody revokes it meanwhile; False: it is revoked, or gone."""
+    statement = select(_M.MEMBER_ID).where(_M.MEMBER_ID == member, _M.EPOCH == epoch, _M.REVOKED == 0)
+    return connection.execute(statement.with_for_update()).first() is not None
+
+
+def revoke(database: Database, member: str, epoch: int) -> None:
+    """Revoke a member, committed on its own; waits for a write of that member that has locked its row.
+
+    :raises DatabaseUnavailable: the database does not answer, or the row stays locked.
+    :raises RetryableConflict: lost to another transaction.
+    """
+    with database.writing() as connection:
+        connection.execute(update(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member, _M.EPOCH == epoch).values(REVOKED=1))
+        connection.commit()
+
+
+def remove_revoked(connection: Connection, members: Iterable[tuple[str, int]]) -> None:
+    """Delete rows whose lease is over for good, in the caller's transaction."""
+    for member, epoch in members:
+        connection.execute(delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member, _M.EPOCH == epoch, _M.REVOKED == 1))
+
+
+def leave(database: Database, member: str) -> bool:
+    """Delete the row of a member that has given up its lease; whether there was one.
+
+    :raises DatabaseUnavailable: the database does not answer.
+    """
+    with database.writing() as connection:
+        result: CursorResult[Any] = connection.execute(delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member))
+        connection.commit()
+        return result.rowcount > 0
+
+
+def _row(found: Any) -> MemberRow:
+    member, address, epoch, lease_ms, revoked = found
+    return MemberRow(member, address, epoch, lease_ms, bool(revoked))

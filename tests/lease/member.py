@@ -1,0 +1,74 @@
+"""A server without sockets for clients, as a member of a set."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from hms_cache.lease.membership import Membership
+from hms_cache.notifications.event_log import History
+from hms_cache.store.engine.database import Database
+from tests.cache.world import Server
+
+LENGTH_S = 2.0
+PATIENCE_S = 30.0
+SECRET = b"a secret of this test"
+
+
+class Member:
+    """A server without sockets for clients, as a member of the set."""
+
+    def __init__(self, url: str, directory: Path) -> None:
+        self.server = Server(url, directory)
+        self.freshness = self.server.cache.freshness
+        self.shared = self.server.cache.shared
+        self.membership = Membership(Database(url), self, SECRET, LENGTH_S)
+        self.state = self.membership.state
+        self.membership.start("127.0.0.1", 0, "")
+        self.membership.writes.guard(self.server.database)
+        self.freshness.lease = self.state
+
+    def position(self) -> int:
+        return self.shared.position if hasattr(self, "shared") else -1
+
+    def prove(self, history: History) -> bool:
+        return self.freshness.prove(history)
+
+    def catch_up(self, position: int, timeout_s: float) -> bool:
+        return self.server.poller.ensure_applied(position, timeout_s)
+
+    def wait_for_lease(self) -> None:
+        wait_until(self.freshness.holds_lease)
+
+    def wait_for(self, other: Member) -> None:
+        """Until there is a connection to the other."""
+        wait_until(lambda: other.membership.member in self.membership.transport.connected())
+
+    def is_wrong(self) -> bool:
+        """Whether it would answer a read without seeing what is committed."""
+        # In this order: a lease that is lost meanwhile is no violation, an event that comes meanwhile none either.
+        head = self.server.log.head().last_event_id
+        held = self.freshness.holds_lease()
+        return held and self.shared.position < head
+
+    def close(self) -> None:
+        self.membership.stop()
+        self.server.close()
+
+    def falls_silent(self) -> None:
+        """Its thread does nothing more and nobody reaches it; what it knows of its lease stays."""
+        self.membership._stopped.set()
+        self.state.changed.set()
+        self.membership._thread.join(PATIENCE_S)
+        self.membership.transport._on_message = lambda *_: None
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Bounded; the condition is another thread's."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    pause = threading.Event()
+    while not condition():
+        assert time.monotonic() < deadline_s, "it did not come about"
+        pause.wait(0.01)

@@ -1,0 +1,176 @@
+"""Three servers that read by lease, clients at them, a fourth that comes and goes, and faults of all kinds beside."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hms_cache.cli.demo.server_process import ServerProcess
+from hms_cache.store.engine.database import Database
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.consistency.checker import Violation, check
+from tests.consistency.history import Change, read_log, replay
+from tests.consistency.proxy import Proxy
+from tests.consistency.workload import Client, Workload
+from tests.databases import closing
+
+LENGTH_S = 0.6
+"""Short, so that many leases end in one run."""
+
+SECRET = "a secret of this test run"
+
+
+def settings(directory: Path, **more: object) -> dict[str, object]:
+    """Of every member."""
+    return {
+        "cache.exactness": "lease",
+        "lease.secret": SECRET,
+        "lease.length_s": LENGTH_S,
+        "events.poll_interval_s": 0.3,
+        "warehouse.files": "leave",
+        "warehouse.directory": str(directory / "warehouse"),
+        **{name.replace("__", "."): value for name, value in more.items()},
+    }
+
+
+@dataclass
+class Run:
+    """Servers that run, and the clients at them."""
+
+    servers: list[ServerProcess]
+    proxies: list[Proxy]
+    workload: Workload
+    database_url: str
+    directory: Path
+    kind: type[ServerProcess]
+    faults: Counter[str] = field(default_factory=Counter)
+
+    def log(self) -> list[Change]:
+        """The catalog after each event, read from the database."""
+        with closing(Database(self.database_url)) as database:
+            return replay(read_log(database))
+
+    def violations(self) -> list[Violation]:
+        """What of the history so far cannot be explained."""
+        return check(self.workload.history, self.log(), 0.0)
+
+    @contextmanager
+    def beside(self, seed: int, kinds: tuple[str, ...]) -> Iterator[None]:
+        """Faults of these kinds, one after the other, until the end of the block."""
+        ended = threading.Event()
+        errors: list[BaseException] = []
+
+        def go() -> None:
+            chance = random.Random(seed)
+            try:
+                while not ended.wait(chance.uniform(0.1, 0.8)):
+                    kind = chance.choice(kinds)
+                    getattr(self, f"_{kind}")(chance, ended)
+                    self.faults[kind] += 1
+            except BaseException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=go, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join(60)
+        if errors:
+            raise errors[0]
+
+    def _stop(self, chance: random.Random, ended: threading.Event) -> None:
+        """A server is held up, for less than a lease or for several, and goes on as if nothing had been."""
+        process_id = chance.choice(self.servers).process_id
+        os.kill(process_id, signal.SIGSTOP)
+        try:
+            ended.wait(chance.choice([0.05, 0.3, 0.8, 2.5]))
+        finally:
+            os.kill(process_id, signal.SIGCONT)
+
+    def _break(self, chance: random.Random, ended: threading.Event) -> None:
+        """Nobody reaches a member for a while; it reaches the others."""
+        proxy = chance.choice(self.proxies)
+        proxy.cut()
+        try:
+            ended.wait(chance.uniform(0.05, 1.5))
+        finally:
+            proxy.mend()
+
+    def _swallow(self, chance: random.Random, ended: threading.Event) -> None:
+        """What is on its way to a member never comes, and nobody is told; the connection is broken later."""
+        proxy = chance.choice(self.proxies)
+        proxy.stall()
+        ended.wait(chance.uniform(0.1, 1.5))
+        proxy.cut()
+        proxy.mend()
+
+    def _come_and_go(self, chance: random.Random, ended: threading.Event) -> None:
+        """Another server joins and writes, and leaves in order or is killed in the midst of it."""
+        server = self.kind(self.directory / "visitor", self.database_url, settings(self.directory))
+        server.start()
+        number = self.faults["come_and_go"]
+        client = Client([server.port])
+        try:
+            for one in range(chance.randint(1, 20)):
+                if ended.is_set():
+                    break
+                with suppress(ttypes.MetaException):
+                    client.connections[0].create_database(ttypes.Database(name=f"visited_{number}_{one}"))
+        finally:
+            client.close()
+            if chance.random() < 0.5:
+                server.kill()
+            else:
+                server.stop()
+
+
+@contextmanager
+def members(
+    directory: Path, database_url: str, seed: int, *, count: int = 3, kind: type[ServerProcess] = ServerProcess
+) -> Iterator[Run]:
+    """So many members, each reached by the others through a proxy of its own, and the tables of the workload."""
+    with ExitStack() as stack:
+        servers, proxies = [], []
+        for number in range(count):
+            # The port has to be known before the server: nothing else binds it between these two lines.
+            port = free_port()
+            proxy = Proxy("127.0.0.1", port)
+            stack.callback(proxy.cut)
+            server = kind(
+                directory / f"server{number}",
+                database_url,
+                settings(directory, lease__port=port, lease__address=f"127.0.0.1:{proxy.port}"),
+            )
+            server.start()
+            stack.callback(end, server)
+            servers.append(server)
+            proxies.append(proxy)
+        workload = Workload([server.port for server in servers], database_url, seed)
+        workload.prepare()
+        yield Run(servers, proxies, workload, database_url, directory, kind)
+
+
+def end(server: ServerProcess) -> None:
+    """In order, if it runs."""
+    if server.is_running:
+        with suppress(ProcessLookupError):
+            os.kill(server.process_id, signal.SIGCONT)
+        server.stop()
+
+
+def free_port() -> int:
+    """One that nobody listens on."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

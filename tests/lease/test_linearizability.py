@@ -1,0 +1,89 @@
+"""Real servers that read by lease: no read but has its place in the log, whatever happens to them."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from hms_cache.cli.demo.server_process import ServerProcess
+from tests.consistency.workload import Size
+from tests.lease.runs import members
+
+QUIET = Size(reads=3_000, writes=80, raw=False)
+SHORT = Size(reads=4_000, writes=240, raw=False)
+AFTERWARDS = Size(reads=120, writes=24, raw=False)
+SOAK = Size(reads=120_000, writes=2_400, raw=False)
+"""A run; the databases and the faults of the soak make it a million reads in nine runs."""
+
+FAULTS = ("stop", "break", "swallow", "come_and_go")
+SERVERS = [
+    pytest.param("mariadb", marks=pytest.mark.mariadb),
+    pytest.param("postgresql", marks=pytest.mark.postgresql),
+]
+
+
+def reads_by_outcome(server: ServerProcess) -> dict[str, int]:
+    """From the server's own status."""
+    port = next(
+        line.rpartition(":")[2] for line in reversed(server.log.splitlines()) if "management port on 127.0.0.1:" in line
+    )
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/status", timeout=30) as answer:
+        status = json.load(answer)
+    return {**status["cache"]["reads"], "checks": status["cache"]["position_checks"], "lease": status["lease"]}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("database_kind", ["sqlite", *SERVERS], indirect=True)
+def test_two_servers_without_faults(
+    database_url: str, tmp_path: Path, initialize: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with members(tmp_path, database_url, seed := time.time_ns() % 100_000, count=2) as run:
+        run.workload.run(QUIET)
+        found = run.violations()
+        assert not found, f"seed {seed}\n" + "\n".join(map(str, found[:5]))
+        told = [reads_by_outcome(server) for server in run.servers]
+        with capsys.disabled():
+            print(f"\n{told}")
+        # Most reads were by lease: fewer checks were sent than there were reads.
+        assert all(one["lease"]["alarm"] == "" for one in told)
+        assert sum(one["checks"] for one in told) < sum(one.get("hit", 0) for one in told)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(SHORT, id="short", marks=pytest.mark.long),
+        pytest.param(SOAK, id="long", marks=[pytest.mark.long, pytest.mark.timeout(1500)]),
+    ],
+)
+@pytest.mark.parametrize("database_kind", SERVERS, indirect=True)
+def test_every_read_has_its_place_in_the_log_whatever_happens(
+    size: Size, database_url: str, tmp_path: Path, initialize: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed = time.time_ns() % 100_000
+    with members(tmp_path, database_url, seed) as run:
+        began_s = time.monotonic()
+        with run.beside(seed, FAULTS):
+            run.workload.run(size)
+        # The checker takes events after the last known write for older than the run: the visitor's may be the last.
+        run.workload.run(AFTERWARDS)
+        took_s = time.monotonic() - began_s
+        found = run.violations()
+        history = run.workload.history
+        told = [reads_by_outcome(server) for server in run.servers]
+        with capsys.disabled():
+            print(
+                f"\nseed {seed}: {len(history.reads)} reads, {sum(one.done for one in history.writes)} writes"
+                f" ({len(history.writes)} tried) in {took_s:.1f} s, {dict(run.faults)}, {len(found)} violations"
+            )
+            print(*told, sep="\n")
+        assert not found, f"seed {seed}\n" + "\n".join(map(str, found[:5]))
+        assert len(history.reads) >= size.reads
+        assert sum(one.done for one in history.writes) >= size.writers
+        assert run.faults
+        assert all(one["lease"]["alarm"] == "" for one in told)

@@ -1,0 +1,132 @@
+"""The table of moves beside an oracle that knows everything, in every order that hypothesis finds."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from hms_cache.lease.state import DRIFT, NEVER, LeaseState
+
+LENGTH_S = 10.0
+OTHERS = ("b", "c")
+
+
+class Member(RuleBasedStateMachine):
+    """One member's state; the machine plays the database, the other members and the clock.
+
+    The oracle is the rule of `LeaseState`'s table in the words of the model (`has_lease`): it is a member, its lease
+    has not ended, no write is open, memory is not below the floor, no alarm.
+    """
+
+    @initialize()
+    def begin(self) -> None:
+        self.now_s = 100.0
+        self.position = 0
+        self.state = LeaseState("a", LENGTH_S, lambda: self.now_s, lambda: self.position)
+        self.epoch: int | None = None
+        self.is_joined = False
+        self.until_s = NEVER
+        self.open: dict[tuple[str, int], float] = {}
+        self.floor = -1
+        self.announced = 0
+        self.log = 0
+        self.alarm = False
+
+    @rule(epoch=st.integers(1, 10**9))
+    def joins(self, epoch: int) -> None:
+        self.state.joining(epoch)
+        assert self.state.epoch is None
+        self.state.joined(epoch, self.log)
+        self.epoch, self.is_joined, self.until_s = epoch, True, NEVER
+        self.floor = max(self.floor, self.log)
+        self.announced = self.log
+
+    @rule(late_s=st.floats(0, LENGTH_S * 2), is_own=st.booleans())
+    def renews(self, late_s: float, is_own: bool) -> None:
+        """The answer comes `late_s` after the sending; one to an earlier epoch is worth nothing."""
+        if self.epoch is None:
+            return
+        sent_s = self.now_s
+        self.now_s += late_s
+        self.state.renewed(self.epoch if is_own else -1, sent_s)
+        if is_own:
+            self.until_s = max(self.until_s, sent_s + LENGTH_S * (1 - 2 * DRIFT))
+
+    @rule(late_s=st.floats(0, LENGTH_S * 2))
+    def time_passes(self, late_s: float) -> None:
+        self.now_s += late_s
+
+    @rule()
+    def is_revoked(self) -> None:
+        self.state.lost(self.epoch)
+        self.epoch, self.is_joined, self.until_s = None, False, NEVER
+
+    @rule(member=st.sampled_from(OTHERS), key=st.integers(1, 3))
+    def write_begins(self, member: str, key: int) -> None:
+        assert self.state.writing((member, key)) == self.epoch
+        self.open[member, key] = self.now_s
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def write_is_committed(self, data: st.DataObject) -> None:
+        intent = data.draw(st.sampled_from(sorted(self.open)))
+        self.log += 1
+        self.announced = self.log
+        self.state.written(intent, self.log, self.log)
+        del self.open[intent]
+        self.floor = max(self.floor, self.log)
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def write_is_abandoned(self, data: st.DataObject) -> None:
+        intent = data.draw(st.sampled_from(sorted(self.open)))
+        self.state.abandoned(intent)
+        del self.open[intent]
+
+    @rule()
+    def unheard_writes_are_tended(self) -> None:
+        found = self.state.unheard(LENGTH_S)
+        assert sorted(found) == sorted(one for one, since_s in self.open.items() if self.now_s - since_s >= LENGTH_S)
+        for intent in found:
+            self.state.tended(intent, self.log)
+            del self.open[intent]
+            self.floor = max(self.floor, self.log)
+            self.announced = max(self.announced, self.log)
+
+    @rule()
+    def memory_catches_up(self) -> None:
+        self.position = self.log
+        self.state.moved()
+
+    @precondition(lambda self: self.is_joined and self.now_s < self.until_s and not self.open)
+    @rule()
+    def somebody_writes_unannounced(self) -> None:
+        self.log += 1
+        self.position = self.log
+        self.state.moved()
+        self.alarm = True
+        assert self.state.alarm_reason
+
+    @rule()
+    def history_is_another(self) -> None:
+        self.state.forget_history()
+        self.epoch, self.is_joined, self.until_s = None, False, NEVER
+        self.floor = -1
+        self.log = self.position = self.announced = max(0, self.log - 1)
+
+    @invariant()
+    def answers_by_the_rule_alone(self) -> None:
+        if not hasattr(self, "state"):
+            return
+        has_lease = self.is_joined and not self.open and not self.alarm and self.position >= self.floor
+        may = self.now_s < self.state.deadline_s
+        if may:
+            assert has_lease and self.now_s < self.until_s
+        self.state.moved()  # memory may have moved since
+        assert (self.now_s < self.state.deadline_s) == (has_lease and self.now_s < self.until_s)
+        assert bool(self.state.alarm_reason) == self.alarm
+
+
+Member.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestMember = Member.TestCase
