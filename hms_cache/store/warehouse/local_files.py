@@ -237,13 +237,51 @@ def delete(path: str, roots: Sequence[str]) -> None:
                 return  # it went with a directory around it
             try:
                 if stat.S_ISDIR(mode):
-                    shutil.rmtree(aside, dir_fd=parent)
+                    _delete_tree(aside, parent)
                 else:
                     os.unlink(aside, dir_fd=parent)
             except OSError as error:
                 # Another call deletes a directory inside or around this one: what it left is still to go.
                 if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _DELETION_ATTEMPTS - 1:
                     raise
+
+
+def _delete_tree(name: str, parent: int) -> None:
+    """Deletes a directory with all in it, however deep: what lies in its directories is moved up to it first.
+
+    So it takes two file descriptors and the memory of one name, where a walk takes a descriptor for each level.
+    """
+    top = os.open(name, _LIST, dir_fd=parent)
+    try:
+        is_empty = False
+        while not is_empty:
+            is_empty = True
+            with os.scandir(top) as listed:
+                for entry in listed:
+                    is_empty = False
+                    if entry.is_dir(follow_symlinks=False):
+                        _move_up(entry.name, top)
+                    else:
+                        os.unlink(entry.name, dir_fd=top)
+    finally:
+        os.close(top)
+    os.rmdir(name, dir_fd=parent)
+
+
+def _move_up(name: str, top: int) -> None:
+    """Deletes a directory in another: its files go, its directories are in the other one then."""
+    directory = os.open(name, _LIST, dir_fd=top)
+    try:
+        with os.scandir(directory) as listed:
+            for entry in listed:
+                if entry.is_dir(follow_symlinks=False):
+                    os.rename(entry.name, DELETED_PREFIX + uuid.uuid4().hex, src_dir_fd=directory, dst_dir_fd=top)
+                else:
+                    os.unlink(entry.name, dir_fd=directory)
+    finally:
+        os.close(directory)
+    with suppress(FileNotFoundError):
+        os.rmdir(name, dir_fd=top)
 
 
 def names(path: str, roots: Sequence[str]) -> list[str]:

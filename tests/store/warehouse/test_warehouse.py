@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import os
+import resource
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,14 @@ from typing import Any
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from hms_cache.store.warehouse import AllowedLocation, DirectoryStatistics, Location, Warehouse, WarehouseSettings
+from hms_cache.store.warehouse import (
+    AllowedLocation,
+    DirectoryStatistics,
+    Location,
+    Warehouse,
+    WarehouseSettings,
+    local_files,
+)
 from hms_cache.store.warehouse.allowed import allow_by_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
 
@@ -290,20 +298,59 @@ def test_what_is_made_during_a_deletion_stays(tmp_path: Path, monkeypatch: pytes
     place = warehouse.location(f"{tmp_path}/a")
     warehouse.make_directory(place.child("p=1"))
     warehouse.write_file(place.child("p=1", "old"), b"1")
-    delete_tree = shutil.rmtree
+    delete_tree = local_files._delete_tree
 
-    def while_another_creates(path: str, **options: Any) -> None:
+    def while_another_creates(name: str, parent: int) -> None:
         warehouse.make_directory(place.child("p=1"))
         warehouse.write_file(place.child("p=1", "new"), b"1")
-        delete_tree(path, **options)
+        delete_tree(name, parent)
 
-    monkeypatch.setattr(shutil, "rmtree", while_another_creates)
+    monkeypatch.setattr(local_files, "_delete_tree", while_another_creates)
     warehouse.delete_directory(place, skip_trash=False)
     assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == [
         "a",
         "a/p=1",
         "a/p=1/new",
     ]
+
+
+@pytest.mark.parametrize("limits", [{"listing_max_entries": 3}, {"listing_timeout_s": 1e-9}])
+def test_listings_are_bounded_and_deletions_are_whole(tmp_path: Path, limits: dict[str, float]) -> None:
+    warehouse = warehouse_of(f"file:{tmp_path}", **limits)
+    place = warehouse.location(f"{tmp_path}/t")
+    for name in ("t/k=1", "t/k=2"):
+        (tmp_path / name).mkdir(parents=True)
+        for number in range(300):
+            (tmp_path / name / str(number)).touch()
+    assert warehouse.directory_statistics(place) is None
+    warehouse.delete_contents(place, skip_trash=True)
+    assert list((tmp_path / "t").iterdir()) == []
+
+
+def test_a_deep_tree_takes_few_file_descriptors(tmp_path: Path) -> None:
+    """Deeper than a process may have files open, and than Python recurses. To count it is given up."""
+    warehouse = warehouse_of(f"file:{tmp_path}")
+    place = warehouse.location(f"{tmp_path}/deep")
+    deepest = tmp_path / "deep"
+    deepest.mkdir()
+    here = os.open(deepest, os.O_DIRECTORY)
+    for _ in range(1_500):
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+        os.mkdir("d", dir_fd=here)
+        os.symlink("/", "link", dir_fd=here)
+        below = os.open("d", os.O_DIRECTORY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    assert warehouse.directory_statistics(place) is None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(int(name) for name in os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 100, hard))
+    try:
+        warehouse.delete_directory(place, skip_trash=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_deletions_inside_of_each_other(tmp_path: Path) -> None:
