@@ -6,10 +6,14 @@ joined in between.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import posixpath
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from hms_cache.store.warehouse.locations import Location
+
+_PATH = attrgetter("path")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +33,18 @@ class AllowedLocation:
     @property
     def root_paths(self) -> tuple[str, ...]:
         """The paths of the roots."""
-        return tuple(root.path for root in self.roots)
+        return tuple(map(_PATH, self.roots))
 
     @property
     def is_below_root(self) -> bool:
         """Whether it lies strictly inside a root and is none itself: only such a directory may be deleted or moved."""
-        return self.location not in self.roots and not self.location.is_root
+        return self.location.path not in self.root_paths and not self.location.is_root
 
     @property
     def parent(self) -> AllowedLocation | None:
         """The directory it lies in; None where that is not allowed by its name."""
-        return allow_by_name(self.location.parent, self.roots)
+        above, paths = self.location.parent, self.root_paths
+        return AllowedLocation(above, self.roots) if above.path in paths or _lies_below(above.path, paths) else None
 
     def child(self, *names: str) -> AllowedLocation:
         """A location below. Raises MetaException for what is not a name of one directory or file."""
@@ -49,13 +54,30 @@ class AllowedLocation:
         return str(self.location)
 
 
-def allow_by_name(location: Location, roots: Iterable[Location]) -> AllowedLocation | None:
-    """The location as one that is allowed if it is or lies in one of the roots, else None.
+def allow_by_names(locations: Iterable[Location], roots: Iterable[Location]) -> list[AllowedLocation | None]:
+    """The locations as ones that are allowed if they are or lie in one of the roots, else None; in order.
 
-    By its name alone: no file system is touched. On a local one it must also hold of the place to which symbolic links
-    lead, which `Warehouse.allow` looks at, and each operation of `local_files` once more.
+    By their names alone: no file system is touched. On a local one it must also hold of the place to which symbolic
+    links lead, which `Warehouse.allow` looks at, and each operation of `local_files` once more. The roots are looked
+    through once for each file system, not for each location: a metastore may have thousands of databases.
     """
-    of_this = tuple(dict.fromkeys(root for root in roots if root.is_same_file_system(location)))
-    if not any(location == root or location.is_inside(root) for root in of_this):
-        return None
-    return AllowedLocation(location, of_this)
+    every = tuple(dict.fromkeys(roots))
+    by_file_system: dict[tuple[str, str], tuple[tuple[Location, ...], frozenset[str]]] = {}
+    found: list[AllowedLocation | None] = []
+    for location in locations:
+        key = (location.scheme, location.authority)
+        if key not in by_file_system:
+            of_this = tuple(root for root in every if root.is_same_file_system(location))
+            by_file_system[key] = (of_this, frozenset(root.path for root in of_this))
+        of_this, paths = by_file_system[key]
+        is_allowed = _lies_below(location.path, paths) or (location.path in paths and location in of_this)
+        found.append(AllowedLocation(location, of_this) if is_allowed else None)
+    return found
+
+
+def _lies_below(path: str, roots: Collection[str]) -> bool:
+    while path not in ("/", ""):
+        path = posixpath.dirname(path)
+        if path in roots:
+            return True
+    return False

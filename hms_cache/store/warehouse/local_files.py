@@ -18,6 +18,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 
 from hms_cache.store.crash_points import CrashPoint, crash_point
 
@@ -424,9 +425,11 @@ def _require_inside(real: str, path: str, roots: Sequence[str]) -> None:
 
 
 def _is_inside(real: str, path: str, roots: Sequence[str]) -> bool:
-    # Those that the path names come first, so that the others, which may lie on a mount that hangs, are not asked.
-    named = sorted(roots, key=lambda root: not _lies_in(path, root))
-    return any(_lies_in(real, root) for root in map(os.path.realpath, named))
+    # Those that the path names come first, so that the others, which may be thousands or on a mount that hangs, are
+    # not asked.
+    named = (root for root in roots if _lies_in(path, root))
+    others = (root for root in roots if not _lies_in(path, root))
+    return any(_lies_in(real, os.path.realpath(root)) for root in chain(named, others))
 
 
 def _lies_in(path: str, root: str) -> bool:

@@ -20,7 +20,7 @@ from hms_cache.metrics import TallyFamily
 from hms_cache.metrics.registry import WarehouseMetrics
 from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.warehouse import local_files, remote_files
-from hms_cache.store.warehouse.allowed import AllowedLocation, allow_by_name
+from hms_cache.store.warehouse.allowed import AllowedLocation, allow_by_names
 from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
 from hms_cache.store.warehouse.deadlines import FileThreads
 from hms_cache.store.warehouse.file_systems import FileSystems
@@ -145,7 +145,7 @@ class Warehouse:
             and not any(root == own or root.is_inside(own) for own in self._roots)
         )
         roots = (*self._roots, *more)
-        found = [allow_by_name(location, roots) for location in locations]
+        found = allow_by_names(locations, roots)
         by_mount: dict[str, list[int]] = {}
         for index, each in enumerate(found):
             if each is not None and each.is_local:
@@ -183,7 +183,7 @@ class Warehouse:
                 continue
             # Below the operator's own directories a link is judged by them, as in `allow_all`.
             is_below = any(location == own or location.is_inside(own) for own in self._roots)
-            claimed = allow_by_name(location, self._roots if is_below else (*self._roots, location))
+            claimed = allow_by_names([location], self._roots if is_below else (*self._roots, location))[0]
             if claimed is None:
                 continue
             if claimed.is_local:

@@ -21,7 +21,7 @@ from hms_cache.store.warehouse import (
     WarehouseSettings,
     local_files,
 )
-from hms_cache.store.warehouse.allowed import allow_by_name
+from hms_cache.store.warehouse.allowed import allow_by_names
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
 
 
@@ -170,7 +170,7 @@ class TestFileOperations:
         fill(warehouse, root.child("a"))
         with pytest.raises(MetaException, match="Destination already exists"):
             warehouse.rename_directory(root.child("a"), root.child("deep", "b"))
-        elsewhere = allow_by_name(Location("hdfs", "nn", "/w/x"), [Location("hdfs", "nn", "/w")])
+        elsewhere = allow_by_names([Location("hdfs", "nn", "/w/x")], [Location("hdfs", "nn", "/w")])[0]
         with pytest.raises(MetaException, match=r"Cannot move .* to another file system"):
             warehouse.rename_directory(root.child("a"), elsewhere)
 
@@ -205,7 +205,7 @@ class TestFileOperations:
         assert not warehouse.exists(root.child("a"))
         everything = Location(root.scheme, "", "/")
         with pytest.raises(MetaException, match="Refusing to delete the root"):
-            warehouse.delete_directory(allow_by_name(everything, [everything]), skip_trash=False)
+            warehouse.delete_directory(allow_by_names([everything], [everything])[0], skip_trash=False)
         with pytest.raises(MetaException, match="Refusing to delete a directory of the warehouse itself"):
             warehouse.delete_directory(root, skip_trash=False)
 
