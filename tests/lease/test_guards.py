@@ -178,6 +178,7 @@ def test_no_read_by_lease_misses_a_commit(scenario: Callable[[Make], bool], make
     assert not scenario(make)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("scenario", "mutant"), CASES, ids=[mutant.__name__ for _, mutant in CASES])
 @pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
 def test_a_mutant_is_noticed(

@@ -37,7 +37,15 @@ def reads_by_outcome(server: ServerProcess) -> dict[str, int]:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("database_kind", ["sqlite", *SERVERS], indirect=True)
+@pytest.mark.parametrize(
+    "database_kind",
+    [
+        "sqlite",
+        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.long]),
+        pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.long]),
+    ],
+    indirect=True,
+)
 def test_two_servers_without_faults(
     database_url: str, tmp_path: Path, initialize: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
