@@ -6,12 +6,14 @@ import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from hms_cache.config import secrets
+from hms_cache.input_limits import input_limits, use_input_limits
 from hms_cache.store.engine.database import Database
 from tests.clients.spark.session import SparkProcess
 from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing
@@ -24,6 +26,15 @@ from tests.servers import ServerProcess, server_process
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None)
 settings.load_profile("fixed" if os.environ.get("HMS_CACHE_FIXED_EXAMPLES") == "1" else "random")
+
+
+@pytest.fixture
+def put_in_force() -> Iterator[Callable[..., None]]:
+    """Changes limits of inputs, by name, for the test."""
+    before = input_limits()
+    yield lambda **limits: use_input_limits(replace(before, **limits))
+    use_input_limits(before)
+
 
 _MARKED_KINDS = [
     pytest.param("sqlite", id="sqlite"),

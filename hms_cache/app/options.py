@@ -10,6 +10,7 @@ from dataclasses import replace
 from hms_cache.app.system.open_files import connections_allowed
 from hms_cache.config import Settings, finite_s
 from hms_cache.expressions import FilterLimits
+from hms_cache.input_limits import InputLimits
 from hms_cache.notifications.messages import MessageFormat
 from hms_cache.server.listener import Limits
 from hms_cache.server.service import ServerOptions
@@ -49,6 +50,11 @@ def server_options(settings: Settings) -> ServerOptions:
         audit_queue_bytes=server.audit_queue_bytes,
         slow_call_s=settings.log.slow_call_s,
     )
+
+
+def limits_of_inputs(settings: Settings) -> InputLimits:
+    """Of patterns, expressions, lists and names: the section `limits` has a setting for each."""
+    return InputLimits(**settings.limits.model_dump())
 
 
 def filter_limits(settings: Settings, on_refusal: Callable[[], None] | None = None) -> FilterLimits:

@@ -22,7 +22,7 @@ from hms_cache.app.event_loop import EventLoopThread
 from hms_cache.app.housekeeping import Housekeeping
 from hms_cache.app.leasing import start_lease
 from hms_cache.app.management import Management, start_management
-from hms_cache.app.options import server_options
+from hms_cache.app.options import limits_of_inputs, server_options
 from hms_cache.app.positions import position_source
 from hms_cache.app.security.authentication import mechanisms
 from hms_cache.app.security.authorization import (
@@ -49,6 +49,7 @@ from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.errors import StartupError
 from hms_cache.lease.membership import Membership
+from hms_cache.input_limits import use_input_limits
 from hms_cache.metrics import Metrics
 from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import Traffic
@@ -124,6 +125,7 @@ class Service:
                 "%d keys of the site files are not honoured: see hms-cache config check",
                 len(self._configuration.site_review.ignored),
             )
+        use_input_limits(limits_of_inputs(self._settings))
         with ExitStack() as starting:
             database = open_database(self._settings, self.metrics.database)
             starting.callback(database.close)

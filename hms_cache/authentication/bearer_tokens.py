@@ -17,10 +17,9 @@ from typing import Any
 from hms_cache.authentication.key_set import IssuerKey, KeySet, KeySetError
 from hms_cache.authentication.local_names import MAX_PRINCIPAL_CHARACTERS
 from hms_cache.authentication.mechanism import AuthenticationError, Identity
+from hms_cache.input_limits import exceeded, input_limits
 
 MECHANISM = "JWT"
-
-MAX_TOKEN_BYTES = 16 * 1024
 
 MAX_KEPT = 10_000
 """Tokens whose signature need not be checked again: a token takes some 300 bytes here."""
@@ -72,8 +71,10 @@ class BearerTokens:
         """Who sent it. May block on the server of the keys. Raises AuthenticationError."""
         import jwt
 
-        if len(token) > MAX_TOKEN_BYTES:
-            raise AuthenticationError(f"the token has more than {MAX_TOKEN_BYTES} bytes", "bad_message")
+        most = input_limits().bearer_token_bytes
+        if len(token) > most:
+            told = exceeded("bearer_token_bytes")
+            raise AuthenticationError(f"the token has more than {most} bytes ({told})", "bad_message")
         try:
             header = jwt.get_unverified_header(token)
         except jwt.PyJWTError as error:

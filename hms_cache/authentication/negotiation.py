@@ -11,14 +11,12 @@ import struct
 from collections.abc import Callable, Mapping
 
 from hms_cache.authentication.mechanism import AuthenticationError, Mechanism
+from hms_cache.input_limits import exceeded, input_limits
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 
 MAX_NAME_BYTES = 64
 """Of a mechanism: RFC 4422 allows 20 characters."""
-
-MAX_RESPONSE_BYTES = 128 * 1024
-"""Tickets carry the groups of Windows' accounts: up to 64 KiB."""
 
 MAX_STEPS = 10
 """Responses of one client: GSSAPI takes three, and one more for each round of its context."""
@@ -91,9 +89,16 @@ class Negotiation:
             return None
         length = _HEADER.unpack_from(buffer)[1]
         # Java's client says BAD, with a text, in place of START when it finds no ticket.
-        limit = MAX_NAME_BYTES if status == START else MAX_RESPONSE_BYTES
-        if length > limit:
-            raise AuthenticationError(f"a message of SASL has {length} bytes; {limit} are allowed", "bad_message")
+        if status == START and length > MAX_NAME_BYTES:
+            raise AuthenticationError(
+                f"the name of a mechanism has {length} bytes; {MAX_NAME_BYTES} are allowed", "bad_message"
+            )
+        most = input_limits().sasl_message_bytes
+        if length > most:
+            told = exceeded("sasl_message_bytes")
+            raise AuthenticationError(
+                f"a message of SASL has {length} bytes; {most} are allowed ({told})", "bad_message"
+            )
         end = _HEADER.size + length
         if len(buffer) < end:
             return None

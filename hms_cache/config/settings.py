@@ -22,6 +22,7 @@ from hms_cache.config.sections import (
     DatabaseSettings,
     EventSettings,
     LeaseSettings,
+    LimitsSettings,
     LogSettings,
     SecuritySettings,
     ServerSettings,
@@ -52,6 +53,7 @@ class Settings(BaseModel):
     authentication: AuthenticationSettings = Field(default_factory=AuthenticationSettings)
     authorization: AuthorizationSettings = Field(default_factory=AuthorizationSettings)
     security: SecuritySettings = Field(default_factory=SecuritySettings)
+    limits: LimitsSettings = Field(default_factory=LimitsSettings)
     database: DatabaseSettings = Field(default_factory=DatabaseSettings)
     warehouse: WarehouseSettings = Field(default_factory=WarehouseSettings)
     catalog: CatalogSettings = Field(default_factory=CatalogSettings)

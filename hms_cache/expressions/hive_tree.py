@@ -45,14 +45,13 @@ from hms_cache.expressions.tree import (
     Unknown,
     has_unknown,
 )
+from hms_cache.input_limits import exceeded, input_limits
 
 _log = logging.getLogger(__name__)
 
 MSCK_EXPRESSION_PROXY = "org.apache.hadoop.hive.ql.exec.MsckPartitionExpressionProxy"
 """The value of `metastore.expression.proxy` after which a connection's expressions are filter texts."""
 
-MAX_NODES = 100_000
-"""Most nodes of a tree. Objects may be shared, so that few bytes could describe a tree of any size."""
 MAX_DEPTH = 100
 """Deepest nesting of functions; binding and evaluation recurse, with some 4 Python frames a level of the interpreter's
 1,000."""
@@ -138,11 +137,14 @@ class _Translation:
 
     def __init__(self) -> None:
         self._nodes = 0
+        self._most_nodes = input_limits().expression_nodes
 
     def _enter(self, depth: int) -> None:
         self._nodes += 1
-        if self._nodes > MAX_NODES or depth > MAX_DEPTH:
-            raise KryoError(f"more than {MAX_NODES} nodes, or nested more than {MAX_DEPTH} deep")
+        if depth > MAX_DEPTH:
+            raise KryoError(f"nested more than {MAX_DEPTH} deep")
+        if self._nodes > self._most_nodes:
+            raise KryoError(f"more than {self._most_nodes} nodes ({exceeded('expression_nodes')})")
 
     def predicate(self, node: Value, depth: int) -> Predicate:
         self._enter(depth)

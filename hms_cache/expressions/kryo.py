@@ -28,17 +28,12 @@ from decimal import Decimal
 from importlib.resources import files
 from typing import Any, TypeAlias
 
-MAX_BYTES = 1_048_576
-"""Largest expression read. An IN of 10,000 dates is 100 kB; reading costs about 1 µs a byte, so this bounds a call to a
-second of CPU."""
+from hms_cache.input_limits import exceeded, input_limits
+
 MAX_DEPTH = 150
 """Deepest nesting of objects. A function is two deep (itself and its list of arguments), so 75 functions may nest; each
 object costs 4 Python frames, of which the interpreter allows 1,000. Hive flattens chains of AND and OR."""
 
-MAX_MEMORY_BYTES = 64 * 1024 * 1024
-"""Most memory that the objects of one expression take, as reckoned below. A run of nulls or an object without fields
-takes a byte or two of the data and fifty or five hundred of memory: 24 KiB could fill 274 MB. An IN of 10,000 dates
-takes 12 MB."""
 _ELEMENT_BYTES = 40
 """Of an element of a list or a field: its place, and what stands there if it is small."""
 _OBJECT_BYTES = 400
@@ -62,6 +57,10 @@ _POLYMORPHIC_ARRAYS = frozenset(
 
 class KryoError(ValueError):
     """Bytes that are not such a graph, or hold what is not known here."""
+
+
+class _TooManyObjects(KryoError):
+    """Read in this dialect, the data stands for more than the budget allows; another one may read it otherwise."""
 
 
 @dataclass(slots=True, eq=False)
@@ -138,14 +137,20 @@ def read_expression(data: bytes) -> KryoObject:
 
     Raises `KryoError` if none does.
     """
-    if len(data) > MAX_BYTES:
-        raise KryoError(f"the expression has {len(data)} bytes, the limit is {MAX_BYTES}")
+    most_bytes = input_limits().expression_bytes
+    if len(data) > most_bytes:
+        told = exceeded("expression_bytes")
+        raise KryoError(f"the expression has {len(data)} bytes, {most_bytes} are allowed ({told})")
     failures: list[str] = []
+    is_too_large = False
     for dialect in dialects():
         try:
             return KryoReader(data, dialect).read_root()
         except (KryoError, RecursionError) as error:
             failures.append(f"Hive {dialect.hive}: {error}")
+            is_too_large |= isinstance(error, _TooManyObjects)
+    if is_too_large:
+        failures.append(exceeded("expression_memory_bytes"))
     raise KryoError("; ".join(failures))
 
 
@@ -160,7 +165,7 @@ class KryoReader:
         self._names: list[str] = []
         self._objects: list[Value] = []
         self._depth = 0
-        self._free_bytes = MAX_MEMORY_BYTES
+        self._free_bytes = self._most_bytes = input_limits().expression_memory_bytes
         self._order = "<" if dialect.kryo_5 else ">"
 
     def read_root(self) -> KryoObject:
@@ -179,7 +184,7 @@ class KryoReader:
     def _spend(self, size_bytes: int) -> None:
         self._free_bytes -= size_bytes
         if self._free_bytes < 0:
-            raise KryoError(f"the objects take more than {MAX_MEMORY_BYTES} bytes")
+            raise _TooManyObjects(f"the objects take more than {self._most_bytes} bytes")
 
     # Bytes and numbers
 

@@ -38,15 +38,13 @@ from hms_cache.expressions.tree import (
     Or,
     Predicate,
 )
+from hms_cache.input_limits import exceeded, input_limits
 
 FIELD_TABLE_NAME = "hive_filter_field_tableName__"
 FIELD_TABLE_TYPE = "hive_filter_field_tableType__"
 FIELD_OWNER = "hive_filter_field_owner__"
 FIELD_LAST_ACCESS = "hive_filter_field_last_access__"
 FIELD_PARAMETERS = "hive_filter_field_params__"
-
-MAX_PARAMETER_KEYS = 1_000
-"""Most parameters that one filter may name: they become a list in a statement. Programs ask for one or two."""
 
 _COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
     ComparisonOperator.EQUAL: operator.eq,
@@ -98,12 +96,14 @@ def bind_table_filter(tree: Predicate) -> TableFilter:
     """The tree of a filter text as a filter of tables.
 
     Raises `FilterBindError` with Hive's text for fields that do not exist and operators they do not have,
-    `FilterLimitError` for more than `MAX_PARAMETER_KEYS`.
+    `FilterLimitError` for more than `limits.table_filter_parameters`.
     """
     binder = _TableBinder()
     test = binder.bind(tree, negated=False)
-    if len(binder.parameter_keys) > MAX_PARAMETER_KEYS:
-        raise FilterLimitError(f"A filter of tables may name {MAX_PARAMETER_KEYS} parameters")
+    most = input_limits().table_filter_parameters
+    if len(binder.parameter_keys) > most:
+        told = exceeded("table_filter_parameters")
+        raise FilterLimitError(f"A filter of tables may name {most} parameters ({told})")
     return TableFilter(frozenset(binder.parameter_keys), test, binder.comparisons)
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.metadata.partition_names import escape_path_name
 from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -62,39 +63,31 @@ def qualified(*parts: str | None) -> str:
     return ".".join(part for part in parts if part is not None)
 
 
-MAX_ALTERNATIVES = 100
-"""Alternatives with wildcards in one pattern of names. Each is tried on each name: 100 on 100,000 names take some five
-seconds of CPU. Programs send one or a few; alternatives without wildcards are not counted."""
-
-
-MAX_ALTERNATIVE_CHARACTERS = 4096
-"""Of an alternative with wildcards: names end at 256 characters, and each `*` or `.` stands for one. A megabyte took
-a second of CPU before the first name was looked at."""
-
-
 class NamePattern:
     """A compiled pattern of names: `*` any text, `.` any one character (so `.*` a text that is not empty), `|` between
     alternatives, case ignored. Immutable."""
 
     def __init__(self, pattern: str) -> None:
-        """Raises MetaException beyond `MAX_ALTERNATIVES` or `MAX_ALTERNATIVE_CHARACTERS`."""
+        """Raises MetaException beyond `limits.name_pattern_alternatives` or `name_pattern_characters`."""
+        limits = input_limits()
         exact: set[str] = set()
         wild: dict[str, None] = {}
         for alternative in _alternatives(pattern):
             text = alternative.lower()
             if "*" in text or "." in text:
-                if len(text) > MAX_ALTERNATIVE_CHARACTERS:
+                if len(text) > limits.name_pattern_characters:
                     raise MetaException(
                         f"A pattern of names has an alternative of {len(text)} characters; "
-                        f"{MAX_ALTERNATIVE_CHARACTERS} are allowed, and no name is as long"
+                        f"{limits.name_pattern_characters} are allowed ({exceeded('name_pattern_characters')})"
                     )
                 wild[text] = None
             else:
                 exact.add(text)
-        if len(wild) > MAX_ALTERNATIVES:
+        if len(wild) > limits.name_pattern_alternatives:
+            told = exceeded("name_pattern_alternatives")
             raise MetaException(
-                f"A pattern of names may have {MAX_ALTERNATIVES} alternatives with wildcards, this one has "
-                f"{len(wild)}: ask in several calls, or for all names"
+                f"A pattern of names may have {limits.name_pattern_alternatives} alternatives with wildcards ({told}), "
+                f"this one has {len(wild)}: ask in several calls, or for all names"
             )
         self._exact = frozenset(exact)
         self._patterns = tuple(WildcardPattern(map(_name_token, text), any_case=True) for text in wild)
@@ -102,7 +95,7 @@ class NamePattern:
         """The same as lower-cased SQL LIKE patterns, escaped with `LIKE_ESCAPE`, which let at least every matching
         name through; None: too many, ask for all names. Databases match LIKE by backtracking, in time that grows by the
         text's length with each `%`, so only the two first of a pattern are kept."""
-        if len(exact) + len(wild) <= MAX_ALTERNATIVES:
+        if len(exact) + len(wild) <= limits.name_pattern_alternatives:
             self.like_patterns = tuple(map(_like_pattern, (*sorted(exact), *wild)))
 
     def matches(self, name: str) -> bool:
@@ -143,7 +136,7 @@ def _kept_pattern(pattern: str) -> NamePattern:
 
 
 def name_pattern(pattern: str) -> NamePattern:
-    """The compiled pattern; recent short ones are kept. Raises MetaException beyond `MAX_ALTERNATIVES`."""
+    """The compiled pattern; recent short ones are kept. Raises MetaException as `NamePattern`."""
     return _kept_pattern(pattern) if len(pattern) <= _LONGEST_KEPT_PATTERN else NamePattern(pattern)
 
 
@@ -153,7 +146,7 @@ _LONGEST_KEPT_PATTERN = 1_024
 def matching_names(names: Iterable[str], pattern: str | None) -> list[str]:
     """The names that match, ascending by code point; None (and `*`) matches all.
 
-    Raises MetaException beyond `MAX_ALTERNATIVES`.
+    Raises MetaException beyond `limits.name_pattern_alternatives`.
     """
     if pattern is None or pattern == "*":
         return sorted(names)

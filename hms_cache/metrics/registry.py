@@ -18,6 +18,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from hms_cache.input_limits import refused_inputs
 from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import CallLoads
 from hms_cache.metrics.operations import Operations
@@ -137,6 +138,12 @@ class ServerMetrics(_Subsystem):
         self.lane_stuck = self._gauge(
             "lane_calls_stuck", "Calls past server.request_timeout_s whose thread has not come back.", "lane"
         )
+        self.refused_inputs = self._tally(
+            "inputs_refused_total",
+            "Patterns, expressions, lists and names beyond a setting of the section limits. limit: its name.",
+            "limit",
+        )
+        self.refused_inputs.include(lambda: {(limit,): n for limit, n in refused_inputs().items()})
         self.audit_lines_lost = self._count(
             "audit_lines_lost_total", "Audit lines lost because server.audit_queue_bytes waited to be written."
         )

@@ -2,7 +2,7 @@ r"""Java's regular expressions (`java.util.regex.Pattern`, Java 8 to 21), matche
 
 An expression becomes a nondeterministic automaton, which is run with all its states at once; sets of states that were
 met are remembered with what follows them. Time: the text's length times the automaton's states at most, and
-`MAX_STEPS` in any case.
+the setting `limits.regex_steps` in any case.
 
 Understood: characters, `.`, classes with ranges, unions, `&&` and `^` (Hive's manual has `[\x20-\x7E&&[^,]]*`),
 `\d \w \s \h \v` and their opposites, POSIX classes, Unicode categories, `\Q…\E`, groups of all kinds, alternatives,
@@ -19,16 +19,10 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import NamedTuple, NoReturn, TypeAlias
 
-MAX_STATES = 2_000
-"""States of an automaton. Counted repetitions are written out, so that `(a{99}){99}` is 9,801; what people write has
-tens."""
-MAX_STEPS = 5_000_000
-"""Steps of one match beyond those that are remembered, a second or two of CPU: every state at each of 2,500 characters,
-more than the longest partition value has."""
+from hms_cache.input_limits import exceeded, input_limits
+
 MAX_DEPTH = 100
 """Nested groups: the reader and the maker of the automaton call themselves for each."""
-MAX_CHARACTERS = 1_000
-"""Longest expression; those that people write have a few dozen characters."""
 MAX_REMEMBERED = 10_000
 """States in the remembered sets of one expression, and sets accepted or not: a megabyte. Beyond it all are
 forgotten."""
@@ -81,8 +75,10 @@ class JavaRegex:
 
         Raises `JavaRegexError`.
         """
-        if len(text) > MAX_CHARACTERS:
-            raise JavaRegexError(f"a regular expression of more than {MAX_CHARACTERS} characters")
+        most = input_limits().regex_characters
+        if len(text) > most:
+            told = exceeded("regex_characters")
+            raise JavaRegexError(f"a regular expression of more than {most} characters ({told})")
         self.text = text
         self._program = _Program()
         root = _Reader(text, any_case).read()
@@ -95,17 +91,19 @@ class JavaRegex:
         self._accepting: dict[frozenset[int], bool] = {}
 
     def matches(self, text: str) -> bool:
-        """Whether the expression matches the whole text. Raises `JavaRegexError` beyond `MAX_STEPS`."""
+        """Whether the expression matches the whole text. Raises `JavaRegexError` beyond `limits.regex_steps`."""
         if not text:
             states = self._closure([self._begin], at_start=True, at_end=True)
             return self._program.accept in states
         states, following, steps = self._start, self._following, 0
+        most = input_limits().regex_steps
         for character in text:
             known = following.get((states, character))
             if known is None:
                 steps += len(states) + 1
-                if steps > MAX_STEPS:
-                    raise JavaRegexError(f"matching {self.text[:200]!r} takes more than {MAX_STEPS} steps")
+                if steps > most:
+                    told = exceeded("regex_steps")
+                    raise JavaRegexError(f"matching {self.text[:200]!r} takes more than {most} steps ({told})")
                 known = self._step(states, character)
                 self._remembered += len(known) + 1
                 if self._remembered > MAX_REMEMBERED:
@@ -163,6 +161,7 @@ class _Program:
         self.targets: list[tuple[int, ...]] = []
         self.edges: list[bool | None] = []
         self._made = 0
+        self._most = input_limits().regex_states
         self.accept = self._state(())
 
     def _state(self, targets: tuple[int, ...], ranges: Ranges | None = None, edge: bool | None = None) -> int:
@@ -174,8 +173,9 @@ class _Program:
     def add(self, node: _Node, after: int, depth: int) -> int:
         """The state from which a text that the node matches leads to `after`."""
         self._made += 1
-        if self._made > MAX_STATES:
-            raise JavaRegexError(f"a regular expression of more than {MAX_STATES} states")
+        if self._made > self._most:
+            told = exceeded("regex_states")
+            raise JavaRegexError(f"a regular expression of more than {self._most} states ({told})")
         match node:
             case _Set(ranges):
                 return self._state((after,), ranges)
@@ -460,7 +460,7 @@ class _Reader:
             self._position += 1
         if not 0 < self._position - start <= 9:
             self._fail("no number")
-        return min(int(self._text[start : self._position]), MAX_STATES + 1)
+        return min(int(self._text[start : self._position]), input_limits().regex_states + 1)
 
     def _class(self) -> Ranges:
         """What follows `[`, to the `]`: `&&` binds weakest, a class within is part of the union."""

@@ -17,9 +17,10 @@ import h11
 
 from hms_cache.authentication.bearer_tokens import BearerTokens
 from hms_cache.authentication.mechanism import AuthenticationError, Identity
+from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
-from hms_cache.server.session import CLAIMED_USER, IDENTITY, MAX_NAME_CHARACTERS
+from hms_cache.server.session import CLAIMED_USER, IDENTITY
 
 USER_HEADER = b"x-actor-username"
 
@@ -278,8 +279,10 @@ class HttpLayer(Layer):
         if name is None:
             return None
         user = name.decode("utf-8", "replace")
-        if len(user) > MAX_NAME_CHARACTERS:
-            raise _Refusal(400, f"a name of a user has {len(user)} characters; {MAX_NAME_CHARACTERS} are allowed")
+        most = input_limits().session_name_characters
+        if len(user) > most:
+            told = exceeded("session_name_characters")
+            raise _Refusal(400, f"a name of a user has {len(user)} characters; {most} are allowed ({told})")
         return user
 
     def _check(self, tokens: BearerTokens, token: str) -> None:

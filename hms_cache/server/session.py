@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hms_cache.authentication.mechanism import Identity
 from hms_cache.authorization.decisions import Decisions
+from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 IDENTITY = "identity"
@@ -19,12 +20,6 @@ ANONYMOUS = "anonymous"
 """Who a client is that has not said it."""
 
 _ids = itertools.count(1)
-
-MAX_VARIABLES = 64
-"""Options and variables of a connection. There are 7 variables, and no client is known to set an option."""
-
-MAX_NAME_CHARACTERS = 256
-"""Of a user or group: names in Active Directory end at 256, and Hive's columns for owners at 128."""
 
 ALWAYS_KEPT_BYTES = 1024
 """A session up to this size needs no room in the budget of all: others' sessions cannot keep a client out."""
@@ -87,20 +82,22 @@ class Session:
         if self.authenticated:
             return
         longest = max(map(len, (user, *groups)))
-        if longest > MAX_NAME_CHARACTERS:
+        most = input_limits().session_name_characters
+        if longest > most:
             self.budget.refused += 1
-            raise MetaException(
-                f"a name of a user or group has {longest} characters; {MAX_NAME_CHARACTERS} are allowed"
-            )
+            told = exceeded("session_name_characters")
+            raise MetaException(f"a name of a user or group has {longest} characters; {most} are allowed ({told})")
         self._resize(self._size(self.variables) + _size_of((user, *groups)))
         self.user, self.groups = user, groups
         self.decisions = None
 
     def set_variable(self, name: str, value: str) -> None:
         """Raises MetaException when there are too many, or they are too long."""
-        if name not in self.variables and len(self.variables) >= MAX_VARIABLES:
+        most = input_limits().session_variables
+        if name not in self.variables and len(self.variables) >= most:
             self.budget.refused += 1
-            raise MetaException(f"the connection has {MAX_VARIABLES} options, which is the limit")
+            told = exceeded("session_variables")
+            raise MetaException(f"the connection has {most} options, which is the limit ({told})")
         variables = {**self.variables, name: value}
         self._resize(self._size(variables) + _size_of((self.user, *self.groups)))
         self.variables = variables

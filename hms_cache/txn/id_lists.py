@@ -7,16 +7,10 @@ exception is aborted). That is the form of the wire (`abortedBits`, little-endia
 import re
 from collections.abc import Iterable, Sequence
 
+from hms_cache.input_limits import exceeded, input_limits
+
 LONG_MAX = 2**63 - 1
 """High-water mark of a list built from nothing, and the `minOpen` of a list with no open id."""
-
-MAX_LISTED_IDS = 1_000_000
-"""Most ids one list may hold once its ranges are spelled out.
-
-Hive refuses to open more than 100,000 transactions at once (`metastore.max.open.txns`); ten times that leaves room for
-aborted ones that nobody cleaned, and keeps a hostile `1-9223372036854775807` from filling memory (about 40 MB at most).
-Readers take another limit as `max_ids`.
-"""
 
 _NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _RANGE = re.compile(r"([0-9]+)-([0-9]+)", re.ASCII)
@@ -50,11 +44,13 @@ def split_fields(text: str, separator: str) -> list[str]:
     return fields
 
 
-def parse_ids(text: str, what: str, max_ids: int = MAX_LISTED_IDS) -> list[int]:
+def parse_ids(text: str, what: str, max_ids: int | None = None) -> list[int]:
     """Ids of a comma-separated text, in its order; `a-b` is the run a..b and a reversed one is empty.
 
     A comma at the end is accepted, one at the start or two in a row are not (as Hive's readers behave).
+    `max_ids`: most that are listed, the ranges spelled out; None: the setting `limits.listed_ids`.
     """
+    most = input_limits().listed_ids if max_ids is None else max_ids
     ids: list[int] = []
     for piece in split_fields(text, ","):
         run = _RANGE.fullmatch(piece)
@@ -62,12 +58,16 @@ def parse_ids(text: str, what: str, max_ids: int = MAX_LISTED_IDS) -> list[int]:
             ids.append(parse_number(piece, what))
         else:
             first, last = parse_number(run[1], what), parse_number(run[2], what)
-            if last - first >= max_ids - len(ids):
-                raise IdListFormatError(f"{what}: more than {max_ids} ids in one list")
+            if last - first >= most - len(ids):
+                raise _too_many(what, most)
             ids.extend(range(first, last + 1))
-        if len(ids) > max_ids:
-            raise IdListFormatError(f"{what}: more than {max_ids} ids in one list")
+        if len(ids) > most:
+            raise _too_many(what, most)
     return ids
+
+
+def _too_many(what: str, most: int) -> IdListFormatError:
+    return IdListFormatError(f"{what}: more than {most} ids in one list ({exceeded('listed_ids')})")
 
 
 def format_ids(ids: Sequence[int], ranges: bool) -> str:

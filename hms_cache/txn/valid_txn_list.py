@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from hms_cache.thrift_gen.hive_metastore.ttypes import GetOpenTxnsResponse
 from hms_cache.txn.id_lists import (
     LONG_MAX,
-    MAX_LISTED_IDS,
     IdListFormatError,
     bits_from_bytes,
     bits_of_flags,
@@ -43,7 +42,7 @@ class ValidTxnList:
         object.__setattr__(self, "_ascending", tuple(sorted(self.exceptions)))
 
     @classmethod
-    def parse(cls, text: str | None, max_ids: int = MAX_LISTED_IDS) -> "ValidTxnList":
+    def parse(cls, text: str | None, max_ids: int | None = None) -> "ValidTxnList":
         """Read the text form; empty or None is the list with everything valid.
 
         Raises `IdListFormatError` where Hive's reader fails: no minOpen, or something that is no number.

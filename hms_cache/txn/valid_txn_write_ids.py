@@ -7,7 +7,7 @@ by reading them.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hms_cache.txn.id_lists import MAX_LISTED_IDS, IdListFormatError, parse_number, split_fields
+from hms_cache.txn.id_lists import IdListFormatError, parse_number, split_fields
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
 
@@ -19,7 +19,7 @@ class ValidTxnWriteIdList:
     lists: Mapping[str, ValidWriteIdList] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, text: str | None, max_ids: int = MAX_LISTED_IDS) -> "ValidTxnWriteIdList":
+    def parse(cls, text: str | None, max_ids: int | None = None) -> "ValidTxnWriteIdList":
         """Read the text form; empty or None has neither transaction nor lists. Of a table given twice the last wins.
 
         Raises `IdListFormatError` when the transaction id or a list cannot be read.

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
+from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.thrift_gen.hive_metastore.ttypes import TableValidWriteIds
 from hms_cache.txn.id_lists import (
     LONG_MAX,
-    MAX_LISTED_IDS,
     IdListFormatError,
     bits_from_bytes,
     bits_of_flags,
@@ -78,7 +78,7 @@ class ValidWriteIdList:
         )
 
     @classmethod
-    def parse(cls, text: str | None, max_ids: int = MAX_LISTED_IDS) -> "ValidWriteIdList":
+    def parse(cls, text: str | None, max_ids: int | None = None) -> "ValidWriteIdList":
         """Read the text form. Empty or None gives the list without a name (`is_no_list`).
 
         Raises `IdListFormatError` where Hive's reader fails: fewer than three parts, or something that is no number.
@@ -316,10 +316,11 @@ class ValidWriteIdList:
     def _extended_to(self, high_watermark: int, last_open: int) -> "ValidWriteIdList":
         first_new = max(self.high_watermark, 0) + 1
         added = last_open - first_new + 1
-        if added + len(self.invalid) > MAX_LISTED_IDS:
+        most = input_limits().listed_ids
+        if added + len(self.invalid) > most:
             raise WriteIdGapTooLargeError(
                 f"write ids of {self.table_name} jump from {self.high_watermark} to {high_watermark}: "
-                f"more than {MAX_LISTED_IDS} ids to list"
+                f"more than {most} ids to list ({exceeded('listed_ids')})"
             )
         kept = bisect_right(self.invalid, self.high_watermark)
         bits = self.aborted_bits & ((1 << kept) - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -74,8 +75,8 @@ def test_what_makes_others_backtrack(expression: str) -> None:
     assert not JavaRegex(expression).matches("a" * 5_000)
 
 
-def test_steps_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_STEPS", 2_000)
+def test_steps_are_limited(put_in_force: Callable[..., None]) -> None:
+    put_in_force(regex_steps=2_000)
     expression = JavaRegex("(.{0,30}){0,30}y")
     with pytest.raises(JavaRegexError, match="steps"):
         expression.matches("".join(chr(300 + number) for number in range(1_000)))

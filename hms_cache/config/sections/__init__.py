@@ -11,6 +11,7 @@ from hms_cache.config.sections.catalog import CatalogSettings
 from hms_cache.config.sections.database import DatabaseSettings
 from hms_cache.config.sections.events import EventSettings
 from hms_cache.config.sections.lease import LeaseSettings
+from hms_cache.config.sections.limits import LimitsSettings
 from hms_cache.config.sections.operation import AdminSettings, LogSettings
 from hms_cache.config.sections.security import SecuritySettings
 from hms_cache.config.sections.server import ServerSettings
@@ -28,6 +29,7 @@ __all__ = [
     "DatabaseSettings",
     "EventSettings",
     "LeaseSettings",
+    "LimitsSettings",
     "LogSettings",
     "SecuritySettings",
     "ServerSettings",

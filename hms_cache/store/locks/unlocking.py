@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, and_, delete, or_, select, update
 
+from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.locks.locking import heartbeat_lock
 from hms_cache.store.schema import HIVE_LOCKS, TXNS
@@ -24,10 +25,6 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 L = HIVE_LOCKS.c
-
-_MOST_TXNS_IN_RANGE = 1_000_000
-"""Ids one `heartbeat_txn_range` may span: Hive's streaming clients ask for the batch they opened (1,000 at most), and
-every id of the range that is not open is listed in the answer."""
 
 
 def unlock(connection: Connection, request: UnlockRequest) -> None:
@@ -78,8 +75,12 @@ def heartbeat_txn_range(connection: Connection, request: HeartbeatTxnRangeReques
     Committed ones count as unknown, as in Hive. Raises MetaException for a range that is reversed or far too wide.
     """
     first, last = request.min, request.max
-    if not 0 <= last - first < _MOST_TXNS_IN_RANGE:
+    if last < first:
         raise MetaException(f"Invalid range of transactions: {first} to {last}")
+    most = input_limits().heartbeat_range_txns
+    if last - first >= most:
+        told = exceeded("heartbeat_range_txns")
+        raise MetaException(f"Invalid range of transactions: {first} to {last}; it may span {most} ({told})")
     t = TXNS.c
     in_range = t.TXN_ID.between(first, last)
     updated = connection.execute(

@@ -16,16 +16,13 @@ from typing import Any
 from lark import Lark, Token, Transformer, UnexpectedInput, v_args
 from lark.exceptions import VisitError
 
+from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.patterns.java_regex import JavaRegexError, java_regex
 
 Properties = Mapping[str, str]
 Expression = Callable[[Properties], Any]
 
-_LONGEST_TEXT = 10_000
-"""Characters of an expression: people and programs write a few dozen; each costs microseconds for each map."""
 _LONGEST_KEPT_TEXT = 1_000
-_LONGEST_RESULT = 1_000_000
-"""Characters of a text that is put together: an expression can repeat a long property often."""
 _LARGEST_NUMBER_BITS = 4_096
 
 _KEYWORDS = "true|false|null|and|or|not|empty|size|eq|ne|le|ge|lt|gt|div|mod"
@@ -69,8 +66,10 @@ def parse_expression(text: str) -> Expression:
 
     :raises SelectionError: it cannot be read.
     """
-    if len(text) > _LONGEST_TEXT:
-        raise SelectionError(f"an expression of {len(text)} characters; at most {_LONGEST_TEXT} are read")
+    most = input_limits().properties_expression_characters
+    if len(text) > most:
+        told = exceeded("properties_expression_characters")
+        raise SelectionError(f"an expression of {len(text)} characters; at most {most} are read ({told})")
     return _parsed_and_kept(text) if len(text) <= _LONGEST_KEPT_TEXT else _parsed(text)
 
 
@@ -200,8 +199,10 @@ def _calculate(operator: str, left: Any, right: Any) -> Any:
             return _number(left) + _number(right)
         except SelectionError:
             text = f"{left}{right}"
-            if len(text) > _LONGEST_RESULT:
-                raise SelectionError(f"a text of more than {_LONGEST_RESULT} characters") from None
+            most = input_limits().properties_text_characters
+            if len(text) > most:
+                told = exceeded("properties_text_characters")
+                raise SelectionError(f"a text of more than {most} characters ({told})") from None
             return text
     a, b = _number(left), _number(right)
     if operator in "/%" and b == 0:

@@ -1,0 +1,109 @@
+"""Each limit of inputs: a setting, an error that names it where a client meets it, and a count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from typing import Any, cast
+
+import pytest
+from sqlalchemy import Connection
+from thrift.Thrift import TException
+
+from hms_cache.app.options import limits_of_inputs
+from hms_cache.authentication.bearer_tokens import BearerTokens
+from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.authentication.negotiation import Negotiation
+from hms_cache.config import Settings
+from hms_cache.expressions import parse_filter
+from hms_cache.expressions.errors import FilterError
+from hms_cache.expressions.hive_tree import parse_expression
+from hms_cache.expressions.kryo import KryoError, dialects, read_expression
+from hms_cache.expressions.table_filter import bind_table_filter
+from hms_cache.input_limits import InputLimits, refused_inputs
+from hms_cache.metadata.names import NamePattern
+from hms_cache.metrics import Metrics
+from hms_cache.patterns.java_regex import JavaRegex
+from hms_cache.server.session import Session
+from hms_cache.store.locks.unlocking import heartbeat_txn_range
+from hms_cache.store.properties import selection
+from hms_cache.thrift_gen.hive_metastore.ttypes import HeartbeatTxnRangeRequest
+from hms_cache.txn.id_lists import parse_ids
+from tests.expressions.test_hive_tree import _name, _number, expression_of
+
+
+def _parameters(count: int) -> str:
+    return " and ".join(f'hive_filter_field_params__p{number} = "x"' for number in range(count))
+
+
+def _graph() -> bytes:
+    """A list of 30,000 nulls, which takes a megabyte."""
+    outer = _number(1) + _number(0) + _name("java.util.Arrays$ArrayList") + _number(1) + _number(1)
+    inner = _number(1) + _number(0) + _number(1) + _number(30_000) + _number(0)
+    return outer + _number(1) + _number(1) + _name("java.lang.Object") + inner + bytes(40_000)
+
+
+def _sasl() -> None:
+    negotiation = Negotiation({"ECHO": cast(Any, object)})
+    negotiation.feed(b"\x01" + (4).to_bytes(4, "big") + b"ECHO" + b"\x02" + (10).to_bytes(4, "big"))
+    negotiation.next_response()
+
+
+def _variables() -> None:
+    session = Session("local")
+    for number in range(3):
+        session.set_variable(str(number), "x")
+
+
+_LONG_TEXT = "'aaaaaa' + 'bbbbbb' == 'c'"
+
+NO_DATABASE = cast(Connection, None)
+"""The range is looked at before anything is asked."""
+
+BEYOND: dict[str, tuple[int, Callable[[], object]]] = {
+    "name_pattern_alternatives": (2, lambda: NamePattern("a*|b*|c*")),
+    "name_pattern_characters": (5, lambda: NamePattern("abcdef*")),
+    "regex_characters": (3, lambda: JavaRegex("abcd")),
+    "regex_states": (5, lambda: JavaRegex("a{9}")),
+    "regex_steps": (5, lambda: JavaRegex("(a|b)*c").matches("abababab")),
+    "expression_bytes": (10, lambda: read_expression(bytes(11))),
+    "expression_memory_bytes": (100_000, lambda: read_expression(_graph())),
+    "expression_nodes": (2, lambda: _unknown(expression_of("WHERE n IN (3, 33)"))),
+    "table_filter_parameters": (2, lambda: bind_table_filter(parse_filter(_parameters(3)))),
+    "listed_ids": (5, lambda: parse_ids("1-9", "ids")),
+    "properties_expression_characters": (4, lambda: selection.parse_expression("a == 1")),
+    "properties_text_characters": (10, lambda: selection.is_wanted(selection.parse_expression(_LONG_TEXT), {})),
+    "heartbeat_range_txns": (5, lambda: heartbeat_txn_range(NO_DATABASE, HeartbeatTxnRangeRequest(1, 6))),
+    "sasl_message_bytes": (9, _sasl),
+    "bearer_token_bytes": (10, lambda: BearerTokens(cast(Any, None), cast(Any, None)).check("x" * 11)),
+    "session_variables": (2, _variables),
+    "session_name_characters": (3, lambda: Session("local").set_user("anna", ())),
+}
+
+
+def _unknown(expression: bytes) -> None:
+    """A tree that is too large is no error: the client judges all partitions itself."""
+    raise KryoError(str(parse_expression(expression).tree))
+
+
+def test_each_limit_has_an_attack() -> None:
+    assert set(BEYOND) == {field.name for field in fields(InputLimits)}
+    assert dialects()
+
+
+@pytest.mark.parametrize("limit", BEYOND)
+def test_what_is_beyond_is_refused_by_name_and_counted(put_in_force: Callable[..., None], limit: str) -> None:
+    most, attack = BEYOND[limit]
+    put_in_force(**{limit: most})
+    before = refused_inputs()
+    with pytest.raises((TException, ValueError, FilterError, AuthenticationError)) as refused:
+        attack()
+    assert f"setting limits.{limit}" in str(refused.value)
+    after = refused_inputs()
+    assert {name: after[name] - before[name] for name in after if after[name] != before[name]} == {limit: 1}
+    shown = Metrics().text().decode()
+    assert f'hms_cache_inputs_refused_total{{limit="{limit}"}} {after[limit]:.1f}' in shown
+
+
+def test_settings_and_limits_are_the_same() -> None:
+    assert asdict(limits_of_inputs(Settings())) == asdict(InputLimits())
