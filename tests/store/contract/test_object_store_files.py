@@ -131,7 +131,9 @@ def test_rename_and_exchange_of_partitions(catalog: StoreUnderTest, lake: Lake) 
     first.values = ["9"]
     catalog.store.writes.partitions.rename_partition(TableName(CATALOG, DATABASE, "t"), ["1"], first)
     assert lake.keys() == ["t/", "t/k=2/", "t/k=2/b", "t/k=9/", "t/k=9/a", "v/"]
-    catalog.store.writes.partitions.exchange_partitions({"k": "2"}, (CATALOG, DATABASE, "t"), (CATALOG, DATABASE, "v"))
+    catalog.store.writes.partitions.exchange_partitions(
+        {"k": "2"}, TableName(CATALOG, DATABASE, "t"), TableName(CATALOG, DATABASE, "v")
+    )
     assert lake.keys() == ["t/", "t/k=9/", "t/k=9/a", "v/", "v/k=2/", "v/k=2/b"]
 
 

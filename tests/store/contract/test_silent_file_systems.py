@@ -221,7 +221,7 @@ CASES = {
     "rename_partition": Case(rename_partition, moves=True),
     "exchange_partitions": Case(
         lambda w: w.t.store.writes.partitions.exchange_partitions(
-            {"k": "1"}, (CATALOG, w.name, "t"), (CATALOG, w.name, "v")
+            {"k": "1"}, TableName(CATALOG, w.name, "t"), TableName(CATALOG, w.name, "v")
         ),
         moves=True,
     ),
