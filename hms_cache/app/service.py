@@ -48,8 +48,8 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.errors import StartupError
-from hms_cache.lease.membership import Membership
 from hms_cache.input_limits import use_input_limits
+from hms_cache.lease.membership import Membership
 from hms_cache.metrics import Metrics
 from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import Traffic
