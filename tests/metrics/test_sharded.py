@@ -98,6 +98,7 @@ def test_names_tell_their_unit_and_help_is_a_sentence() -> None:
                 "reason",
                 "type",
                 "kind",
+                "limit",
                 "status",
                 "what",
                 "le",
