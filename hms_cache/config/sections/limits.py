@@ -10,8 +10,7 @@ _DEFAULTS = InputLimits()
 
 
 class LimitsSettings(Section):
-    """How large the pieces of a request may be that cost more than their bytes. What is refused is counted by
-    hms_cache_inputs_refused_total."""
+    """Pieces of a request that cost more than their bytes; what is refused: hms_cache_inputs_refused_total."""
 
     name_pattern_alternatives: int = setting(
         _DEFAULTS.name_pattern_alternatives,
