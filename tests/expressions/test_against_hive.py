@@ -59,7 +59,7 @@ def test_filters_select_the_partitions_that_hive_selects() -> None:
 @pytest.mark.parametrize(
     ("version", "time_zone"),
     [
-        ("4.0.1", "UTC"),
+        pytest.param("4.0.1", "UTC", marks=pytest.mark.soak),
         pytest.param("3.1.3", "UTC", marks=pytest.mark.soak),
         pytest.param("2.3.10", "UTC", marks=pytest.mark.soak),
         pytest.param("2.3.10", "America/Los_Angeles", marks=pytest.mark.soak),

@@ -41,6 +41,8 @@ def read_with_and_without(spark: SparkSession, *, directory: str, files: int) ->
     return {"tasks": (before, inside, after), "listing": listing, "own": (own, kept)}
 
 
+@pytest.mark.soak
+@pytest.mark.short
 def test_many_small_files_are_few_tasks(job_spark: SparkProcess, tmp_path: Path) -> None:
     found = job_spark.call(read_with_and_without, directory=str(tmp_path / "small"), files=100)
     before, inside, after = found["tasks"]

@@ -184,6 +184,9 @@ def test_all_planted_differences_and_nothing_else_under_live_writes(start_server
     assert different == PLANTED
 
 
+@pytest.mark.soak
+@pytest.mark.spark
+@pytest.mark.short
 def test_bit_vectors_count_where_both_sides_have_them(start_server: ServerStarter) -> None:
     without = start_server("sqlite", "without")
     fill(without.uri)
