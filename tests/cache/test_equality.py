@@ -391,7 +391,7 @@ inner_changes = st.one_of(
 """What leaves most of the tables as they are, so that there is something to be wrong about."""
 
 
-@pytest.mark.parametrize("examples", [3, pytest.param(25, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("examples", [3, pytest.param(25, marks=[pytest.mark.soak, pytest.mark.long])])
 def test_what_passes_through_or_is_evicted_at_random_is_answered_the_same(
     examples: int, sqlite_database: Database, tmp_path: Path
 ) -> None:

@@ -109,6 +109,7 @@ class Fight:
 @pytest.mark.mariadb
 @pytest.mark.timeout(600)
 @pytest.mark.soak
+@pytest.mark.long
 def test_ids_are_unique_and_events_come_in_commit_order(tmp_path: Path, database_servers: ServerLookup) -> None:
     databases = database_servers("mariadb")
     url = databases.initialized_database()

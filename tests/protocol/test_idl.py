@@ -109,6 +109,7 @@ def test_a_release_speaks_a_part_of_it(release: str) -> None:
 
 
 @pytest.mark.java
+@pytest.mark.soak
 def test_nothing_is_there_that_no_release_has() -> None:
     releases = [released(release) for release in RELEASES]
     structs = {name for release in releases for name in release.structs}

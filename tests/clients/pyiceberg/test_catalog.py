@@ -129,7 +129,7 @@ def test_created_in_a_transaction(start_server: ServerStarter, tmp_path: Path, k
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("rounds", [8, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [8, pytest.param(200, marks=[pytest.mark.soak, pytest.mark.long])])
 @pytest.mark.parametrize("kind", DATABASES)
 def test_of_two_writers_one_wins_each_round(
     start_server: ServerStarter, tmp_path: Path, kind: str, rounds: int

@@ -51,6 +51,8 @@ def plan(report: dict[str, Any]) -> dict[str, int]:
     return {row[0]: row[5] for row in report["tables"]["Plan"]}
 
 
+@pytest.mark.soak
+@pytest.mark.short
 def test_what_is_written_and_what_the_next_run_does(job: tuple[SparkProcess, Any]) -> None:
     spark, server = job
     first = run(spark, server.uri)
