@@ -55,6 +55,20 @@ class NotificationRow(NamedTuple):
     message: str | None
     message_format: str | None
 
+    @classmethod
+    def received(cls, event: ttypes.NotificationEvent) -> NotificationRow:
+        """The row that a metastore answered as this struct."""
+        return cls(
+            event.eventId,
+            event.eventTime,
+            event.eventType,
+            event.catName,
+            event.dbName,
+            event.tableName,
+            event.message,
+            event.messageFormat,
+        )
+
 
 class EventHeader(NamedTuple):
     """What the columns of the row tell, names as they stand there."""

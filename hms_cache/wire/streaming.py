@@ -37,9 +37,11 @@ _FREE_OBJECTS: Final = 1_000_000
 #: of 20 (partitions); a message of empty structs makes one of each byte, 136 bytes large.
 _BYTES_PER_OBJECT: Final = 2
 #: To count objects, the interpreter goes through all its memory: 70 microseconds beside 200,000 objects of others, 600
-#: beside two million. What a message of this length can do is harmless uncounted, and hardly a request is longer.
-_UNCOUNTED_BYTES: Final = 64 * 1024
-#: Beyond that they are counted after this many bytes each, and at the end of each slice.
+#: beside two million. The first bytes of a message are not worth that: empty structs of 8 KiB take a megabyte, no more
+#: than a row of `_MOST_EMPTY_OBJECTS` may.
+_UNCOUNTED_BYTES: Final = 8 * 1024
+#: Beyond that they are counted after this many bytes each, and whenever the decoder stops: what an unfinished message
+#: holds is charged for.
 _COUNTED_BYTES: Final = 16 * 1024
 #: Of what was not counted: objects are as many as in ordinary requests.
 _USUAL_BYTES_PER_OBJECT: Final = 12
@@ -169,7 +171,7 @@ class MessageStream:
         elif took_s < _SHORT_PIECE_S:
             self._piece_bytes = min(self._piece_bytes * 2, _MOST_PIECE_BYTES)
         ends_slice = self._slice_s is not None and now_s > self._slice_end_s
-        if ends_slice or self._taken_bytes - self._counted_bytes >= _COUNTED_BYTES:
+        if not self._counts or ends_slice or self._taken_bytes - self._counted_bytes >= _COUNTED_BYTES:
             self._count_objects()
         if ends_slice:
             self.is_ready = True
@@ -187,7 +189,10 @@ class MessageStream:
                 self._count_objects()
             getcurrent().parent.switch()
             self._begin_count()
-        wanted = min(max(missing, self._piece_bytes), self._waiting_bytes, self.bytes_limit - self._taken_bytes)
+        piece_bytes = self._piece_bytes
+        if not self._counts:  # the piece that reaches the length from which objects are counted ends there
+            piece_bytes = min(piece_bytes, _UNCOUNTED_BYTES + 1 - self._taken_bytes)
+        wanted = min(max(missing, piece_bytes), self._waiting_bytes, self.bytes_limit - self._taken_bytes)
         taken: list[bytes | memoryview] = [partial] if partial else []
         while wanted > 0:
             piece = self._pieces.popleft()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hms_cache.client import MetastoreClient
 from hms_cache.notifications.event_log import UNKNOWN_HISTORY, LogHead, LogPage
 from hms_cache.notifications.events import NotificationRow
-from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEvent, NotificationEventRequest
+from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest
 
 
 class MetastoreEventLog:
@@ -22,23 +22,13 @@ class MetastoreEventLog:
     def fetch(self, after_event_id: int, limit: int) -> LogPage:
         """At most ``limit`` rows; a metastore may answer fewer of what there is, so only none is known for the end."""
         request = NotificationEventRequest(lastEvent=after_event_id, maxEvents=limit)
-        rows = [_row(event) for event in self._client.call("get_next_notification", request).events or ()]
+        rows = [
+            NotificationRow.received(event)
+            for event in self._client.call("get_next_notification", request).events or ()
+        ]
         rows.sort(key=lambda row: row.event_id)
         return LogPage(rows, exhausted=not rows)
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
-
-
-def _row(event: NotificationEvent) -> NotificationRow:
-    return NotificationRow(
-        event.eventId,
-        event.eventTime,
-        event.eventType,
-        event.catName,
-        event.dbName,
-        event.tableName,
-        event.message,
-        event.messageFormat,
-    )

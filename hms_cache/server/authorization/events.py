@@ -90,17 +90,7 @@ def _holds(decisions: Decisions, question: Question) -> bool:
 
 def _questions(event: NotificationEvent) -> list[Question] | None:
     """What must be allowed for it to be shown; None: it is not shown, whoever asks."""
-    row = ev.NotificationRow(
-        event.eventId,
-        event.eventTime,
-        event.eventType,
-        event.catName,
-        event.dbName,
-        event.tableName,
-        event.message,
-        event.messageFormat,
-    )
-    read = read_event(row)
+    read = read_event(ev.NotificationRow.received(event))
     if isinstance(read, ev.UndecodedEvent):
         return None
     if isinstance(read, _TRANSACTIONS):
