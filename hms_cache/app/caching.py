@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from hms_cache.app.background import BackgroundTask
+from hms_cache.app.dumping import Dumping
 from hms_cache.app.options import filter_limits
 from hms_cache.app.warming import Warming
 from hms_cache.app.warming_process import WarmingProcess
@@ -46,13 +47,16 @@ class Caching:
     refill: BackgroundTask | None
     background: BackgroundTask
     warming: Warming
+    dumping: Dumping | None
     rules: tuple[tuple[str, ...], tuple[str, ...]]
     """`cache.include` and `cache.exclude` as they are in force."""
 
     def start(self, stack: ExitStack) -> None:
         """Begin to follow the log; what has to be stopped again goes onto the stack."""
-        self.poller.start()
+        self.poller.start(self.dumping.begin() if self.dumping is not None else None)
         stack.callback(self._stop_following)
+        if self.dumping is not None:
+            self.dumping.start(stack)
         for task in (self.events, self.refill, self.background):
             if task is not None:
                 task.start()
@@ -75,6 +79,8 @@ class Caching:
         if self.rules == (cache.include, cache.exclude):
             return
         self.rules = cache.include, cache.exclude
+        if self.dumping is not None:
+            self.dumping.reload(settings)
         self.cache.reading.policy = CachePolicy(cache.include, cache.exclude, cache.peers)
         self.cache.shared.forget_all()
 
@@ -97,8 +103,12 @@ def build_caching(
     resolve_commits: CommitResolver,
     warming_processes: Sequence[WarmingProcess] = (),
     workers: WorkerSlot | None = None,
+    *,
+    writes_dump: bool = True,
 ) -> Caching:
-    """A cache over `store` and its poller, not started yet. Own commits on `database` are made known to it (P4)."""
+    """A cache over `store` and its poller, not started yet. Own commits on `database` are made known to it (P4).
+    `writes_dump`: of the worker processes of a server one does.
+    """
     pollers: list[Poller] = []
 
     def follow(sink: SharedCache) -> Poller:
@@ -130,9 +140,20 @@ def build_caching(
     if settings.cache.refill == "recent":
         refill = BackgroundTask("hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S)
     events = BackgroundTask("hms-events", lambda: poller.step().next_step_in_s)
-    warming = Warming(settings, cache, store, poller, warming_processes)
+    dumping = None
+    if settings.cache.dump_file:
+        dumping = Dumping(settings, cache.shared, poller, metrics.cache, writes=writes_dump)
+    warming = Warming(
+        settings,
+        cache,
+        store,
+        poller,
+        warming_processes,
+        lambda: dumping is not None and dumping.is_reading,
+    )
     background = BackgroundTask("hms-background-loads", lambda: 0.0 if cache.background.step() else _REFILL_PAUSE_S)
-    return Caching(cache, poller, events, refill, background, warming, (settings.cache.include, settings.cache.exclude))
+    rules = settings.cache.include, settings.cache.exclude
+    return Caching(cache, poller, events, refill, background, warming, dumping, rules)
 
 
 def cache_options(settings: Settings) -> CacheOptions:

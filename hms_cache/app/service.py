@@ -206,6 +206,7 @@ class Service:
             lambda txn_ids: read_committed_writes(database, txn_ids),
             self._warming,
             self._positions.slot(self._siblings.own_index) if self._positions is not None else None,
+            writes_dump=not self._siblings.own_index,
         )
         self._caching.start(starting)
         if self._settings.cache.exactness == "lease":

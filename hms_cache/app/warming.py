@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -58,10 +58,13 @@ class Warming:
         store: StoreReads,
         poller: Poller,
         processes: Sequence[WarmingProcess] = (),
+        is_reading_dump: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`processes`: read for the prewarm side by side while they live; without them this process does."""
+        """`is_reading_dump`: what it brings need not be loaded. `processes`: read for the prewarm side by side while
+        they live; without them this process does."""
         given = settings.cache
         self._cache = cache
+        self._is_reading_dump = is_reading_dump
         self._poller = poller
         here = SnapshotReads(store, cache.shared.budget_bytes).read
         self._reads = [WarmingReads(process, here) for process in processes]
@@ -124,14 +127,16 @@ class Warming:
     def _step(self, number: int) -> float:
         if not self._poller.ensure_applied(0, _FIRST_POSITION_TIMEOUT_S):
             return _RESET_PAUSE_S  # the database is away, or a replica: nothing that is loaded now could be kept
+        if self._is_reading_dump():
+            return _WAITING_PAUSE_S
         lane = self._lane(number)
         if lane is None:
             return _RESET_PAUSE_S
-        started_s, before_s = time.monotonic(), _processor_time_of_calls_s()
+        started_s, before_s = time.monotonic(), processor_time_of_calls_s()
         if lane.step():
             if lane.is_waiting:
                 return _WAITING_PAUSE_S
-            return rest_s(time.monotonic() - started_s, _processor_time_of_calls_s() - before_s)
+            return rest_s(time.monotonic() - started_s, processor_time_of_calls_s() - before_s)
         assert self.prewarm is not None
         if self.prewarm.progress().finished:
             self._end_processes()
@@ -158,7 +163,7 @@ def rest_s(took_s: float, busy_s: float) -> float:
     return took_s * share**2 * _REST_SHARE
 
 
-def _processor_time_of_calls_s() -> float:
+def processor_time_of_calls_s() -> float:
     """Of the threads that answer. What others do beside the first batches is the start of the server: taken for calls
     it made the prewarm rest for seconds. 0 where the system has no clocks of threads (Windows, macOS)."""
     if not hasattr(time, "pthread_getcpuclockid"):

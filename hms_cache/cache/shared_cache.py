@@ -13,7 +13,6 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from hms_cache.cache.answers import Answers
@@ -42,6 +41,7 @@ from hms_cache.cache.event_rules import (
     table_rule,
     what_stays,
 )
+from hms_cache.cache.loads import Load, RunningLoads
 from hms_cache.cache.partitions.partition_set import PartitionSet, Values
 from hms_cache.cache.statistics_by_column import StatisticsHeld
 from hms_cache.cache.weights import weight_of
@@ -57,38 +57,6 @@ _log = logging.getLogger(__name__)
 
 CommitResolver = Callable[[Sequence[int]], Mapping[int, Sequence[tuple[TableName, int]]]]
 """Transaction ids to the (table, write id) pairs each allocated; a missing id means "unknown"."""
-
-
-@dataclass(slots=True, eq=False)
-class Load:
-    """A load on its way: taken before its snapshot, so that every event applied meanwhile is noted on it."""
-
-    key: Key
-    facets: frozenset[Facet]
-    began_at: int = -1
-    """Events up to this one are not noted on the load, so a snapshot must show them all: the position of the cache
-    when it began, or the last event that was skipped until then."""
-    effects: dict[tuple[Facet, Action], int] = field(default_factory=dict)
-    """What events did to these facets, and the last event that did it: whether one came after a fence is all that is
-    asked. Bounded: one for each pair."""
-    named: dict[Facet, dict[Values, int]] = field(default_factory=dict)
-    """Partitions that events named, and the last event that did; bounded by `MOST_NAMED`."""
-    abandoned: bool = False
-    """The cache was reset: whatever this load read belongs to another history."""
-
-    def note(self, event_id: int, facet: Facet, action: Action, named: tuple[Values, ...] = ()) -> None:
-        """An event came that does this. Ids ascend."""
-        if action is Action.DROP_NAMED:
-            values = self.named.setdefault(facet, {})
-            values.update(dict.fromkeys(named, event_id))
-            if len(values) > MOST_NAMED:
-                values.clear()
-                action = Action.DROP
-        self.effects[facet, action] = event_id
-
-    def is_touched(self, facet: Facet, fence: int) -> bool:
-        """Whether an event after the fence did anything to the facet."""
-        return any(event_id > fence for (of, _), event_id in self.effects.items() if of is facet)
 
 
 class SharedCache:
@@ -113,7 +81,7 @@ class SharedCache:
         """Indexes of the tables that events concern without naming them."""
         self.too_large: OrderedDict[tuple[Key, Facet], None] = OrderedDict()
         """Whole facets that a load found larger than the budget: not loaded again before they change; bounded."""
-        self.loads: set[Load] = set()
+        self.loads = RunningLoads()
         self.invalidated: OrderedDict[TableName, tuple[frozenset[Facet], float]] = OrderedDict()
         """Facets that events, or a reset, dropped from tables that had been read, and when that was; for the refill;
         bounded."""
@@ -126,6 +94,9 @@ class SharedCache:
         self.creations = CreationWatch()
         self.position_listener: Callable[[int, bool], None] | None = None
         """Told of each position before memory is brought to it, without the lock, and whether by a reset."""
+        self.command_listener: Callable[[], None] | None = None
+        """Told before something is dropped on command, without the lock: who commands it knows of a change that no
+        event tells of, and nothing that was kept from before may come back."""
         self.evictions = 0
         self.resets = 0
         self._transactions = TransactionTracker()
@@ -164,7 +135,7 @@ class SharedCache:
             entry = self.tables.get(table)
             if entry is not None and entry.facets.keys() - {Facet.EXCLUDED}:
                 return None
-            if any(load.key == table for load in self.loads) or any((table, one) in self.too_large for one in Facet):
+            if self.loads.of(table) or any((table, one) in self.too_large for one in Facet):
                 return None
             self._skipped_to = max(self._skipped_to, header.event_id)
             return SKIPPED_NOT_HELD if entry is None else SKIPPED_EXCLUDED
@@ -207,7 +178,7 @@ class SharedCache:
             entry = self.tables.get(table)
             if entry is not None and not of_partitions.isdisjoint(entry.facets):
                 return True
-            if any(load.key == table and not of_partitions.isdisjoint(load.facets) for load in self.loads):
+            if any(not of_partitions.isdisjoint(load.facets) for load in self.loads.of(table)):
                 return True
         return False
 
@@ -228,10 +199,25 @@ class SharedCache:
             self.generation += 1
             self.resets += 1
 
-    def forget_all(self) -> None:
-        """Drops everything on command, at the same position; what loads read meanwhile is not kept either."""
+    def start_at(self, position: int) -> None:
+        """Before the log is followed: what is installed from now on is true at `position`, which still has to be proven
+        (`Poller.start`); a proof that fails ends in `reset`."""
         with self.lock:
             self._forget_all()
+            self.creations.begin(position)
+            self.position = self._skipped_to = position
+            # The floor starts anew, and the next read has to ask: clients may have seen more before the restart (P3).
+            self.generation += 1
+
+    def forget_all(self) -> None:
+        """Drops everything on command, at the same position; what loads read meanwhile is not kept either."""
+        self._tell_of_command()
+        with self.lock:
+            self._forget_all()
+
+    def _tell_of_command(self) -> None:
+        if self.command_listener is not None:
+            self.command_listener()
 
     def _forget_all(self) -> None:
         self._clear()
@@ -370,7 +356,7 @@ class SharedCache:
         if change.void_all:
             for entry in [e for e in self.tables.values() if e.is_transactional]:
                 self._remove_facet(entry, Facet.TABLE)  # the next read takes its tag from the database
-            for load in self.loads:
+            for load in self.loads.with_facet(Facet.TABLE):
                 load.note(event.event_id, Facet.TABLE, Action.DROP_IF_TRANSACTIONAL)
         for table in change.unknown:
             self._drop(event.event_id, table, Facet.TABLE)
@@ -383,7 +369,7 @@ class SharedCache:
             # A commit may carry a key and value into TABLE_PARAMS of a table that it does not name.
             for table in tuple(self.with_commit_parameters):
                 self._remove_facet(self.tables[table], Facet.TABLE)
-            for load in self.loads:
+            for load in self.loads.with_facet(Facet.TABLE):
                 load.note(event.event_id, Facet.TABLE, Action.DROP_IF_COMMIT_PARAMETERS)
 
     def _raise_tag(self, entry: Entry, raised: Raise) -> None:
@@ -416,7 +402,7 @@ class SharedCache:
     def _drop_catalog(self, event_id: int, catalog: str) -> None:
         self._drop(event_id, catalog, Facet.DATABASE_NAMES)
         named = {key for key in self.databases if key.catalog == catalog}
-        named.update(load.key for load in self.loads if isinstance(load.key, DatabaseName))
+        named.update(key for key in self.loads.subjects() if isinstance(key, DatabaseName))
         for database in named:
             if database.catalog == catalog:
                 self._drop_database(event_id, database)
@@ -425,12 +411,12 @@ class SharedCache:
     def _drop_tables(self, event_id: int, concerned: Callable[[TableName], bool]) -> None:
         self._transactions.forget_tables(concerned)
         named = {key for key in self.tables if concerned(key)}
-        named.update(load.key for load in self.loads if isinstance(load.key, TableName) and concerned(load.key))
+        named.update(key for key in self.loads.subjects() if isinstance(key, TableName) and concerned(key))
         for table in named:
             self._apply_rule(event_id, table, WHOLE_TABLE, None)
 
     def _drop_all_constraints(self, event_id: int) -> None:
-        for load in self.loads:
+        for load in self.loads.with_facet(Facet.CONSTRAINTS):
             load.note(event_id, Facet.CONSTRAINTS, Action.DROP)
         for table in tuple(self.with_constraints):
             self._remove_facet(self.tables[table], Facet.CONSTRAINTS)
@@ -467,8 +453,8 @@ class SharedCache:
             self._remove_facet(entry, facet)
 
     def _note(self, event_id: int, key: Key, facet: Facet, action: Action, named: tuple[Values, ...]) -> None:
-        for load in self.loads:
-            if load.key == key and facet in load.facets:
+        for load in self.loads.of(key):
+            if facet in load.facets:
                 load.note(event_id, facet, action, named)
 
     # Loads (the readers' side)
@@ -659,6 +645,7 @@ class SharedCache:
     def forget(self, key: Key, facets: frozenset[Facet] | None = None) -> None:
         """Drops one subject, or these facets of it, on command (flush, refresh); what loads of it read meanwhile is not
         kept either."""
+        self._tell_of_command()
         with self.lock:
             if facets is None:
                 facets = (
@@ -666,8 +653,8 @@ class SharedCache:
                     if isinstance(key, TableName)
                     else (DATABASE_FACETS if isinstance(key, DatabaseName) else CATALOG_FACETS)
                 )
-            for load in self.loads:
-                if load.key == key and load.facets & facets:
+            for load in self.loads.of(key):
+                if load.facets & facets:
                     load.abandoned = True
             entry = self._entries(key).get(key)
             if entry is not None:
@@ -687,9 +674,10 @@ class SharedCache:
 
     def forget_partitions(self, table: TableName, partitions: tuple[Values, ...]) -> None:
         """Drops these partitions of a table on command, and the statistics of any, as `forget` does a subject."""
+        self._tell_of_command()
         with self.lock:
-            for load in self.loads:
-                if load.key == table and load.facets & {Facet.PARTITIONS, Facet.PARTITION_STATISTICS}:
+            for load in self.loads.of(table):
+                if load.facets & {Facet.PARTITIONS, Facet.PARTITION_STATISTICS}:
                     load.abandoned = True
             entry = self.tables.get(table)
             if entry is not None:
@@ -717,10 +705,6 @@ different requests, and its answer is about as large as its entry."""
 
 ALWAYS_KEPT_ANSWER_BYTES = 1024 * 1024
 """Larger answers are kept when they are asked for again: most of them are asked for once."""
-
-MOST_NAMED = 10_000
-"""Partitions named by events that one load remembers, some 3 MB; beyond that it is not kept: a table whose partitions
-change so fast is loaded once that is over."""
 
 REFILL_KEYS = 10_000
 """Tables remembered for the refill: more would not be refilled before they are asked for anyway."""

@@ -9,7 +9,7 @@ A change of some partitions, or of some columns, takes out what was asked with t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from hms_cache.cache.partitions.partition_set import Values
 from hms_cache.cache.weights import weight_of
@@ -54,6 +54,13 @@ def partitions_of(names: Iterable[str]) -> frozenset[Values] | None:
         return None
 
 
+class StatisticsParts(NamedTuple):
+    """What is held of a table's statistics, or of its partitions', as of one moment."""
+
+    answers: tuple[tuple[Question, Any, frozenset[Values] | None], ...]
+    """Each question with its answer and the partitions that it names."""
+
+
 class StatisticsHeld(dict[Question, Any]):
     """What is held of a table's statistics, or of its partitions': by question, `ColumnsHeld` or an aggregate.
 
@@ -87,6 +94,27 @@ class StatisticsHeld(dict[Question, Any]):
         held: ColumnsHeld = self.setdefault(question, {})
         add_columns(held, asked, found)
         self._weigh(question, weight_of_columns(held), partitions)
+
+    def parts(self) -> StatisticsParts:
+        """All that is held now: a copy of what may change. Under the cache's lock."""
+        return StatisticsParts(
+            tuple(
+                (question, dict(held) if isinstance(held, dict) else held, self._partitions[question])
+                for question, held in self.items()
+            )
+        )
+
+    @classmethod
+    def from_parts(cls, parts: StatisticsParts) -> StatisticsHeld:
+        """What `parts` was asked of."""
+        made = cls()
+        for question, held, partitions in parts.answers:
+            if isinstance(held, dict):
+                made[question] = held
+                made._weigh(question, weight_of_columns(held), partitions)
+            else:
+                made.add_aggregate(question, held, partitions)
+        return made
 
     def drop_changed(self, partitions: Collection[Values] | None, columns: frozenset[str] | None) -> bool:
         """Takes out what a change of these may have changed; whether there was any. None: all of them, of columns, or

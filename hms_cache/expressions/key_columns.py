@@ -47,6 +47,11 @@ class TextDictionary(Sequence[str]):
         small = int(offsets[-1]) < 1 << 32
         return cls(b"".join(encoded), offsets.astype(np.uint32) if small else offsets)
 
+    @property
+    def parts(self) -> tuple[bytes, npt.NDArray[Any]]:
+        """The texts in UTF-8, one after the other, and where each begins and the last ends."""
+        return self._data, self._offsets
+
     def __len__(self) -> int:
         return len(self._offsets) - 1
 

@@ -242,6 +242,19 @@ class CacheMetrics(_Subsystem):
         self.bytes = self._gauge("cache_bytes", "Encoded bytes held.")
         self.budget_bytes = self._gauge("cache_budget_bytes", "Encoded bytes that may be held: cache.budget_bytes.")
         self.entries = self._gauge("cache_entries", "Objects held.", "kind")
+        self.dump_writes = self._tally(
+            "cache_dump_writes_total",
+            "Writes of cache.dump_file. outcome: written, failed, unproven (there was no position to write it with).",
+            "outcome",
+        )
+        self.dump_bytes = self._gauge("cache_dump_bytes", "Bytes of the dump written last.")
+        self.dump_written = self._gauge("cache_dump_written_timestamp_seconds", "When it was written.")
+        self.dump_restored_bytes = self._gauge(
+            "cache_dump_restored_bytes", "Bytes held that came from a dump at start."
+        )
+        self.dump_discarded = self._gauge(
+            "cache_dump_discarded", "1 where there was a dump at start that was not used."
+        )
 
 
 class EventMetrics(_Subsystem):

@@ -521,6 +521,14 @@ class Poller:
             _LOGGER.warning("the stored position is not used: %s", hole)
             return False
         with self._condition:
+            # What a sink tells others of its position is of this server.
+            self._server_identity = stored.server_identity
+        try:
+            self._sink.apply((), stored.event_id)
+        except Exception:
+            _LOGGER.exception("the stored position is not used: it could not be taken")
+            return False
+        with self._condition:
             if self._requests == requests:
                 self._take(stored, f"goes on at the stored position {stored.event_id}")
         return True

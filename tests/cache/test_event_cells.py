@@ -16,8 +16,9 @@ import pytest
 
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.event_rules import Action
+from hms_cache.cache.loads import MOST_NAMED, Load
 from hms_cache.cache.partitions.partition_set import PartitionSet
-from hms_cache.cache.shared_cache import MOST_NAMED, Load, SharedCache
+from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.verification import invariants
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications import events as ev

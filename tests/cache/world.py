@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hms_cache.cache.dump.capture import capture
+from hms_cache.cache.dump.restore import Restore
+from hms_cache.cache.dump.writing import Identity, write_dump
 from hms_cache.cache.reads.assembly import Cache, CacheOptions, build_cache
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
@@ -33,6 +37,7 @@ from tests.store.contract.both import Both
 from tests.txn.client import TxnClient
 
 CATALOG = "hive"
+IDENTITY = Identity("this build", "these settings")
 
 
 @dataclass
@@ -46,6 +51,8 @@ class Server:
     settings: StoreSettings = field(default_factory=StoreSettings)
     message_format: MessageFormat = MessageFormat.JSON
     reads: list[tuple[str, Reason]] = field(default_factory=list)
+    dump: Path | None = None
+    """What it begins with. Large sets of partitions come by `restore.step()`."""
 
     def __post_init__(self) -> None:
         self.database = Database(self.url, clock=self.clock)
@@ -69,7 +76,8 @@ class Server:
             observe=lambda kind, reason: self.reads.append((kind, reason)),
         )
         self.database.commit_listeners.append(self.cache.own_writes)
-        self.poller.start()
+        self.restore = Restore(self.cache.shared, self.dump, IDENTITY) if self.dump is not None else None
+        self.poller.start(self.restore.begin() if self.restore is not None else None)
         self.poller.step()
 
     def _follow(self, sink: Any) -> Poller:
@@ -81,9 +89,19 @@ class Server:
         """What clients of this server see."""
         return Both(self.cache.reads, self.objects.writes)
 
+    def write_dump(self, path: Path) -> bool:
+        """Writes what is held; whether there was something that could be written."""
+        captured = capture(self.cache.shared, self.poller.position, threading.Event())
+        if captured is None:
+            return False
+        write_dump(path, captured, IDENTITY, lambda written: None)
+        return True
+
     def close(self) -> None:
         """Checks the cache's invariants, then lets go."""
         try:
+            if self.restore is not None:
+                self.restore.close()
             invariants.check(self.cache.shared)
         finally:
             self.database.close()

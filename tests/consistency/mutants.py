@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hms_cache.cache import shared_cache
+from hms_cache.cache.dump import capture as capturing
+from hms_cache.cache.dump.restore import Restore
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.event_rules import Action, Stays
 from hms_cache.cache.freshness import Freshness
@@ -22,6 +24,7 @@ from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Moment
 from hms_cache.cache.worker_positions import Told, WorkerSlot
 from hms_cache.notifications import events as ev
+from hms_cache.notifications import poller
 from hms_cache.notifications.event_log import LogHead
 from hms_cache.notifications.events import scope_of_row
 from hms_cache.server.hot_path import HotPath
@@ -238,6 +241,28 @@ def statistics_of_changed_partitions_kept(patch: Patch) -> None:
     patch(SharedCache, "_act", act_but_there)
 
 
+def dump_not_proven(patch: Patch) -> None:
+    """A dump's position is taken for one of the log, whatever event has its id there."""
+    patch(poller, "rows_after", lambda place, head, page: [row for row in page.rows if row.event_id > place.event_id])
+
+
+def dump_overtaken_kept(patch: Patch) -> None:
+    """Partitions of a dump are installed although events since its position named some of them."""
+    step = Restore.step
+
+    def step_over(self: Restore) -> bool:
+        for late in self._late:
+            late.load.effects.clear()
+        return step(self)
+
+    patch(Restore, "step", step_over)
+
+
+def dump_of_two_moments(patch: Patch) -> None:
+    """What changed while a dump was taken is written as it was before."""
+    patch(capturing, "_is_unchanged", lambda cache, one: True)
+
+
 MUTANTS = {
     one.__name__: one
     for one in (
@@ -260,6 +285,9 @@ MUTANTS = {
         alter_taken_for_harmless,
         batch_reload_overtaken_kept,
         statistics_of_changed_partitions_kept,
+        dump_not_proven,
+        dump_overtaken_kept,
+        dump_of_two_moments,
     )
 }
 

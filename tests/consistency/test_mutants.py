@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.cache.dump import writing
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.verification.invariants import InvariantViolation
 from hms_cache.clock import Clock, SystemClock
@@ -17,6 +18,7 @@ from hms_cache.notifications.messages import MessageFormat
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from tests.cache import (
+    test_dump,
     test_freshness_cells,
     test_harmless_changes,
     test_hot_path,
@@ -113,6 +115,15 @@ def _after_an_alter(name: str, cascade: bool, make: Callable[..., Server]) -> No
     test_harmless_changes.test_after_an_alter_memory_equals_the_database(name, MessageFormat.JSON, cascade, make)
 
 
+def _with_a_dump(test: Callable[..., None], *options: object) -> Callable[[Callable[..., Server]], None]:
+    def scenario(make: Callable[..., Server]) -> None:
+        with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patching:
+            patching.setattr(writing, "SECTION_BYTES", 0)
+            test(make, Path(directory), *options)
+
+    return scenario
+
+
 FOUND_BY_DESIGN: list[tuple[Callable[..., None], Callable[[Callable[..., Server]], None]]] = [
     # What a random run would not meet: lists, clocks, one interleaving.
     (
@@ -171,6 +182,9 @@ FOUND_BY_DESIGN: list[tuple[Callable[..., None], Callable[[Callable[..., Server]
         mutants.statistics_of_changed_partitions_kept,
         test_harmless_changes.test_statistics_of_partitions_go_with_their_partitions,
     ),
+    (mutants.dump_not_proven, _with_a_dump(test_dump.another_history_is_not_answered, 1)),
+    (mutants.dump_overtaken_kept, _with_a_dump(test_dump.events_since_take_out_what_they_name)),
+    (mutants.dump_of_two_moments, _with_a_dump(test_dump.what_changes_meanwhile_is_left_out)),
 ]
 
 

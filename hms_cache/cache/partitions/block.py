@@ -44,6 +44,19 @@ def name_hash(name: bytes) -> int:
     return hash(name) & _HASH_MASK
 
 
+def hashes_of_names(names: bytes, starts: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """`BlockParts.hashes` and `hash_rows` of names as `BlockParts.names` and `name_starts` hold them."""
+    bounds = starts.tolist()
+    count = len(bounds) - 1
+    hashes = np.fromiter(
+        (hash(names[bounds[row] + _LENGTH_BYTES : bounds[row + 1]]) & _HASH_MASK for row in range(count)),
+        np.uint32,
+        count,
+    )
+    rows = np.argsort(hashes, kind="stable")
+    return hashes[rows], rows.astype(np.uint32)
+
+
 def row_count(rows: Rows) -> int:
     """How many rows."""
     if isinstance(rows, slice):

@@ -58,6 +58,19 @@ class _Changed(NamedTuple):
     encoded: bytes
 
 
+class SetParts(NamedTuple):
+    """All that a set is made of, as of one moment: values that nobody changes."""
+
+    keys: tuple[Key, ...]
+    block: PartitionBlock
+    hidden: npt.NDArray[np.bool_] | None
+    """Rows of the block that are no more, or are in the tail; None: none."""
+    changed: dict[str, tuple[Values, bytes]]
+    """The tail: values and encoded partition by name."""
+    missing: frozenset[Values]
+    complete: bool
+
+
 @dataclass(slots=True, eq=False)
 class Rebuild:
     """A new block on its way."""
@@ -105,6 +118,24 @@ class PartitionSet:
                 raise SetTooLargeError(f"more than {most_bytes} bytes after {len(builder)} partitions")
         made = cls.__new__(cls)
         made._set_up(keys, builder.build(), complete)
+        return made
+
+    def parts(self) -> SetParts:
+        """What it is made of now: a copy of what may change. Under the cache's lock."""
+        hidden = self._hidden.copy() if self._hidden is not None and self._hidden_count else None
+        changed = {name: (one.values, one.encoded) for name, one in self._changed.items()}
+        return SetParts(self.keys, self._block, hidden, changed, frozenset(self.missing), self.complete)
+
+    @classmethod
+    def from_parts(cls, parts: SetParts) -> PartitionSet:
+        """The set that `parts` was asked of."""
+        made = cls.__new__(cls)
+        made._set_up(parts.keys, parts.block, parts.complete)
+        if parts.hidden is not None:
+            made._hidden = parts.hidden
+            made._hidden_count = int(np.count_nonzero(parts.hidden))
+        made._changed = {name: _Changed(*one) for name, one in parts.changed.items()}
+        made.missing = set(parts.missing)
         return made
 
     def _set_up(self, keys: Sequence[Key], block: PartitionBlock, complete: bool) -> None:

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.freshness import Freshness
+from hms_cache.cache.loads import Load
 from hms_cache.cache.partitions.partition_set import PartitionSet
-from hms_cache.cache.shared_cache import Load, SharedCache
+from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.load_shares import LoadShares
 from hms_cache.cache.warming.loaded_parts import add_part
 from hms_cache.cache.warming.process_memory import SharedParts

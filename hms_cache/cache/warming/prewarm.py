@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hms_cache.cache.entries import Facet
+from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
@@ -156,7 +157,7 @@ class Prewarm:
     def _plan(self) -> Iterator[list[Wanted]]:
         """Batches of names; at their end it is known which tables there are."""
         catalogs = self._store.catalogs.get_catalog_names()
-        yield [Wanted(catalog, Facet.DATABASE_NAMES) for catalog in catalogs]
+        yield self._missing([Wanted(catalog, Facet.DATABASE_NAMES) for catalog in catalogs])
         databases = [
             DatabaseName(catalog, name)
             for catalog in catalogs
@@ -164,11 +165,31 @@ class Prewarm:
         ]
         for some in _batched(databases, DATABASES_A_BATCH):
             facets = [facet for facet in (Facet.DATABASE, Facet.TABLE_NAMES) if self._policy.may_cache(facet)]
-            yield [Wanted(database, facet) for database in some for facet in facets]
-        tables = self._known_tables(databases)
+            yield self._missing([Wanted(database, facet) for database in some for facet in facets])
+        tables = [table for table in self._known_tables(databases) if not self._holds(table)]
         with self._lock:
             self._total = len(tables)
             self._tables = deque(tables if self._whole_tables else ())
+
+    def _missing(self, wanted: Sequence[Wanted]) -> list[Wanted]:
+        """Those that are not held: a dump may have brought some."""
+        with self._cache.lock:
+            entries = [self._cache.entry(one.key) for one in wanted]
+            return [
+                one
+                for one, entry in zip(wanted, entries, strict=True)
+                if entry is None or one.facet not in entry.facets
+            ]
+
+    def _holds(self, table: TableName) -> bool:
+        """Whether the table, and every partition that it has, is held."""
+        with self._cache.lock:
+            entry = self._cache.tables.get(table)
+            held = entry.facets.get(Facet.TABLE) if entry is not None else None
+            if entry is None or held is None:
+                return False
+            partitions = entry.facets.get(Facet.PARTITIONS)
+            return not held.partitionKeys or (isinstance(partitions, PartitionSet) and partitions.complete)
 
     def _known_tables(self, databases: Sequence[DatabaseName]) -> list[TableName]:
         """All tables whose names are held, the most used first."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from hms_cache.config.quantities import Milliseconds, SizeBytes, Words
+from hms_cache.config.quantities import Milliseconds, Seconds, SizeBytes, Words
 from hms_cache.config.setting import Section, setting
 from hms_cache.patterns.java_regex import JavaRegex, JavaRegexError
 
@@ -127,6 +127,26 @@ class CacheSettings(Section):
     usage_file: str = setting(
         "",
         "A file for the list of the tables used most, so that the next start warms them first; empty: no list is kept.",
+    )
+    dump_file: str = setting(
+        "",
+        "A file that what is held is written to, so that it is there again after a restart: read at start, proven by"
+        " the notification log, brought up to its end; a dump that the log does not prove is discarded. Empty: none.",
+        reason="Off: it takes as much of a disk as the cache takes of memory, and the server must own the file alone.",
+    )
+    dump_interval_s: Seconds = setting(
+        300.0,
+        "Between two writes of it, where something has changed. It is written once more when the server stops.",
+        unit="seconds",
+        reason="After a crash the events of the last minutes are applied again, which takes no longer than seconds.",
+        ge=1,
+    )
+    dump_bytes_per_s: SizeBytes = setting(
+        64 * 1024**2,
+        "How fast it is written beside the calls.",
+        unit="bytes per second",
+        reason="A fraction of what disks do, so that a database on the same disk does not wait; a GiB takes 16 s.",
+        ge=1024**2,
     )
     write_id_reads: Literal["check", "trust"] = setting(
         "check",

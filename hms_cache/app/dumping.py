@@ -1,0 +1,189 @@
+"""`cache.dump_file` of one server: read at its start, written while it runs and when it stops."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from hms_cache.app.background import BackgroundTask
+from hms_cache.app.warming import processor_time_of_calls_s, rest_s
+from hms_cache.cache.dump.capture import capture
+from hms_cache.cache.dump.restore import Restore
+from hms_cache.cache.dump.writing import Identity, write_dump
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.config import Settings
+from hms_cache.metrics.registry import CacheMetrics
+from hms_cache.notifications.event_log import LogPosition
+from hms_cache.notifications.poller import Poller
+from hms_cache.notifications.poller_status import PollerStatus
+
+_log = logging.getLogger(__name__)
+
+#: The last write, when the server stops, is given up after this: the dump before it stays. A GiB takes two seconds.
+_LAST_WRITE_S = 10.0
+
+_STOP_TIMEOUT_S = 5.0
+
+#: Once everything is read.
+_DONE_PAUSE_S = 3600.0
+
+
+class _GivenUp(Exception):
+    """The server stops, or it takes too long."""
+
+
+class Dumping:
+    """The dump of one cache. `begin` before the poller starts, `start` after it.
+
+    With several worker processes each reads the dump; one of them writes it.
+    """
+
+    def __init__(
+        self, settings: Settings, cache: SharedCache, poller: Poller, metrics: CacheMetrics, *, writes: bool = True
+    ) -> None:
+        self._path = Path(settings.cache.dump_file)
+        self._settings = settings.cache
+        self._cache = cache
+        self._poller = poller
+        self._metrics = metrics
+        self._writes = writes
+        self._stopping = threading.Event()
+        self._identity = Identity(build_of_this_program(), _rules(settings))
+        self._lock = threading.Lock()
+        """Guards the file's name and `_commands`: what was captured before a command must not take the name after."""
+        self._commands = 0
+        self._is_ours = True
+        """Whether the file is a dump, or there is none."""
+        cache.command_listener = self._remove
+        self._restore = Restore(cache, self._path, self._identity)
+        self._written: tuple[int, int, int] | None = None
+        """Generation, position and weight of what was written last."""
+
+    def begin(self) -> LogPosition | None:
+        """Reads what the start waits for; the position that the poller starts from, None without a dump to use."""
+        place = self._restore.begin()
+        if self._restore.outcome == "foreign":
+            self._is_ours = False
+            _log.error("no dump is written: %s is another file, and stays as it is", self._path)
+        self._metrics.dump_discarded.set(self._restore.outcome in ("discarded", "foreign"))
+        self._metrics.dump_restored_bytes.set_function(lambda: self._restore.bytes)
+        return place
+
+    def reload(self, settings: Settings) -> None:
+        """What is written from now on was let in by these settings."""
+        self._identity = replace(self._identity, settings=_rules(settings))
+
+    def _remove(self) -> None:
+        """Something is dropped on command: its old state must not come back with a restart. What is held of other
+        things is written again at the next interval."""
+        with self._lock:
+            self._commands += 1
+            self._written = None
+            if not self._is_ours:
+                return
+            try:
+                self._path.unlink(missing_ok=True)
+            except OSError as error:
+                _log.error("the dump %s cannot be removed; remove it before a restart: %s", self._path, error)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether more of the dump is to come."""
+        return not self._restore.is_done
+
+    def start(self, stack: ExitStack) -> None:
+        """Read what is left, and write at intervals; what has to be stopped again goes onto the stack."""
+        reading = BackgroundTask("hms-dump-read", self._read)
+        reading.start()
+        if self._writes:
+            stack.callback(self._write_last)
+            writing = BackgroundTask("hms-dump-write", self._write_again)
+            writing.start()
+            stack.callback(writing.stop, _STOP_TIMEOUT_S)
+        stack.callback(reading.stop, _STOP_TIMEOUT_S)
+        stack.callback(self._stopping.set)
+
+    def _read(self) -> float:
+        """One table; then a rest as long as the prewarm's, so that calls have their share of the processor."""
+        started_s, before_s = time.monotonic(), processor_time_of_calls_s()
+        if not self._restore.step():
+            return _DONE_PAUSE_S
+        return rest_s(time.monotonic() - started_s, processor_time_of_calls_s() - before_s)
+
+    def _write_again(self) -> float:
+        if not self._stopping.wait(self._settings.dump_interval_s):
+            bytes_per_s = self._settings.dump_bytes_per_s
+
+            def rest(written: int) -> None:
+                if self._stopping.wait(written / bytes_per_s):
+                    raise _GivenUp
+
+            self._write(rest, self._stopping)
+        return 0.0
+
+    def _write_last(self) -> None:
+        end_s = time.monotonic() + _LAST_WRITE_S
+
+        def rest(written: int) -> None:
+            if time.monotonic() > end_s:
+                raise _GivenUp
+
+        self._write(rest, threading.Event())
+
+    def _write(self, rest: Callable[[int], None], wait: threading.Event) -> None:
+        """Writes the dump unless nothing has changed. A failure is counted; the dump before stays as it is."""
+        if not self._is_ours or self.is_reading or self._poller.status is not PollerStatus.ACTIVE:
+            return
+        now = self._cache.generation, self._cache.position, self._cache.weight
+        if now == self._written:
+            return
+        began_s = time.monotonic()
+        with self._lock:
+            commands, identity = self._commands, self._identity
+        captured = capture(self._cache, self._poller.position, wait)
+        if captured is None:
+            self._metrics.dump_writes.add(("unproven",))
+            return
+        try:
+            size = write_dump(self._path, captured, identity, rest, lambda take: self._take_name(take, commands))
+        except _GivenUp:
+            return
+        except OSError as error:
+            self._metrics.dump_writes.add(("failed",))
+            _log.warning("the dump %s cannot be written: %s", self._path, error)
+            return
+        self._written = now
+        self._metrics.dump_writes.add(("written",))
+        self._metrics.dump_bytes.set(size)
+        self._metrics.dump_written.set(time.time())
+        took_s = time.monotonic() - began_s
+        _log.info("a dump of %d bytes at event %d was written in %.1f s", size, captured.place.event_id, took_s)
+
+    def _take_name(self, take: Callable[[], None], commands: int) -> None:
+        with self._lock:
+            if self._commands != commands:
+                raise _GivenUp
+            take()
+
+
+def _rules(settings: Settings) -> str:
+    """What decides which answers there are, and how they look."""
+    cache = settings.cache
+    text = repr((cache.include, cache.exclude, cache.peers, settings.catalog.model_dump_json()))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def build_of_this_program() -> str:
+    """Its version and a digest of its text: what another build wrote may look different from what this one reads."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parents[1]
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return f"{version('hms-cache')} {digest.hexdigest()}"

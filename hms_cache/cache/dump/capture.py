@@ -1,0 +1,124 @@
+"""What is held at one position, taken while events go on: `capture`.
+
+To copy everything under the lock at once would stop all reads for as long as that takes. So entries are copied a few at
+a time, each as it is then. At the end, under the lock once more, those that have changed since are left out: an entry
+that no event has touched in the meantime is true at the position that was reached, too.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.statistics_by_column import StatisticsHeld
+from hms_cache.notifications.event_log import LogPosition
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
+
+AT_ONCE: Final = 100
+"""Entries copied under the lock at once: some tenths of a millisecond."""
+
+MOST_MISSING: Final = 10_000
+"""Of a set with more missing partitions the copy would take milliseconds under the lock: it is left out."""
+
+CONFIRM_TRIES: Final = 100
+CONFIRM_PAUSE_S: Final = 0.02
+"""The poller notes its position after the cache has taken it; between the two there is the end of one step."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedEntry:
+    """One subject: values that nobody changes any more."""
+
+    key: Key
+    facets: dict[Facet, Any]
+    """Partitions as `SetParts`, statistics as `StatisticsParts`."""
+    weights: dict[Facet, int]
+    tag: ValidWriteIdList | None
+    table_id: int | None
+    is_transactional: bool
+    has_commit_parameters: bool
+    encoded_table: bytes | None
+    reads: int
+    source: Entry
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What was held at a position. Tables: the least recently used first."""
+
+    place: LogPosition
+    generation: int
+    entries: Sequence[CapturedEntry]
+
+
+def capture(cache: SharedCache, place: Callable[[], LogPosition], wait: threading.Event) -> Capture | None:
+    """What is held, and the position that all of it is true at; `place`: that of the poller which feeds the cache.
+
+    None: there is nothing that could be proven later, the cache was reset meanwhile, or `wait` (the end of the server)
+    is set.
+    """
+    with cache.lock:
+        generation = cache.generation
+        keys: list[Key] = [*cache.catalogs, *cache.databases, *cache.tables]
+    captured: list[CapturedEntry] = []
+    for first in range(0, len(keys), AT_ONCE):
+        with cache.lock:
+            captured.extend(_copies(cache, keys[first : first + AT_ONCE]))
+        if wait.is_set():
+            return None
+    for _ in range(CONFIRM_TRIES):
+        with cache.lock:
+            if cache.generation != generation:
+                return None
+            position = cache.position
+            captured = [one for one in captured if _is_unchanged(cache, one)]
+        reached = place()
+        if reached.event_id == position:
+            # Without a row nothing would prove that the log is the same.
+            return Capture(reached, generation, captured) if reached.row_digest is not None else None
+        if wait.wait(CONFIRM_PAUSE_S):
+            return None
+    return None
+
+
+def _copies(cache: SharedCache, keys: Sequence[Key]) -> Iterator[CapturedEntry]:
+    """Under the lock."""
+    for key in keys:
+        entry = cache.entry(key)
+        if entry is None:
+            continue
+        facets = {facet: _copy(value) for facet, value in entry.facets.items() if not _is_left_out(value)}
+        yield CapturedEntry(
+            key,
+            facets,
+            {facet: entry.weights.get(facet, 0) for facet in facets},
+            entry.tag,
+            entry.table_id,
+            entry.is_transactional,
+            entry.has_commit_parameters,
+            entry.encoded_table,
+            cache.reads_of(entry),
+            entry,
+            entry.version,
+        )
+
+
+def _is_unchanged(cache: SharedCache, one: CapturedEntry) -> bool:
+    return cache.entry(one.key) is one.source and one.source.version == one.version
+
+
+def _is_left_out(value: Any) -> bool:
+    return isinstance(value, PartitionSet) and len(value.missing) > MOST_MISSING
+
+
+def _copy(value: Any) -> Any:
+    """Structs and lists are replaced as a whole where they change; these two change in place."""
+    if isinstance(value, PartitionSet | StatisticsHeld):
+        return value.parts()
+    return value

@@ -1,0 +1,106 @@
+"""Values of facets as a tree that JSON can hold and runs of bytes beside it, and back.
+
+Only plain values, structs of the protocol and what holds them: nothing that is read can name a class of another module
+or run code. A struct counts as kept only if its encoding comes back byte for byte.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hms_cache.cache.statistics_by_column import StatisticsHeld, StatisticsParts
+from hms_cache.store.snapshots import StatisticsOfColumn
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from hms_cache.wire.codec import decode_with, encode_struct
+from hms_cache.wire.errors import MalformedMessage, UnencodableReply
+
+MOST_DEPTH = 20
+"""Of lists in lists: a question of statistics has five."""
+
+
+UNREADABLE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
+"""What readers meet in a tree that is not what was written: whoever can write right checksums can write that."""
+
+
+class NotDumpable(Exception):
+    """A value that a dump cannot carry; its facet is loaded again when it is asked for."""
+
+
+class BadDump(Exception):
+    """What stands in a dump is not what was written."""
+
+
+def encode_value(value: Any, blobs: list[bytes]) -> Any:
+    """The tree; bytes go to `blobs`. Raises NotDumpable."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, bytes):
+        blobs.append(value)
+        return {"bytes": len(blobs) - 1}
+    if isinstance(value, StatisticsParts):
+        return {"statistics": [encode_value(one, blobs) for one in value.answers]}
+    if isinstance(value, StatisticsOfColumn):
+        return {"column": [encode_value(one, blobs) for one in value]}
+    for name, kind in (("list", list), ("tuple", tuple), ("set", frozenset)):
+        if type(value) is kind:
+            return {name: [encode_value(one, blobs) for one in value]}
+    if type(value) is dict:
+        return {"dict": [[encode_value(key, blobs), encode_value(one, blobs)] for key, one in value.items()]}
+    if getattr(ttypes, type(value).__name__, None) is type(value) and hasattr(value, "thrift_spec"):
+        try:
+            blobs.append(encode_struct(value))
+        except UnencodableReply as error:
+            raise NotDumpable(str(error)) from error
+        return {"struct": type(value).__name__, "bytes": len(blobs) - 1}
+    raise NotDumpable(f"a value of {type(value).__name__}")
+
+
+def decode_value(tree: Any, blobs: list[bytes], depth: int = 0) -> Any:
+    """What `encode_value` was given. Raises BadDump."""
+    if tree is None or isinstance(tree, bool | int | float | str):
+        return tree
+    if depth > MOST_DEPTH or not isinstance(tree, dict):
+        raise BadDump("a value of no known kind")
+
+    def inner(one: Any) -> Any:
+        return decode_value(one, blobs, depth + 1)
+
+    try:
+        match tree:
+            case {"struct": str(name), "bytes": int(number)}:
+                return decode_known(name, blobs[number])
+            case {"bytes": int(number)}:
+                return blobs[number]
+            case {"list": [*some]}:
+                return [inner(one) for one in some]
+            case {"tuple": [*some]}:
+                return tuple(inner(one) for one in some)
+            case {"set": [*some]}:
+                return frozenset(inner(one) for one in some)
+            case {"dict": [*some]}:
+                return {inner(key): inner(one) for key, one in some}
+            case {"column": [partition, statistics, last_analyzed_s]}:
+                return StatisticsOfColumn(inner(partition), inner(statistics), inner(last_analyzed_s))
+            case {"statistics": [*some]}:
+                return StatisticsHeld.from_parts(StatisticsParts(tuple(inner(one) for one in some)))
+    except UNREADABLE as error:
+        raise BadDump(f"a value cannot be read: {error}") from error
+    raise BadDump("a value of no known kind")
+
+
+def decode_known(name: str, data: bytes) -> Any:
+    """A struct of the protocol whose encoding is `data` again. Raises BadDump."""
+    kind = getattr(ttypes, name, None)
+    spec = getattr(kind, "thrift_spec", None)
+    if kind is None or spec is None:
+        raise BadDump(f"no struct is called {name[:100]}")
+    # Fields that are not there are None, whatever their default.
+    empty = kind(**{field[2]: None for field in spec if field is not None})
+    try:
+        struct = decode_with([kind, spec], empty, data, compact=False)
+        same = encode_struct(struct) == data
+    except (MalformedMessage, UnencodableReply) as error:
+        raise BadDump(str(error)) from error
+    if not same:
+        raise BadDump(f"a {name} does not come back as it was")
+    return struct
