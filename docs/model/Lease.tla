@@ -30,7 +30,8 @@ NoServer == "nobody"
 VARIABLES
     position,   \* committed events
     lock,       \* who holds the lock of NOTIFICATION_SEQUENCE
-    row,        \* HMS_CACHE_MEMBERS: epoch, revoked, and whether the row is there at all
+    row,        \* HMS_CACHE_MEMBERS: epoch, whether there may be a lease, whether it was revoked, whether its writes were
+                \* fenced, and whether the row is there at all
     epoch,      \* what a server knows to be its own epoch; 0: it is no member
     lease,      \* units that are left of its lease
     renewal,    \* its renewal on the way: how old, in units, and what the database said
@@ -58,7 +59,7 @@ Unseen == [epoch |-> 0, waited |-> 0]
 Init ==
     /\ position = 0
     /\ lock = NoServer
-    /\ row = [s \in Servers |-> [epoch |-> 0, revoked |-> FALSE, there |-> FALSE]]
+    /\ row = [s \in Servers |-> [epoch |-> 0, lease |-> FALSE, revoked |-> FALSE, fenced |-> FALSE, there |-> FALSE]]
     /\ epoch = [s \in Servers |-> 0]
     /\ lease = [s \in Servers |-> 0]
     /\ renewal = [s \in Servers |-> NoRenewal]
@@ -85,7 +86,7 @@ Join(s) ==
     /\ row[s].epoch < MaxEpoch
     /\ write[s].phase = "none"
     /\ lock = NoServer \/ Broken = "join without lock"
-    /\ row' = [row EXCEPT ![s] = [epoch |-> row[s].epoch + 1, revoked |-> FALSE, there |-> TRUE]]
+    /\ row' = [row EXCEPT ![s] = [epoch |-> row[s].epoch + 1, lease |-> TRUE, revoked |-> FALSE, fenced |-> FALSE, there |-> TRUE]]
     /\ epoch' = [epoch EXCEPT ![s] = row[s].epoch + 1]
     /\ floor' = [floor EXCEPT ![s] = Max(floor[s], position)]
     /\ UNCHANGED <<position, lock, lease, renewal, applied, intents, write, seen, messages, begun, crashes>>
@@ -95,10 +96,12 @@ Renew(s) ==
     /\ epoch[s] # 0
     /\ ~renewal[s].isSent
     /\ renewal' = [renewal EXCEPT ![s] = [age |-> 0, isSent |-> TRUE,
-           good |-> row[s].there /\ row[s].epoch = epoch[s] /\ (~row[s].revoked \/ Broken = "renew a revoked row")]]
+           good |-> /\ row[s].there /\ row[s].epoch = epoch[s] /\ row[s].lease /\ ~row[s].fenced
+                    /\ ~row[s].revoked \/ Broken = "renew a revoked row"]]
     /\ UNCHANGED <<database, epoch, lease, applied, floor, intents, write, seen, messages, begun, crashes>>
 
-(* A lease counts from the sending, not from the answer. *)
+(* A lease counts from the sending, not from the answer. Who has lost it may go on as a member that writes, or join
+   again. *)
 Renewed(s) ==
     /\ renewal[s].isSent
     /\ renewal' = [renewal EXCEPT ![s] = NoRenewal]
@@ -107,7 +110,7 @@ Renewed(s) ==
                                                ELSE Max(lease[s], LeaseUnits - renewal[s].age)]
               /\ UNCHANGED epoch
          ELSE /\ lease' = [lease EXCEPT ![s] = 0]
-              /\ epoch' = [epoch EXCEPT ![s] = 0]
+              /\ \E e \in {0, epoch[s]} : epoch' = [epoch EXCEPT ![s] = e]
     /\ UNCHANGED <<database, applied, floor, intents, write, seen, messages, begun, crashes>>
 
 -----------------------------------------------------------------------------
@@ -121,8 +124,8 @@ Check(s) ==
 -----------------------------------------------------------------------------
 (* Writes *)
 
-(* The epoch of each other member, 0 for a server that is none. *)
-Members(s) == [m \in Servers |-> IF m # s /\ row[m].there THEN row[m].epoch ELSE 0]
+(* The epoch of each other member that may hold a lease, 0 for all other servers. *)
+Members(s) == [m \in Servers |-> IF m # s /\ row[m].there /\ row[m].lease THEN row[m].epoch ELSE 0]
 
 Writing(s, key, to) == [kind: {"writing"}, from: {s}, key: {key}, to: to, number: {0}]
 Over(s, kind, number) == [kind: {kind}, from: {s}, key: {write[s].key}, to: write[s].told, number: {number}]
@@ -140,12 +143,13 @@ Begin(s) ==
           /\ messages' = messages \cup Writing(s, key, early)
     /\ UNCHANGED <<database, epoch, lease, renewal, applied, floor, seen, crashes>>
 
-(* The lock is there. The own row must not be revoked: who was stopped cannot commit on old acknowledgements. It stays
-   locked until the end, so that nobody can revoke it meanwhile. Then the members are read. *)
+(* The lock is there. The own row must not be fenced: who was stopped cannot commit on old acknowledgements. It stays
+   locked until the end, so that nobody can fence it meanwhile. Then the members are read. That the writer's own lease
+   was revoked does not matter: else it could not write for as long as the others do and do not hear from it. *)
 Locked(s) ==
     /\ write[s].phase = "begun"
     /\ lock = NoServer
-    /\ (row[s].there /\ row[s].epoch = write[s].epoch /\ ~row[s].revoked) \/ Broken = "own row not checked"
+    /\ (row[s].there /\ row[s].epoch = write[s].epoch /\ ~row[s].fenced) \/ Broken = "own row not checked"
     /\ lock' = s
     /\ LET need == IF Broken = "members before lock" THEN write[s].need ELSE Members(s)
            late == {m \in Servers : need[m] > 0} \ write[s].told
@@ -168,7 +172,7 @@ Revoke(s, m) ==
     /\ seen' = [seen EXCEPT ![s][m] = [epoch |-> write[s].need[m], waited |-> 0]]
     /\ UNCHANGED <<position, lock, epoch, lease, renewal, applied, floor, intents, write, messages, begun, crashes>>
 
-(* Rows whose lease is over for good go with the commit: no other writer has to wait for them. *)
+(* Leases that are over for good are marked with the commit: no other writer has to wait for them. *)
 Commit(s) ==
     /\ write[s].phase = "gathering"
     /\ \A m \in Servers : ~IsMissing(s, m)
@@ -176,7 +180,7 @@ Commit(s) ==
     /\ lock' = NoServer
     /\ write' = [write EXCEPT ![s].phase = "committed", ![s].at = position + 1]
     /\ row' = [m \in Servers |-> IF write[s].need[m] > 0 /\ IsOut(s, m) /\ row[m].epoch = write[s].need[m] /\ row[m].revoked
-                                   THEN [row[m] EXCEPT !.there = FALSE] ELSE row[m]]
+                                   THEN [row[m] EXCEPT !.lease = FALSE] ELSE row[m]]
     /\ UNCHANGED <<epoch, lease, renewal, applied, floor, intents, seen, messages, begun, crashes>>
 
 (* The answer to COMMIT has come. *)
@@ -197,16 +201,25 @@ Rollback(s) ==
     /\ write' = [write EXCEPT ![s] = NoWrite]
     /\ UNCHANGED <<position, row, epoch, lease, renewal, applied, floor, seen, begun, crashes>>
 
-(* The end of a write was not heard: its writer is revoked, which waits for a transaction that has locked the row; then
+(* The end of a write was not heard: its writer is fenced, which waits for a transaction that has locked the row; then
    the position is read. *)
 Tend(s, intent) ==
     LET w == intent[1]
     IN /\ intent \in intents[s] /\ w # s
-       /\ write[w].phase # "gathering" \/ Broken \in {"own row not checked", "forget without revoking"}
-       /\ row' = IF Broken = "forget without revoking" THEN row ELSE [row EXCEPT ![w].revoked = TRUE]
+       /\ write[w].phase # "gathering" \/ Broken \in {"own row not checked", "forget without fencing"}
+       /\ row' = IF Broken = "forget without fencing" THEN row ELSE [row EXCEPT ![w].fenced = TRUE]
        /\ floor' = [floor EXCEPT ![s] = IF Broken = "forget without position" THEN @ ELSE Max(@, position)]
        /\ intents' = [intents EXCEPT ![s] = @ \ {intent}]
        /\ UNCHANGED <<position, lock, epoch, lease, renewal, applied, write, seen, messages, begun, crashes>>
+
+(* The row of a member without a lease goes when it was without one for long: the server that left it there is gone.
+   For one that is not, it is a fence. *)
+Forget(m) ==
+    /\ row[m].there
+    /\ ~row[m].lease \/ Broken = "forget a lease"
+    /\ lock # m
+    /\ row' = [row EXCEPT ![m].there = FALSE]
+    /\ UNCHANGED <<position, lock, epoch, lease, renewal, applied, floor, intents, write, seen, messages, begun, crashes>>
 
 -----------------------------------------------------------------------------
 (* Messages *)
@@ -275,7 +288,7 @@ Next ==
     \/ Tick \/ Deliver \/ Lose
     \/ \E s \in Servers :
           \/ Join(s) \/ Renew(s) \/ Renewed(s) \/ Leave(s) \/ Crash(s)
-          \/ Check(s)
+          \/ Check(s) \/ Forget(s)
           \/ Begin(s) \/ Locked(s) \/ Commit(s) \/ Told(s) \/ Rollback(s)
           \/ \E m \in Servers : Revoke(s, m)
           \/ \E intent \in intents[s] : Tend(s, intent)

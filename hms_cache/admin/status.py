@@ -196,7 +196,7 @@ def lease_status(sources: AdminSources) -> LeaseStatus | None:
         open_writes=view.intents,
         alarm=view.alarm,
         waits=membership.writes.waits,
-        revocations=membership.writes.revocations,
+        revocations=membership.writes.revocations.count,
         members=tuple(
             MemberStatus(
                 row.member,

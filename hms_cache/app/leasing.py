@@ -78,5 +78,5 @@ def _show(membership: Membership, caching: Caching, metrics: LeaseMetrics) -> No
     metrics.open_writes.set_function(lambda: state.view().intents)
     metrics.alarm.set_function(lambda: float(bool(state.alarm_reason)))
     metrics.waits.set_function(lambda: membership.writes.waits)
-    metrics.revocations.set_function(lambda: membership.writes.revocations)
+    metrics.revocations.set_function(lambda: membership.writes.revocations.count)
     metrics.messages.include(lambda: {(kind,): count for kind, count in counts.copy().items()})

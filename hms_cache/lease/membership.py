@@ -26,11 +26,19 @@ RENEWALS_PER_LEASE: Final = 3
 """One may be late, one may be lost."""
 
 INTENT_PATIENCE_LEASES: Final = 1.5
-"""After so many leases without a word about a write its writer is revoked; it is heard of every third of one."""
+"""After so many leases without a word about a write its writer is fenced; it is heard of every third of one."""
+
+LONGEST_BACKOFF_S: Final = 60.0
+"""A member that is revoked asks for a lease again after one lease, then two, four and so on, so many seconds at most:
+each time that the others still cannot reach it costs a write the wait for a lease."""
+
+FORGET_S: Final = 60.0
+"""After so long without a lease a member's row is deleted: its server was killed, most likely."""
 
 _RETRY_S: Final = 0.2
 _STOP_S: Final = 10.0
-_CATCH_UP_S: Final = 5.0
+_CATCH_UP_S: Final = 0.5
+"""Memory is followed further in the next round: renewals, and writes that wait for this server to join, come first."""
 
 
 class Memory(Protocol):
@@ -74,6 +82,10 @@ class Membership:
         self._renew_at_s = NEVER
         self._thread = threading.Thread(target=self._run, name="hms-lease", daemon=True)
         self._alarm_told = False
+        self._lease_from_s = NEVER
+        """When it asks for a lease again."""
+        self._backoff_s = 0.0
+        self._without_lease: dict[tuple[str, int], float] = {}
 
     def start(self, host: str, port: int, address: str) -> None:
         """Listen for other members, who reach this one at `address` (empty: where it listens), and join.
@@ -153,14 +165,16 @@ class Membership:
             self._renew()
             self.writes.settle(self._read_position)
             self._tend()
+            self._forget()
         self._catch_up()
 
     def _join(self) -> None:
         epoch = secrets.randbelow(2**62) + 1
         self.state.joining(epoch)
-        row = MemberRow(self.member, self.address, epoch, round(self.length_s * 1000), False)
-        joined = members.join(self._database, row)
-        self.state.joined(epoch, joined.position)
+        wants_lease = self._clock() >= self._lease_from_s
+        lease_ms = round(self.length_s * 1000) if wants_lease else 0
+        joined = members.join(self._database, MemberRow(self.member, self.address, epoch, lease_ms, False, False))
+        self.state.joined(epoch, joined.position, may_lease=wants_lease)
         self.rows = joined.rows
         self.writes.joined(joined.rows)
         self._renew_at_s = NEVER
@@ -174,19 +188,47 @@ class Membership:
         self._renew_at_s = sent_s + self.length_s / RENEWALS_PER_LEASE
         self.rows = found.rows
         own = next((row for row in found.rows if row.member == self.member), None)
-        if own is None or own.epoch != epoch or own.is_revoked or found.history is None:
-            _log.warning("this member was revoked and joins again")
-            self.state.lost(epoch)
-            self._renew_at_s = NEVER
+        if own is None or own.epoch != epoch or own.is_fenced or found.history is None:
+            _log.warning("this member's row is fenced or gone: it joins again")
+            self._lose(epoch)
             return
         self.writes.meet(found.rows)
+        if own.is_revoked or not own.lease_ms:
+            self._go_without(epoch, sent_s)
+            return
         if not self._memory.prove(found.history):
             self._renew_at_s = sent_s + _RETRY_S
             return
         self.state.renewed(epoch, sent_s)
 
+    def _lose(self, epoch: int) -> None:
+        self.state.lost(epoch)
+        self._renew_at_s = NEVER
+
+    def _go_without(self, epoch: int, now_s: float) -> None:
+        """The lease was revoked: a member that writes and asks, until it joins again for another lease."""
+        if self.state.unleased(epoch):
+            is_again = now_s - self._lease_from_s < LONGEST_BACKOFF_S
+            self._backoff_s = min(2 * self._backoff_s, LONGEST_BACKOFF_S) if is_again else self.length_s
+            self._lease_from_s = now_s + self._backoff_s
+            _log.warning("other members did not hear from this one: it asks for no lease for %g s", self._backoff_s)
+        if now_s >= self._lease_from_s:
+            self._lose(epoch)
+        else:
+            self._renew_at_s = min(self._renew_at_s, self._lease_from_s)
+
+    def _forget(self) -> None:
+        """Rows of members that have been without a lease for long: nobody else deletes them."""
+        now_s = self._clock()
+        without = {(row.member, row.epoch) for row in self.rows if not row.lease_ms and row.member != self.member}
+        self._without_lease = {one: self._without_lease.get(one, now_s) for one in without}
+        for member, epoch in [one for one, since_s in self._without_lease.items() if now_s - since_s >= FORGET_S]:
+            members.forget(self._database, member, epoch)
+            _log.info("the row of member %s, which held no lease for %g s, is deleted", member, FORGET_S)
+            del self._without_lease[member, epoch]
+
     def _tend(self) -> None:
-        """Writes whose end was not heard: their writer is revoked, then the position is read."""
+        """Writes whose end was not heard: their writer is fenced, then the position is read."""
         unheard = self.state.unheard(self.length_s * INTENT_PATIENCE_LEASES)
         if not unheard:
             return
@@ -198,8 +240,8 @@ class Membership:
         for intent in unheard:
             row = next((row for row in self.rows if row.member == intent[0]), None)
             if row is not None:
-                _log.warning("member %s does not say how its write ended and is revoked", row.member)
-                members.revoke(self._database, row.member, row.epoch)
+                _log.warning("member %s does not say how its write ended: its writes are fenced", row.member)
+                members.fence(self._database, row.member, row.epoch)
             self.state.tended(intent, self._read_position())
 
     def _read_position(self) -> int:

@@ -5,11 +5,12 @@
 | `joining`             | a new epoch; the lease is gone                                                            |
 | `joined`              | the floor rises to where the log stood                                                    |
 | `renewed`             | the lease runs until sending + length, less the drift allowance                           |
-| `lost`                | no member any more: the row was revoked, or the log is another one                        |
+| `unleased`            | its lease was revoked: a member that writes, and answers nothing by lease in this epoch   |
+| `lost`                | no member any more: the row was fenced or is gone, or the log is another one              |
 | `writing`             | a member's write began: no answer by lease until its end is heard; acknowledged by epoch  |
 | `written`, `abandoned`| its end; the floor rises to its event                                                     |
 | `over`                | the same, told again on a new connection                                                  |
-| `tended`              | its end was not heard, its writer was revoked and the position read                       |
+| `tended`              | its end was not heard, its writer was fenced and the position read                        |
 | `alarm`               | an event that no member announced: no lease any more                                      |
 """
 
@@ -59,6 +60,7 @@ class LeaseState:
         self._lock = threading.Lock()
         self._epoch: int | None = None
         self._is_joined = False
+        self._may_lease = False
         self._lease_until_s = NEVER
         self._intents: dict[Intent, float] = {}
         self._floor = -1
@@ -75,11 +77,11 @@ class LeaseState:
             self._epoch, self._is_joined, self._lease_until_s = epoch, False, NEVER
             self._decide()
 
-    def joined(self, epoch: int, position: int) -> None:
-        """The row is there, and the log stood at `position` when it was written."""
+    def joined(self, epoch: int, position: int, *, may_lease: bool = True) -> None:
+        """The row is there, and the log stood at `position` when it was written. `may_lease`: it has a lease to it."""
         with self._lock:
             if epoch == self._epoch:
-                self._is_joined = True
+                self._is_joined, self._may_lease = True, may_lease
                 self._floor = max(self._floor, position)
                 self._account_to(position)
                 self._decide()
@@ -87,9 +89,18 @@ class LeaseState:
     def renewed(self, epoch: int, sent_s: float) -> None:
         """The row was there and not revoked when the database read it, which was after `sent_s`."""
         with self._lock:
-            if epoch == self._epoch and self._is_joined:
+            if epoch == self._epoch and self._is_joined and self._may_lease:
                 self._lease_until_s = max(self._lease_until_s, sent_s + self.length_s * (1 - 2 * DRIFT))
                 self._decide()
+
+    def unleased(self, epoch: int) -> bool:
+        """The lease of this epoch was revoked; whether that is news."""
+        with self._lock:
+            if epoch != self._epoch or not self._may_lease:
+                return False
+            self._may_lease, self._lease_until_s = False, NEVER
+            self._decide()
+            return True
 
     def lost(self, epoch: int | None = None) -> None:
         """No member any more, if it still was one under this epoch (None: whatever it is)."""
@@ -164,7 +175,7 @@ class LeaseState:
             ]
 
     def tended(self, intent: Intent, position: int) -> None:
-        """Its writer was revoked, and then the log was seen to end at `position`."""
+        """Its writer was fenced, and then the log was seen to end at `position`."""
         with self._lock:
             self._floor = max(self._floor, position)
             self._account_to(position)

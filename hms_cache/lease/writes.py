@@ -1,25 +1,25 @@
 """What a write waits for: every other member has acknowledged it, or its lease is over.
 
 Called by the writing thread. The lock of NOTIFICATION_SEQUENCE is held in `before_commit`, so one write at a time
-gathers; a member that does not answer costs the writers one lease, once.
+gathers; a member that does not answer costs the writers one lease, once: after that it holds none, and asks for another
+later each time (`Membership`). What it has under way it may commit all the same: only a write whose end somebody waited
+for in vain is fenced.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 from sqlalchemy import Connection
 
+from hms_cache.lease.revocations import LOOK_AGAIN_S, Revocations
 from hms_cache.lease.state import DRIFT, LeaseState
 from hms_cache.store.engine.database import Database, session_of
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.store.members import members
 from hms_cache.store.members.members import MemberRow
-
-_log = logging.getLogger(__name__)
 
 Message = tuple[str | int | None, ...]
 
@@ -28,8 +28,6 @@ PATIENCE_S: Final = 0.2
 
 JOIN_PATIENCE_S: Final = 30.0
 """How long a write waits for its server to be a member; joining takes two statements."""
-
-_LOOK_AGAIN_S: Final = 0.05
 
 
 class Links(Protocol):
@@ -78,8 +76,6 @@ class LeaseWrites:
         self.lock = threading.Condition()
         self.waits = 0
         """Writes that waited for the end of a lease."""
-        self.revocations = 0
-        """Members revoked by this server."""
         self._state = state
         self._database = self._guarded = database
         self._links = links
@@ -89,9 +85,9 @@ class LeaseWrites:
         self._open: dict[int, Write] = {}
         self._doubtful: list[Write] = []
         self._others: tuple[str, ...] = ()
-        self._seen_revoked: dict[tuple[str, int], float] = {}
-        self._revoke_first: list[MemberRow] = []
-        """On SQLite, where nobody else writes while a write waits: to be revoked before the next attempt."""
+        self._longest_s = state.length_s
+        """The longest lease that was seen."""
+        self.revocations = Revocations(database, state.now_s, self.lock)
         self._identity: str | None = None
         self._not_before_s = float("-inf")
         self._joined = threading.Condition()
@@ -106,9 +102,11 @@ class LeaseWrites:
 
     def meet(self, rows: Iterable[MemberRow]) -> None:
         """These are the members as the database had them last."""
+        rows = tuple(rows)
         others = {row.member: row.address for row in rows if row.member != self._state.member}
         with self.lock:
             self._others = tuple(others)
+            self._longest_s = max([self._longest_s, *(row.lease_ms / 1000 for row in rows)])
         self._links.meet(others)
 
     # ---- the writing thread ----
@@ -118,11 +116,7 @@ class LeaseWrites:
 
         :raises DatabaseUnavailable: it does not become one in time.
         """
-        while (first := self._take_revocation()) is not None:
-            self._revoke_one(first)
-            with self.lock:
-                while not self._is_out(first):
-                    self.lock.wait(_LOOK_AGAIN_S)
+        self.revocations.before_writing()
         if self._state.epoch is not None:
             return
         self._state.changed.set()
@@ -137,7 +131,7 @@ class LeaseWrites:
         """
         epoch = self._state.epoch
         if epoch is None:
-            raise RetryableConflict("this server's membership was revoked")
+            raise RetryableConflict("this server is just joining the set")
         with self.lock:
             self._last_key += 1
             write = Write(self, self._last_key, epoch)
@@ -152,85 +146,56 @@ class LeaseWrites:
     def gather(self, write: Write, connection: Connection) -> None:
         """Under the lock of NOTIFICATION_SEQUENCE, in the write's own transaction, as the last before its COMMIT.
 
-        The own row is locked and must not be revoked: who was stopped cannot commit on old acknowledgements. Then the
-        members are read. Each acknowledges, or is revoked, and its lease waited for.
+        The own row is locked and must not be fenced: who was stopped cannot commit on old acknowledgements. Then the
+        members are read. Each that may hold a lease acknowledges, or is revoked, and its lease waited for.
 
-        :raises RetryableConflict: this server was revoked, or (SQLite) a member was revoked just now.
+        :raises RetryableConflict: this server was fenced, or (SQLite) a member is to be revoked.
         """
         if not members.lock_own(connection, self._state.member, write.epoch):
             self._state.lost(write.epoch)
-            raise RetryableConflict("this server's membership was revoked")
+            raise RetryableConflict("the end of a write of this server was not heard, and its membership has ended")
         rows = [row for row in members.read(connection) if row.member != self._state.member]
         self.meet(rows)
-        self._look_at_history(session_of(self._guarded, connection).server_identity, rows)
+        self._look_at_history(session_of(self._guarded, connection).server_identity)
         with self.lock:
             self._announce(write, [row.member for row in rows])
             self.lock.wait_for(lambda: not self._missing(write, rows), PATIENCE_S)
             missing = self._missing(write, rows)
             self.waits += bool(missing)
         while missing:
-            self._revoke(missing)
+            self.revocations.revoke(missing, is_alone=self._guarded.is_sqlite)
             with self.lock:
-                self.lock.wait(_LOOK_AGAIN_S)
+                self.lock.wait(LOOK_AGAIN_S)
                 missing = self._missing(write, rows)
         while (left_s := self._not_before_s - self._state.now_s()) > 0:
             with self.lock:
                 self.lock.wait(left_s)
         with self.lock:
-            out = [(row.member, row.epoch) for row in rows if self._is_out(row)]
+            out = [(row.member, row.epoch) for row in rows if row.lease_ms and self.revocations.is_out(row)]
         if out:
-            members.remove_revoked(connection, out)
+            members.end_leases(connection, out)
 
     def guard(self, database: Database) -> None:
         """Guards all writes of this database from now on."""
         self._guarded = database
         database.write_guard = self
 
-    def _look_at_history(self, identity: str, rows: list[MemberRow]) -> None:
+    def _look_at_history(self, identity: str) -> None:
         """On another server than before a row may be missing that was there when a lease began: all leases of then are
         waited for."""
         with self.lock:
             if self._identity is not None and identity != self._identity:
-                longest_s = max([self._state.length_s, *(row.lease_ms / 1000 for row in rows)])
-                self._not_before_s = self._state.now_s() + longest_s * (1 + 2 * DRIFT)
-                self._seen_revoked.clear()
+                self._not_before_s = self._state.now_s() + self._longest_s * (1 + 2 * DRIFT)
+                self.revocations.forget()
             self._identity = identity
 
-    def _revoke(self, missing: list[MemberRow]) -> None:
-        """Revokes, then counts from when the revocation was certain.
-
-        SQLite has one writer at a time, which is this one: it gives way, and revokes before its next attempt.
-        """
-        for row in missing:
-            with self.lock:
-                if (row.member, row.epoch) in self._seen_revoked:
-                    continue
-            if self._guarded.is_sqlite:
-                with self.lock:
-                    self._revoke_first.append(row)
-                raise RetryableConflict("a member that does not answer is revoked first")
-            self._revoke_one(row)
-
-    def _take_revocation(self) -> MemberRow | None:
-        with self.lock:
-            return self._revoke_first.pop() if self._revoke_first else None
-
-    def _revoke_one(self, row: MemberRow) -> None:
-        members.revoke(self._database, row.member, row.epoch)
-        _log.warning("member %s at %s does not answer and is revoked", row.member, row.address)
-        now_s = self._state.now_s()
-        with self.lock:
-            self.revocations += 1
-            self._seen_revoked.setdefault((row.member, row.epoch), now_s)
-
     def _missing(self, write: Write, rows: Iterable[MemberRow]) -> list[MemberRow]:
-        """Under the lock. That a row is revoked says nothing about its lease."""
-        return [row for row in rows if write.acks.get(row.member) != row.epoch and not self._is_out(row)]
-
-    def _is_out(self, row: MemberRow) -> bool:
-        """Under the lock: its lease is over, since it was seen revoked a whole lease ago by this server's clock."""
-        seen_s = self._seen_revoked.get((row.member, row.epoch))
-        return seen_s is not None and self._state.now_s() - seen_s >= row.lease_ms / 1000 * (1 + 2 * DRIFT)
+        """Under the lock: members that may answer by lease, for all that is known."""
+        return [
+            row
+            for row in rows
+            if row.lease_ms and write.acks.get(row.member) != row.epoch and not self.revocations.is_out(row)
+        ]
 
     # ---- messages ----
 
@@ -283,7 +248,7 @@ class LeaseWrites:
         self._state.changed.set()
 
     def settle(self, read_position: Callable[[], int]) -> None:
-        """Finds out about writes of unknown outcome: the own row is revoked, which waits for a transaction that still
+        """Finds out about writes of unknown outcome: the own row is fenced, which waits for a transaction that still
         has it locked, and then the log's end is read.
 
         :raises DatabaseUnavailable: not yet.
@@ -293,7 +258,7 @@ class LeaseWrites:
                 if not self._doubtful:
                     return
                 write = self._doubtful[0]
-            members.revoke(self._database, self._state.member, write.epoch)
+            members.fence(self._database, self._state.member, write.epoch)
             position = read_position()
             self._state.lost(write.epoch)
             self._state.tended((self._state.member, write.key), position)

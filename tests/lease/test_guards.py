@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hms_cache.lease.revocations import Revocations
 from hms_cache.lease.state import LeaseState
 from hms_cache.lease.writes import LeaseWrites
 from hms_cache.notifications.events import EventRow
@@ -135,7 +136,7 @@ def acknowledge_before_switching(patch: pytest.MonkeyPatch) -> None:
 
 def no_wait_after_revoking(patch: pytest.MonkeyPatch) -> None:
     """A revoked member counts as out at once."""
-    patch.setattr(LeaseWrites, "_is_out", lambda self, row: (row.member, row.epoch) in self._seen_revoked)
+    patch.setattr(Revocations, "is_out", lambda self, row: (row.member, row.epoch) in self._seen)
 
 
 def lease_counted_from_the_reply(patch: pytest.MonkeyPatch) -> None:
@@ -192,8 +193,8 @@ def test_a_mutant_is_noticed(
 
 
 @pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
-def test_a_writer_that_was_revoked_does_not_commit_on_old_acknowledgements(make: Make) -> None:
-    """Whoever waits for the end of its write in vain revokes it; the write runs again, as a member anew."""
+def test_a_writer_that_was_fenced_does_not_commit_on_old_acknowledgements(make: Make) -> None:
+    """Whoever waits for the end of its write in vain fences it; the write runs again, as a member anew."""
     writer, reader = make(), make()
     writer.wait_for(reader)
     attempts: list[int | None] = []
@@ -201,7 +202,7 @@ def test_a_writer_that_was_revoked_does_not_commit_on_old_acknowledgements(make:
     def lose_membership() -> None:
         attempts.append(writer.state.epoch)
         if len(attempts) == 1:
-            members.revoke(reader.membership._database, writer.membership.member, attempts[0] or 0)
+            members.fence(reader.membership._database, writer.membership.member, attempts[0] or 0)
 
     write(writer, lose_membership)
     assert len(attempts) >= 2 and attempts[-1] not in (None, attempts[0])

@@ -22,7 +22,8 @@ GUARDS = (
     "lease from reply",
     "join without lock",
     "acknowledge and keep the lease",
-    "forget without revoking",
+    "forget without fencing",
+    "forget a lease",
 )
 
 pytestmark = [pytest.mark.soak, pytest.mark.long, pytest.mark.java]

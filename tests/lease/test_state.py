@@ -26,6 +26,7 @@ class Member(RuleBasedStateMachine):
         self.state = LeaseState("a", LENGTH_S, lambda: self.now_s, lambda: self.position)
         self.epoch: int | None = None
         self.is_joined = False
+        self.may_lease = False
         self.until_s = NEVER
         self.open: dict[tuple[str, int], float] = {}
         self.floor = -1
@@ -33,11 +34,12 @@ class Member(RuleBasedStateMachine):
         self.log = 0
         self.alarm = False
 
-    @rule(epoch=st.integers(1, 10**9))
-    def joins(self, epoch: int) -> None:
+    @rule(epoch=st.integers(1, 10**9), may_lease=st.booleans())
+    def joins(self, epoch: int, may_lease: bool) -> None:
         self.state.joining(epoch)
         assert self.state.epoch is None
-        self.state.joined(epoch, self.log)
+        self.state.joined(epoch, self.log, may_lease=may_lease)
+        self.may_lease = may_lease
         self.epoch, self.is_joined, self.until_s = epoch, True, NEVER
         self.floor = max(self.floor, self.log)
         self.announced = self.log
@@ -50,15 +52,23 @@ class Member(RuleBasedStateMachine):
         sent_s = self.now_s
         self.now_s += late_s
         self.state.renewed(self.epoch if is_own else -1, sent_s)
-        if is_own:
+        if is_own and self.may_lease:
             self.until_s = max(self.until_s, sent_s + LENGTH_S * (1 - 2 * DRIFT))
 
     @rule(late_s=st.floats(0, LENGTH_S * 2))
     def time_passes(self, late_s: float) -> None:
         self.now_s += late_s
 
+    @precondition(lambda self: self.epoch is not None)
     @rule()
-    def is_revoked(self) -> None:
+    def lease_is_revoked(self) -> None:
+        assert self.epoch is not None and not self.state.unleased(self.epoch + 1)
+        assert self.state.unleased(self.epoch) == self.may_lease
+        self.may_lease, self.until_s = False, NEVER
+        assert self.state.epoch == self.epoch
+
+    @rule()
+    def is_fenced(self) -> None:
         self.state.lost(self.epoch)
         self.epoch, self.is_joined, self.until_s = None, False, NEVER
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, CursorResult, delete, insert, literal_column, select, update
+from sqlalchemy import Connection, CursorResult, Delete, Update, delete, insert, literal_column, select, update
 
 from hms_cache.notifications.event_log import History
 from hms_cache.store.engine.database import Database, session_of
@@ -19,7 +19,7 @@ from hms_cache.store.schema import NOTIFICATION_SEQUENCE
 from hms_cache.store.schema.members import HMS_CACHE_MEMBERS, OWN_METADATA
 
 _M = HMS_CACHE_MEMBERS.c
-_ROW = (_M.MEMBER_ID, _M.ADDRESS, _M.EPOCH, _M.LEASE_MS, _M.REVOKED)
+_ROW = (_M.MEMBER_ID, _M.ADDRESS, _M.EPOCH, _M.LEASE_MS, _M.REVOKED, _M.FENCED)
 
 
 class MemberRow(NamedTuple):
@@ -30,7 +30,11 @@ class MemberRow(NamedTuple):
     """Host and port, as the other members reach it."""
     epoch: int
     lease_ms: int
+    """How long its lease lasts from each renewal; 0: it holds none, and nobody waits for it."""
     is_revoked: bool
+    """Its lease is not renewed any more under this epoch; what is left of it may still count."""
+    is_fenced: bool
+    """Its writes must not commit under this epoch."""
 
 
 class MembersRead(NamedTuple):
@@ -47,6 +51,8 @@ class JoinResult(NamedTuple):
     history: History
     rows: tuple[MemberRow, ...]
     """All members, the new one among them."""
+    was_there: bool
+    """Whether the member had a row already, under an earlier epoch."""
 
 
 def create_table(database: Database) -> None:
@@ -71,15 +77,15 @@ def join(database: Database, row: MemberRow) -> JoinResult:
         if next_event_id is None:
             raise DatabaseUnavailable("NOTIFICATION_SEQUENCE has no row yet: the first write makes it")
         history = session_of(database, connection)
-        connection.execute(delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == row.member))
+        earlier: CursorResult[Any] = connection.execute(delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == row.member))
         connection.execute(
             insert(HMS_CACHE_MEMBERS).values(
-                MEMBER_ID=row.member, ADDRESS=row.address, EPOCH=row.epoch, LEASE_MS=row.lease_ms, REVOKED=0
+                MEMBER_ID=row.member, ADDRESS=row.address, EPOCH=row.epoch, LEASE_MS=row.lease_ms, REVOKED=0, FENCED=0
             )
         )
         rows = read(connection)
         connection.commit()
-    return JoinResult(next_event_id - 1, history, rows)
+    return JoinResult(next_event_id - 1, history, rows, earlier.rowcount > 0)
 
 
 def read(connection: Connection) -> tuple[MemberRow, ...]:
@@ -106,39 +112,76 @@ def read_with_history(database: Database) -> MembersRead:
 
 
 def lock_own(connection: Connection, member: str, epoch: int) -> bool:
-    """Lock the row until the transaction ends, so that nobody revokes it meanwhile; False: it is revoked, or gone."""
-    statement = select(_M.MEMBER_ID).where(_M.MEMBER_ID == member, _M.EPOCH == epoch, _M.REVOKED == 0)
+    """Lock the row until the transaction ends, so that nobody fences it meanwhile; False: it is fenced, or gone."""
+    statement = select(_M.MEMBER_ID).where(_M.MEMBER_ID == member, _M.EPOCH == epoch, _M.FENCED == 0)
     return connection.execute(statement.with_for_update()).first() is not None
 
 
 def revoke(database: Database, member: str, epoch: int) -> None:
-    """Revoke a member, committed on its own; waits for a write of that member that has locked its row.
+    """Have a member's lease not renewed any more, committed on its own.
 
     :raises DatabaseUnavailable: the database does not answer, or the row stays locked.
     :raises RetryableConflict: lost to another transaction.
     """
-    with database.writing() as connection:
-        connection.execute(update(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member, _M.EPOCH == epoch).values(REVOKED=1))
-        connection.commit()
+    _change(database, update(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member, _M.EPOCH == epoch).values(REVOKED=1))
 
 
-def remove_revoked(connection: Connection, members: Iterable[tuple[str, int]]) -> None:
-    """Delete rows whose lease is over for good, in the caller's transaction."""
+def fence(database: Database, member: str, epoch: int) -> None:
+    """Have no write of a member commit under this epoch, committed on its own; waits for one that has locked its row.
+
+    :raises DatabaseUnavailable: the database does not answer, or the row stays locked.
+    :raises RetryableConflict: lost to another transaction.
+    """
+    _change(database, update(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member, _M.EPOCH == epoch).values(FENCED=1))
+
+
+def end_leases(connection: Connection, members: Iterable[tuple[str, int]]) -> None:
+    """Nobody has to wait for these leases any more, which are over for good; in the caller's transaction."""
     for member, epoch in members:
-        connection.execute(delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member, _M.EPOCH == epoch, _M.REVOKED == 1))
+        connection.execute(
+            update(HMS_CACHE_MEMBERS)
+            .where(_M.MEMBER_ID == member, _M.EPOCH == epoch, _M.REVOKED == 1)
+            .values(LEASE_MS=0)
+        )
+
+
+def forget(database: Database, member: str, epoch: int) -> None:
+    """Delete the row of a member without a lease. For one that lives it is a fence: it joins again.
+
+    :raises DatabaseUnavailable: the database does not answer, or the row stays locked.
+    :raises RetryableConflict: lost to another transaction.
+    """
+    _change(
+        database,
+        delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member, _M.EPOCH == epoch, _M.LEASE_MS == 0),
+    )
 
 
 def leave(database: Database, member: str) -> bool:
     """Delete the row of a member that has given up its lease; whether there was one.
 
     :raises DatabaseUnavailable: the database does not answer.
+    :raises RetryableConflict: lost to another transaction.
     """
-    with database.writing() as connection:
-        result: CursorResult[Any] = connection.execute(delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member))
-        connection.commit()
-        return result.rowcount > 0
+    return _change(database, delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member))
+
+
+def _change(database: Database, statement: Update | Delete) -> bool:
+    """One statement that is its own transaction; whether it found a row.
+
+    Not two, statement and COMMIT: a server that is stopped between them would keep the row locked as long as it is
+    stopped, and with it the write that waits for the row under the lock that all writes share.
+    """
+    if database.is_sqlite:
+        with database.writing() as connection:
+            result: CursorResult[Any] = connection.execute(statement)
+            connection.commit()
+            return result.rowcount > 0
+    with database.checking() as connection:
+        alone: CursorResult[Any] = connection.execute(statement)
+        return alone.rowcount > 0
 
 
 def _row(found: Any) -> MemberRow:
-    member, address, epoch, lease_ms, revoked = found
-    return MemberRow(member, address, epoch, lease_ms, bool(revoked))
+    member, address, epoch, lease_ms, revoked, fenced = found
+    return MemberRow(member, address, epoch, lease_ms, bool(revoked), bool(fenced))

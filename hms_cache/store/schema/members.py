@@ -17,9 +17,10 @@ HMS_CACHE_MEMBERS = Table(
     Column("EPOCH", BIGINT, nullable=False),
     Column("LEASE_MS", BIGINT, nullable=False),
     Column("REVOKED", SmallInteger, nullable=False),
+    Column("FENCED", SmallInteger, nullable=False),
     mysql_engine="InnoDB",
     mysql_charset="utf8mb4",
     mysql_collate="utf8mb4_bin",
 )
-"""One row for each member: where it listens, its epoch (a new one for each time it joins), how long its lease is, and
-whether it was revoked (1)."""
+"""One row for each member: where it listens, its epoch (a new one for each time it joins), how long its lease is (0: it
+holds none), whether that was revoked (1), and whether its writes must not commit under this epoch (1)."""
