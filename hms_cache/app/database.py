@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from hms_cache.config import Settings, finite_s
 from hms_cache.config.database_url import masked
 from hms_cache.errors import SchemaError, StartupError
+from hms_cache.lease.unannounced import UnannouncedWrites
 from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.store.engine.database import Database, DatabaseOptions
 from hms_cache.store.engine.dialects import reason_of_stale_reads
@@ -73,7 +74,9 @@ def open_database(settings: Settings, metrics: DatabaseMetrics | None = None) ->
         retry_total_s=given.retry_total_s,
     )
     try:
-        return Database(given.sqlalchemy_url(), options, metrics=metrics)
+        database = Database(given.sqlalchemy_url(), options, metrics=metrics)
+        database.write_guard = UnannouncedWrites(database)  # until this server becomes a member
+        return database
     except ModuleNotFoundError as error:
         raise StartupError(
             f"the database needs the driver {error.name}", remedy="Install it: pip install 'hms-cache[postgresql]'"

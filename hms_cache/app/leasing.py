@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from hms_cache.app.caching import Caching
 from hms_cache.config import Settings
 from hms_cache.lease.membership import Membership
+from hms_cache.lease.unannounced import UnannouncedWrites
 from hms_cache.metrics.registry import LeaseMetrics
 from hms_cache.notifications.event_log import History
 from hms_cache.store.engine.database import Database
@@ -68,6 +69,14 @@ def start_lease(
     database.renewal_listeners.append(own.renew)
     _show(membership, caching, metrics)
     return membership
+
+
+def show_unannounced(database: Database, metrics: LeaseMetrics) -> None:
+    """What its writes cost a server under `cache.exactness = check` beside members."""
+    guard = database.write_guard
+    if isinstance(guard, UnannouncedWrites):
+        metrics.waits.set_function(lambda: guard.waits)
+        metrics.revocations.set_function(lambda: guard.revocations.count)
 
 
 def _show(membership: Membership, caching: Caching, metrics: LeaseMetrics) -> None:

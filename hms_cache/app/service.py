@@ -20,7 +20,7 @@ from hms_cache.app.database import (
 )
 from hms_cache.app.event_loop import EventLoopThread
 from hms_cache.app.housekeeping import Housekeeping
-from hms_cache.app.leasing import start_lease
+from hms_cache.app.leasing import show_unannounced, start_lease
 from hms_cache.app.management import Management, start_management
 from hms_cache.app.options import limits_of_inputs, server_options
 from hms_cache.app.positions import position_source
@@ -129,6 +129,7 @@ class Service:
         with ExitStack() as starting:
             database = open_database(self._settings, self.metrics.database)
             starting.callback(database.close)
+            show_unannounced(database, self.metrics.lease)
             with refusals_explained():
                 require_schema(database, self._settings)
                 stores = build_database_stores(self._settings, database, self.metrics.warehouse)

@@ -11,8 +11,9 @@ from typing import Final, Protocol
 
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.lease.clock import lease_clock_s
-from hms_cache.lease.state import NEVER, LeaseState
+from hms_cache.lease.state import DRIFT, NEVER, LeaseState
 from hms_cache.lease.transport import Message, Transport
+from hms_cache.lease.unannounced import LOOK_S
 from hms_cache.lease.writes import LeaseWrites
 from hms_cache.notifications.event_log import History
 from hms_cache.store.engine.database import Database, read_log_end
@@ -64,8 +65,10 @@ class Membership:
         secret: bytes,
         length_s: float,
         clock: Callable[[], float] = lease_clock_s,
+        trial_s: float = LOOK_S,
     ) -> None:
-        """`database`: of its own, so that renewals wait behind nobody."""
+        """`database`: of its own, so that renewals wait behind nobody. `trial_s`: how long its row has to be there
+        before it holds a lease as the first of a set, so that writers who announce nothing have seen it."""
         self.member = uuid.uuid4().hex
         self.address = ""
         self.length_s = length_s
@@ -82,6 +85,9 @@ class Membership:
         self._renew_at_s = NEVER
         self._thread = threading.Thread(target=self._run, name="hms-lease", daemon=True)
         self._alarm_told = False
+        self._trial_s = trial_s * (1 + 2 * DRIFT)
+        self._there_since_s = NEVER
+        """Since when it had a row without a gap."""
         self._lease_from_s = NEVER
         """When it asks for a lease again."""
         self._backoff_s = 0.0
@@ -173,8 +179,14 @@ class Membership:
         self.state.joining(epoch)
         wants_lease = self._clock() >= self._lease_from_s
         lease_ms = round(self.length_s * 1000) if wants_lease else 0
-        joined = members.join(self._database, MemberRow(self.member, self.address, epoch, lease_ms, False, False))
-        self.state.joined(epoch, joined.position, may_lease=wants_lease)
+        row = MemberRow(self.member, self.address, epoch, lease_ms, False, False)
+        is_on_trial = self._trial_s > 0 and self._clock() - self._there_since_s < self._trial_s
+        joined = members.join(self._database, row, may_be_first=not is_on_trial)
+        if not joined.was_there:
+            self._there_since_s = self._clock()
+        if wants_lease and not joined.may_lease:
+            self._lease_from_s = self._there_since_s + self._trial_s
+        self.state.joined(epoch, joined.position, may_lease=joined.may_lease)
         self.rows = joined.rows
         self.writes.joined(joined.rows)
         self._renew_at_s = NEVER
@@ -209,7 +221,9 @@ class Membership:
         """The lease was revoked: a member that writes and asks, until it joins again for another lease."""
         if self.state.unleased(epoch):
             is_again = now_s - self._lease_from_s < LONGEST_BACKOFF_S
-            self._backoff_s = min(2 * self._backoff_s, LONGEST_BACKOFF_S) if is_again else self.length_s
+            self._backoff_s = (
+                min(max(2 * self._backoff_s, self.length_s), LONGEST_BACKOFF_S) if is_again else self.length_s
+            )
             self._lease_from_s = now_s + self._backoff_s
             _log.warning("other members did not hear from this one: it asks for no lease for %g s", self._backoff_s)
         if now_s >= self._lease_from_s:

@@ -20,11 +20,12 @@ SECRET = b"a secret of this test"
 class Member:
     """A server without sockets for clients, as a member of the set."""
 
-    def __init__(self, url: str, directory: Path) -> None:
+    def __init__(self, url: str, directory: Path, trial_s: float = 0.0) -> None:
+        """`trial_s`: 0 where every writer of the test is a member."""
         self.server = Server(url, directory)
         self.freshness = self.server.cache.freshness
         self.shared = self.server.cache.shared
-        self.membership = Membership(Database(url), self, SECRET, LENGTH_S)
+        self.membership = Membership(Database(url), self, SECRET, LENGTH_S, trial_s=trial_s)
         self.state = self.membership.state
         self.membership.start("127.0.0.1", 0, "")
         self.membership.writes.guard(self.server.database)

@@ -47,8 +47,9 @@ class CacheSettings(Section):
     exactness: Literal["check", "lease"] = setting(
         "check",
         "How an exact answer (P1) is proven. check: one shared statement asks where the log ends. lease: no statement"
-        " while this server holds a lease and no member of its set has a write under way; every server of the set needs"
-        " the same, and nobody else may write to the database. See the section lease.",
+        " while this server holds a lease and no member of its set has a write under way; every server of the set"
+        " should have the same, and no metastore that knows nothing of leases may write to the database. See the"
+        " section lease.",
         reason="A check is right beside any writer that logs its events; a lease beside those that announce them.",
     )
     budget_bytes: SizeBytes = setting(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, CursorResult, Delete, Update, delete, insert, literal_column, select, update
+from sqlalchemy import Connection, CursorResult, Delete, Update, delete, insert, inspect, literal_column, select, update
 
 from hms_cache.notifications.event_log import History
 from hms_cache.store.engine.database import Database, session_of
@@ -51,6 +51,8 @@ class JoinResult(NamedTuple):
     history: History
     rows: tuple[MemberRow, ...]
     """All members, the new one among them."""
+    may_lease: bool
+    """Whether it has a lease to it under this epoch."""
     was_there: bool
     """Whether the member had a row already, under an earlier epoch."""
 
@@ -65,8 +67,29 @@ def create_table(database: Database) -> None:
         connection.commit()
 
 
-def join(database: Database, row: MemberRow) -> JoinResult:
+def has_table(database: Database) -> bool:
+    """Whether any server of this database ever read by lease.
+
+    :raises DatabaseUnavailable: the database does not answer.
+    """
+    with database.checking() as connection:
+        return inspect(connection).has_table(HMS_CACHE_MEMBERS.name)
+
+
+def are_there(database: Database) -> bool:
+    """Whether there is any member, with a lease or without.
+
+    :raises DatabaseUnavailable: the database does not answer.
+    """
+    with database.checking() as connection:
+        return connection.execute(select(_M.MEMBER_ID).limit(1)).first() is not None
+
+
+def join(database: Database, row: MemberRow, *, may_be_first: bool = True) -> JoinResult:
     """Write the member's row under the lock of NOTIFICATION_SEQUENCE: a writer that takes the lock later sees it.
+
+    `may_be_first`: it is known that writers who announce nothing have seen this member's earlier row. Otherwise, or
+    without such a row, it has a lease only where another member has one.
 
     :raises DatabaseUnavailable: the database does not answer, or the log has no sequence yet.
     :raises RetryableConflict: lost to another transaction.
@@ -78,14 +101,16 @@ def join(database: Database, row: MemberRow) -> JoinResult:
             raise DatabaseUnavailable("NOTIFICATION_SEQUENCE has no row yet: the first write makes it")
         history = session_of(database, connection)
         earlier: CursorResult[Any] = connection.execute(delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == row.member))
+        was_there, others = earlier.rowcount > 0, read(connection)
+        if not (may_be_first and was_there) and not any(other.lease_ms for other in others):
+            row = row._replace(lease_ms=0)
         connection.execute(
             insert(HMS_CACHE_MEMBERS).values(
                 MEMBER_ID=row.member, ADDRESS=row.address, EPOCH=row.epoch, LEASE_MS=row.lease_ms, REVOKED=0, FENCED=0
             )
         )
-        rows = read(connection)
         connection.commit()
-    return JoinResult(next_event_id - 1, history, rows, earlier.rowcount > 0)
+    return JoinResult(next_event_id - 1, history, (*others, row), row.lease_ms > 0, was_there)
 
 
 def read(connection: Connection) -> tuple[MemberRow, ...]:

@@ -1,0 +1,131 @@
+"""Writes of a server that takes no part in leases: right beside members all the same, and slow there.
+
+Before its COMMIT, under the lock of NOTIFICATION_SEQUENCE, such a server revokes all leases there are and waits for
+their end. It needs neither the secret nor a connection to anybody.
+
+So that it costs nothing where nobody reads by lease, the table of members is looked at seldom: a look that found no
+member lets this server write for `LOOK_S`. That is a lease as well, on writing without asking, and members respect it:
+the first of a set holds none before its row has been there for so long, and then takes the lock once more
+(`Membership`). A write that looked before the row was there has either the lock before that, or looks again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from sqlalchemy import Connection
+
+from hms_cache.lease.clock import lease_clock_s
+from hms_cache.lease.revocations import LOOK_AGAIN_S, Revocations
+from hms_cache.lease.state import DRIFT
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.members import members
+
+_log = logging.getLogger(__name__)
+
+LOOK_S: Final = 2.0
+"""For how long a look that found no member counts. A server that writes looks twice as often: one small statement a
+second. The first member of a set waits so long for its first lease."""
+
+_LOOK_EVERY_S: Final = LOOK_S / 2
+_PATIENCE_S: Final = 30.0
+
+
+class UnannouncedWrites:
+    """The `WriteGuard` of a server under `cache.exactness = check`. `_lock` guards all of it but the revocations."""
+
+    def __init__(self, database: Database, now_s: Callable[[], float] = lease_clock_s) -> None:
+        self.waits = 0
+        """Writes that waited for the end of a lease."""
+        self._lock = threading.Condition()
+        self.revocations = Revocations(database, now_s, self._lock)
+        self._database = database
+        self._now_s = now_s
+        self._looked_s = float("-inf")
+        self._is_looking = False
+        self._has_table = False
+        self._has_members = False
+
+    @property
+    def has_members(self) -> bool:
+        """Whether the last look found servers that read by lease."""
+        return self._has_members
+
+    def ready(self) -> None:
+        """Looks for members if the last look is old; one thread does, others wait for it.
+
+        :raises DatabaseUnavailable: the database does not answer.
+        """
+        self.revocations.before_writing()
+        with self._lock:
+            self._lock.wait_for(lambda: not self._is_looking or self._is_recent(), _PATIENCE_S)
+            if self._is_recent():
+                return
+            self._is_looking = True
+        sent_s = self._now_s()
+        try:
+            self._has_table = self._has_table or members.has_table(self._database)
+            found = self._has_table and members.are_there(self._database)
+            with self._lock:
+                if found and not self._has_members:
+                    _log.error(
+                        "servers of this database read by lease (cache.exactness = lease), this one does not: each of"
+                        " its writes ends their leases and waits for them. Give all servers the same setting."
+                    )
+                self._looked_s, self._has_members = sent_s, found
+        finally:
+            with self._lock:
+                self._is_looking = False
+                self._lock.notify_all()
+
+    def begin(self) -> UnannouncedWrite:
+        """Nobody is told."""
+        return UnannouncedWrite(self)
+
+    def before_commit(self, connection: Connection) -> None:
+        """See the module.
+
+        :raises RetryableConflict: the last look is too old, or (SQLite) a lease is to be revoked.
+        """
+        with self._lock:
+            if not self._has_members:
+                if self._now_s() - self._looked_s < LOOK_S * (1 - 2 * DRIFT):
+                    return
+                raise RetryableConflict("it is too long ago that there were no members that read by lease")
+        rows = [row for row in members.read(connection) if row.lease_ms]
+        with self._lock:
+            missing = [row for row in rows if not self.revocations.is_out(row)]
+            self.waits += bool(missing)
+        self.revocations.revoke(missing, is_alone=self._database.is_sqlite)
+        with self._lock:
+            while not all(self.revocations.is_out(row) for row in rows):
+                self._lock.wait(LOOK_AGAIN_S)
+        if rows:
+            members.end_leases(connection, [(row.member, row.epoch) for row in rows])
+
+    def _is_recent(self) -> bool:
+        return self._now_s() - self._looked_s < _LOOK_EVERY_S
+
+
+class UnannouncedWrite:
+    """One write transaction."""
+
+    def __init__(self, of: UnannouncedWrites) -> None:
+        self._of = of
+
+    def before_commit(self, connection: Connection) -> None:
+        """See `UnannouncedWrites.before_commit`."""
+        self._of.before_commit(connection)
+
+    def committed(self, first: int, last: int) -> None:
+        """Nobody waits to hear of it: no member holds a lease."""
+
+    def abandoned(self) -> None:
+        """The same."""
+
+    def outcome_unknown(self) -> None:
+        """The same: a COMMIT whose outcome nobody knows needs the lock, under which members join."""
