@@ -18,6 +18,8 @@ from typing import Any
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.assembly import CacheOptions, build_cache
 from hms_cache.clock import SystemClock
+from hms_cache.config import Settings
+from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
@@ -30,11 +32,10 @@ from hms_cache.server.stores import Stores
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.installation.init import init_schema
 from hms_cache.store.object_store import ObjectStore
-from hms_cache.store.warehouse import Warehouse, WarehouseSettings
+from hms_cache.store.warehouse import Warehouse
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS, MessageReader
 from hms_cache.wire.encodings import BINARY, write_header
@@ -186,7 +187,7 @@ def main() -> None:
             database,
             MessageBuilder(MessageFormat.JSON),
             Warehouse(WarehouseSettings(directory=str(Path(directory) / "warehouse"), files="leave")),
-            StoreSettings(),
+            Settings(),
             clock,
         )
         objects = ObjectStore(context)

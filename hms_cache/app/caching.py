@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from hms_cache.app.background import BackgroundTask
 from hms_cache.app.dumping import Dumping
-from hms_cache.app.options import filter_limits
 from hms_cache.app.warming import Warming
 from hms_cache.app.warming_process import WarmingProcess
 from hms_cache.cache.policy import CachePolicy
@@ -19,6 +18,7 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import CommitResolver, SharedCache
 from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.config import Settings
+from hms_cache.expressions import FilterLimits
 from hms_cache.metrics import Metrics
 from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.registry import CacheMetrics
@@ -174,7 +174,7 @@ def cache_options(settings: Settings) -> CacheOptions:
         max_loads_per_user=cache.max_loads_per_user,
         max_loads_per_address=cache.max_loads_per_address,
         limits_partitions=settings.catalog.partition_request_limit >= 0,
-        filter_limits=filter_limits(settings),
+        filter_limits=FilterLimits.of(settings.catalog),
     )
 
 

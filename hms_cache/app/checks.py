@@ -19,7 +19,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from thrift.Thrift import TException
 
 from hms_cache.app.database import open_database, require_schema
-from hms_cache.app.options import warehouse_settings
 from hms_cache.app.peers import ask_peer
 from hms_cache.app.security.checks import check_security
 from hms_cache.config import Configuration, Settings
@@ -261,13 +260,13 @@ def _check_clock(findings: Findings, _settings: Settings, database: Database) ->
 
 
 def _check_directories(findings: Findings, settings: Settings, database: Database) -> None:
-    check_directories(findings, Warehouse(warehouse_settings(settings)), database)
+    check_directories(findings, Warehouse(settings.warehouse), database)
 
 
 def _check_warehouse(findings: Findings, settings: Settings) -> None:
     if settings.warehouse.files == "leave":
         return
-    warehouse = Warehouse(warehouse_settings(settings))
+    warehouse = Warehouse(settings.warehouse)
     for directory in dict.fromkeys((settings.warehouse.directory, settings.warehouse.external_or_managed_directory)):
         root = warehouse.allow(warehouse.location(directory))
         assert root is not None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import getpass
 from dataclasses import dataclass
 
-from hms_cache.app.options import message_format, store_settings, txn_options, warehouse_settings
 from hms_cache.config import Settings
 from hms_cache.metrics.registry import WarehouseMetrics
 from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.notifications.messages import MessageFormat
 from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
@@ -33,7 +34,7 @@ def build_database_stores(
 ) -> DatabaseStores:
     """All stores on this database; its schema must be there."""
     messages = MessageBuilder(
-        message_format(settings),
+        MessageFormat(settings.events.message_format),
         server=settings.server.advertised_uris or f"thrift://{settings.server.host}:{settings.server.port}",
         clock=database.clock,
         max_message_bytes=settings.events.max_message_bytes,
@@ -41,14 +42,14 @@ def build_database_stores(
     context = StoreContext(
         database=database,
         messages=messages,
-        warehouse=Warehouse(warehouse_settings(settings), metrics=metrics),
-        settings=store_settings(settings, database.refused_filters.add),
+        warehouse=Warehouse(settings.warehouse, metrics=metrics),
+        settings=settings,
         clock=database.clock,
+        server_user=getpass.getuser(),
     )
-    options = txn_options(settings)
     return DatabaseStores(
-        objects=ObjectStore(context, open_txn_timeout_ms=options.open_txn_timeout_ms),
-        transactions=TxnStore(database, messages, options, features=database.features),
+        objects=ObjectStore(context),
+        transactions=TxnStore(database, messages, settings, features=database.features),
         log=NotificationLog(database, max_response=settings.events.max_response),
         event_cleaner=EventCleaner(database, database.clock),
         auxiliary=AuxiliaryStores(context),

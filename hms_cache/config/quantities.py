@@ -28,6 +28,8 @@ for _names, _length in (
 ):
     _SECONDS_IN.update(dict.fromkeys(_names.split(), _length))
 
+_CENTURY_S = 100 * 365 * 86400.0
+
 #: Bytes in a unit. "k", "kb" and "kib" are all 1024, as in Hive and Hadoop.
 _BYTES_IN: dict[str, int] = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
@@ -74,6 +76,11 @@ def _milliseconds(value: Any) -> Any:
     return parse_duration_s(value, "ms") * 1000 if isinstance(value, str) else value
 
 
+def _whole_milliseconds(value: Any) -> Any:
+    milliseconds = _milliseconds(value)
+    return round(milliseconds) if isinstance(milliseconds, float) and math.isfinite(milliseconds) else milliseconds
+
+
 def _minutes(value: Any) -> Any:
     return parse_duration_s(value, "min") / 60 if isinstance(value, str) else value
 
@@ -92,12 +99,23 @@ def _path(value: Any) -> Any:
 
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 Milliseconds = Annotated[float, BeforeValidator(_milliseconds)]
+WholeMilliseconds = Annotated[int, BeforeValidator(_whole_milliseconds)]
 Minutes = Annotated[float, BeforeValidator(_minutes)]
 SizeBytes = Annotated[int, BeforeValidator(_size)]
 #: Several words: a list, or one text with commas.
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 #: A file that need not be given; an empty text is none.
 OptionalPath = Annotated[Path | None, BeforeValidator(_path)]
+
+
+def whole_seconds(seconds: float) -> int:
+    """``seconds`` as a whole number, for times that are added to others: infinity is a century."""
+    return round(min(seconds, _CENTURY_S))
+
+
+def whole_milliseconds(seconds: float) -> int:
+    """The same in milliseconds."""
+    return round(min(seconds, _CENTURY_S) * 1000)
 
 
 def finite_s(seconds: float) -> float | None:

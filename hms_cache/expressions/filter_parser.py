@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken, v_args
 from lark.exceptions import VisitError
 
+from hms_cache.config.sections import CatalogSettings
 from hms_cache.expressions.errors import FilterLimitError, FilterSyntaxError
 from hms_cache.expressions.tree import (
     TRUE,
@@ -90,6 +91,11 @@ class FilterLimits:
     max_depth: int = DEFAULT_MAX_DEPTH
     max_comparisons: int = DEFAULT_MAX_COMPARISONS
     on_refusal: Callable[[], None] = field(default=_uncounted, compare=False)
+
+    @classmethod
+    def of(cls, catalog: CatalogSettings, on_refusal: Callable[[], None] = _uncounted) -> FilterLimits:
+        """Those of the settings."""
+        return cls(catalog.filter_max_characters, catalog.filter_max_depth, catalog.filter_max_comparisons, on_refusal)
 
     def refuse_comparisons(self) -> NoReturn:
         """Raises `FilterLimitError`: the filter would compare more than `max_comparisons` values."""

@@ -32,7 +32,6 @@ from hms_cache.store.snapshots import Snapshot, StatisticsOfColumn, StoreReads
 from hms_cache.store.statistics.statistics_store import Statistics
 from hms_cache.store.tables.table_store import StoredTables
 from hms_cache.store.tables.table_writer import TableWriter
-from hms_cache.store.transactions.options import TxnOptions
 from hms_cache.store.transactions.snapshots import open_txns_response, read_snapshot
 from hms_cache.store.write_ids.valid_write_ids import valid_write_ids_of
 from hms_cache.txn import ValidTxnList
@@ -43,13 +42,10 @@ T = TypeVar("T")
 class ObjectStore:
     """Both directions of the contract over one database. Thread-safe; holds no state but its parts."""
 
-    def __init__(self, context: StoreContext, *, open_txn_timeout_ms: int | None = None) -> None:
-        """`open_txn_timeout_ms`: as in `TxnOptions`, its default if None."""
+    def __init__(self, context: StoreContext) -> None:
         catalogs, databases, functions = Catalogs(context), Databases(context), Functions(context)
         statistics, constraints = Statistics(context), Constraints(context)
-        self.reads = ObjectReads(
-            context, catalogs, databases, statistics, constraints, functions, open_txn_timeout_ms=open_txn_timeout_ms
-        )
+        self.reads = ObjectReads(context, catalogs, databases, statistics, constraints, functions)
         self.writes = MetadataWrites(
             catalogs, databases, TableWriter(context), PartitionWriter(context), statistics, constraints, functions
         )
@@ -66,14 +62,10 @@ class ObjectReads(StoreReads):
         statistics: Statistics,
         constraints: ConstraintReads,
         functions: FunctionReads,
-        *,
-        open_txn_timeout_ms: int | None = None,
     ) -> None:
         """See `ObjectStore`."""
         self._context = context
-        self._open_txn_timeout_ms = (
-            TxnOptions().open_txn_timeout_ms if open_txn_timeout_ms is None else open_txn_timeout_ms
-        )
+        self._open_txn_timeout_ms = context.settings.transactions.open_timeout_ms
         self._statistics = statistics
         self.catalogs = catalogs
         self.databases = databases

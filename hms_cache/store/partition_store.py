@@ -205,7 +205,7 @@ class StoredPartitions(PartitionReads):
             table,
             selection,
             max_parts=max_parts,
-            settings=self._context.settings,
+            context=self._context,
             is_write=not is_checked,
         )
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from hms_cache.clock import Clock
+from hms_cache.config import Settings
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.compactions import history as compaction_history
 from hms_cache.store.compactions import initiator as compaction_initiator
@@ -42,7 +43,6 @@ from hms_cache.store.transactions import (
 )
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
-from hms_cache.store.transactions.options import TxnOptions
 from hms_cache.store.transactions.replicated_txns import replayed_txns
 from hms_cache.store.write_ids import allocation as write_ids
 from hms_cache.store.write_ids import seeding, valid_write_ids
@@ -70,20 +70,29 @@ class TxnStore:
         self,
         database: Database,
         messages: MessageBuilder,
-        options: TxnOptions | None = None,
+        settings: Settings | None = None,
         *,
         clock: Clock | None = None,
         features: SchemaFeatures | None = None,
     ) -> None:
-        options = options or TxnOptions()
-        use_levels = not database.is_sqlite if options.use_min_history_level is None else options.use_min_history_level
-        use_write_ids = options.use_min_history_write_id
+        """`settings`: of the sections `transactions`, `compactions` and `events`; the defaults if None."""
+        settings = settings or Settings()
+        level = settings.transactions.min_history_level
+        use_levels = level == "on" or (level == "auto" and not database.is_sqlite)  # which no Java metastore can share
+        use_write_ids = settings.transactions.min_history_write_id
         if features is not None:
             use_levels &= features.has(MIN_HISTORY_LEVEL)
             use_write_ids &= features.has(MIN_HISTORY_WRITE_ID)
         self._database = database
         self._context = TxnContext(
-            options, messages, clock or database.clock, use_levels, use_write_ids, LoggedMarks(messages)
+            settings.transactions,
+            settings.compactions,
+            settings.events,
+            messages,
+            clock or database.clock,
+            use_levels,
+            use_write_ids,
+            LoggedMarks(messages),
         )
         self._opening = self._combined(self._open_one_each)
         self._allocating = self._combined(write_ids.allocate_for_one_each)
@@ -99,7 +108,7 @@ class TxnStore:
         return CombinedWrites(
             self._database,
             lambda transaction, requests: work(transaction, self._context, requests),
-            self._context.options.max_combined,
+            self._context.transactions.max_combined,
         )
 
     @property
@@ -122,11 +131,11 @@ class TxnStore:
     def open_txns(self, request: ttypes.OpenTxnRequest) -> ttypes.OpenTxnsResponse:
         """Open transactions; see `opening.open_txns`.
 
-        Raises MetaException: bad number, too many open (`max_open_txns`), or the database took longer than
-        `open_txn_timeout_ms` each time.
+        Raises MetaException: bad number, too many open (`transactions.max_open`), or the database took longer than
+        `transactions.open_timeout_ms` each time.
         """
         self._refuse_too_many()
-        clock, timeout_s = self._context.clock, self._context.options.open_txn_timeout_ms / 1000
+        clock, timeout_s = self._context.clock, self._context.transactions.open_timeout_ms / 1000
         for _ in range(_OPEN_ATTEMPTS):
             if opening.opens_one(request):
                 txn_ids, started_s = self._opening.run(request)
@@ -154,15 +163,15 @@ class TxnStore:
         return [(txn_ids, started_s) for txn_ids in opening.open_one_each(transaction, context, requests)]
 
     def _refuse_too_many(self) -> None:
-        options, now_s = self._context.options, self._context.clock.monotonic_s()
+        settings, now_s = self._context.transactions, self._context.clock.monotonic_s()
         with self._count_lock:
-            is_due = self._counted_at_s is None or now_s - self._counted_at_s >= options.open_count_interval_s
+            is_due = self._counted_at_s is None or now_s - self._counted_at_s >= settings.open_count_interval_s
             if is_due:
                 self._counted_at_s = now_s
         if is_due:
             count = self._read(opening.count_open_txns)
             with self._count_lock:
-                limit = options.max_open_txns * (0.9 if self._has_too_many_open else 1.0)
+                limit = settings.max_open * (0.9 if self._has_too_many_open else 1.0)
                 self._has_too_many_open = count >= limit
         if self._has_too_many_open:
             raise ttypes.MetaException(
@@ -182,7 +191,7 @@ class TxnStore:
         return snapshots.open_txns_info_response(self._snapshot(True))
 
     def _snapshot(self, with_details: bool = False) -> snapshots.TxnSnapshot:
-        return self._read(snapshots.read_snapshot, self._context.options.open_txn_timeout_ms, with_details)
+        return self._read(snapshots.read_snapshot, self._context.transactions.open_timeout_ms, with_details)
 
     def commit_txn(self, request: ttypes.CommitTxnRequest) -> None:
         """Commit; see `committing.commit_txn`.
@@ -310,7 +319,7 @@ class TxnStore:
     @property
     def timeout_s(self) -> float:
         """How long an owner of a lock or transaction may send no heartbeat."""
-        return self._context.options.timeout_ms / 1000
+        return self._context.transactions.timeout_s
 
     def owned_locks(self) -> list[owners.OwnedLock]:
         """For administrators: the oldest locks, 1,000 at most, and whether their owners live."""

@@ -10,9 +10,9 @@ import pytest
 
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.clock import Clock, SystemClock
+from hms_cache.config import Settings
 from hms_cache.notifications.messages import MessageFormat
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.settings import StoreSettings
 from tests.cache.world import Server
 
 MakeServer = Callable[..., Server]
@@ -30,7 +30,7 @@ def servers(sqlite_database: Database, tmp_path: Path) -> Iterator[MakeServer]:
         def make(
             options: CacheOptions | None = None,
             clock: Clock | None = None,
-            settings: StoreSettings | None = None,
+            settings: Settings | None = None,
             message_format: MessageFormat = MessageFormat.JSON,
         ) -> Server:
             server = Server(
@@ -38,7 +38,7 @@ def servers(sqlite_database: Database, tmp_path: Path) -> Iterator[MakeServer]:
                 tmp_path / "warehouse",
                 options or CacheOptions(),
                 clock or SystemClock(),
-                settings or StoreSettings(),
+                settings or Settings(),
                 message_format,
             )
             stack.callback(server.close)

@@ -35,6 +35,8 @@ from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
+from hms_cache.config import Settings
+from hms_cache.config.sections import CatalogSettings, EventSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.poller import StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
@@ -49,7 +51,6 @@ from hms_cache.store.contract.partitions import (
     PartitionSelection,
 )
 from hms_cache.store.contract.tables import ExpectedParameter
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table
@@ -169,7 +170,10 @@ def test_a_table_that_was_evicted_and_came_back_lists_its_partitions(servers: Ma
 @pytest.mark.parametrize("single_event", [False, True], ids=["ALTER_PARTITION", "ALTER_PARTITIONS"])
 def test_altered_partitions_stay_in_the_listings(single_event: bool, servers: MakeServer) -> None:
     """Hive 4.1 takes them out at an ALTER_PARTITIONS event and puts nothing back."""
-    here, elsewhere = servers(), servers(settings=StoreSettings(single_alter_partitions_event=single_event))
+    here, elsewhere = (
+        servers(),
+        servers(settings=Settings(events=EventSettings(single_alter_partitions_event=single_event))),
+    )
     create_database(elsewhere.store, "d")
     create_partitioned(elsewhere.store)
     all_hits(here, *LISTINGS)
@@ -258,7 +262,7 @@ def test_projections_are_heeded(pair: tuple[Server, Server]) -> None:
 def test_a_limit_of_partitions_of_a_request_is_kept(servers: MakeServer) -> None:
     """With `metastore.limit.partition.request` set, Hive's cache fails where the database answers."""
     for limit in (1, 100):
-        settings = StoreSettings(partition_request_limit=limit)
+        settings = Settings(catalog=CatalogSettings(partition_request_limit=limit))
         here = servers(CacheOptions(limits_partitions=True), settings=settings)
         if limit == 1:
             create_database(here.store, "d")

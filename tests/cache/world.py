@@ -17,6 +17,8 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.clock import Clock, SystemClock
+from hms_cache.config import Settings
+from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
@@ -25,12 +27,11 @@ from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.object_store import ObjectStore
 from hms_cache.store.transactions.committed_writes import read_committed_writes
 from hms_cache.store.txn_store import TxnStore
-from hms_cache.store.warehouse import Warehouse, WarehouseSettings
+from hms_cache.store.warehouse import Warehouse
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import encode_struct
 from tests.store.contract.both import Both
@@ -48,7 +49,7 @@ class Server:
     directory: Path
     options: CacheOptions = field(default_factory=CacheOptions)
     clock: Clock = field(default_factory=SystemClock)
-    settings: StoreSettings = field(default_factory=StoreSettings)
+    settings: Settings = field(default_factory=Settings)
     message_format: MessageFormat = MessageFormat.JSON
     reads: list[tuple[str, Reason]] = field(default_factory=list)
     dump: Path | None = None

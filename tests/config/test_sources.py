@@ -74,6 +74,26 @@ def test_a_site_file_sets_what_its_keys_stand_for(site_file: Path) -> None:
     assert configuration.site["something.of.ours"] == "kept"
 
 
+@pytest.mark.parametrize(
+    ("file_system", "directory", "expected"),
+    [
+        ("file:///", "/user/hive/warehouse", "file:/user/hive/warehouse"),
+        ("hdfs://nn:8020", "/user/hive/warehouse", "hdfs://nn:8020/user/hive/warehouse"),
+        ("hdfs://nn:8020/", "/w/", "hdfs://nn:8020/w"),
+        ("hdfs://nn:8020", "s3a://bucket/w", "s3a://bucket/w"),
+        ("hdfs://nn:8020", "file:/w", "file:/w"),
+        ("file:///", "hdfs:/w", "hdfs:/w"),
+    ],
+)
+def test_a_directory_without_a_scheme_lies_on_the_default_file_system(
+    file_system: str, directory: str, expected: str
+) -> None:
+    names = {"warehouse.default_file_system": file_system, "warehouse.directory": directory}
+    settings = load(command_line={**names, "warehouse.allowed_locations": directory}, environment={}).settings
+    assert settings.warehouse.directory == expected
+    assert settings.warehouse.allowed_locations == (expected,)
+
+
 def test_a_later_site_file_wins_unless_the_earlier_says_final(tmp_path: Path) -> None:
     def one(name: str, properties: str) -> Path:
         return write(tmp_path / name, f"<configuration>{properties}</configuration>")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import delete, update
 
+from hms_cache.config import Settings
+from hms_cache.config.sections import TransactionSettings
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,
@@ -18,7 +20,6 @@ from hms_cache.store.schema import (
     TXNS,
     WRITE_SET,
 )
-from hms_cache.store.transactions.options import TxnOptions
 from hms_cache.store.txn_store import TxnStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortTxnRequest,
@@ -395,8 +396,8 @@ def test_seeding(client: TxnClient) -> None:
 
 def test_too_many_open_transactions(sqlite_client: TxnClient) -> None:
     clock = ManualClock()
-    options = TxnOptions(max_open_txns=10, max_open_batch=6)
-    store = TxnStore(sqlite_client.database, MessageBuilder(), options, clock=clock)
+    settings = Settings(transactions=TransactionSettings(max_open=10, max_open_batch=6))
+    store = TxnStore(sqlite_client.database, MessageBuilder(), settings, clock=clock)
     client = TxnClient(store, sqlite_client.database)
     assert len(client.open_many(100)) == 6
     assert len(client.open_many(6)) == 6
@@ -425,7 +426,12 @@ class SlowClock(ManualClock):
 
 @pytest.mark.parametrize("database_kind", ["mariadb", "postgresql"], indirect=True)
 def test_transactions_that_took_too_long_to_open_are_given_up(client: TxnClient) -> None:
-    store = TxnStore(client.database, MessageBuilder(), TxnOptions(open_txn_timeout_ms=500), clock=SlowClock())
+    store = TxnStore(
+        client.database,
+        MessageBuilder(),
+        Settings(transactions=TransactionSettings(open_timeout_ms=500)),
+        clock=SlowClock(),
+    )
     with pytest.raises(MetaException, match="OpenTxnTimeOut exceeded"):
         TxnClient(store, client.database).open_many(2)
     assert {state for _, state in client.rows(TXNS, "TXN_ID", "TXN_STATE")} == {"c", "a"}

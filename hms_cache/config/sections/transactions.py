@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from hms_cache.config.quantities import Milliseconds, Seconds
+from hms_cache.config.quantities import Seconds, WholeMilliseconds
 from hms_cache.config.setting import Section, setting
 
 
@@ -62,8 +62,8 @@ class TransactionSettings(Section):
         ge=1,
         le=1000,
     )
-    open_timeout_ms: Milliseconds = setting(
-        1000.0,
+    open_timeout_ms: WholeMilliseconds = setting(
+        1000,
         "How long opening a transaction may take; gaps in the ids younger than this count as open.",
         unit="milliseconds",
         reason="Hive's default; every server of one database must agree on it.",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import field_validator
+from pydantic import ValidationInfo, field_validator
 
 from hms_cache.config.quantities import Minutes, Seconds, Words
 from hms_cache.config.setting import Section, setting
@@ -42,19 +43,31 @@ KNOWN_SCHEMES = (
 """File systems that Hadoop has a driver for: its own, those of cloud providers, Alluxio, JuiceFS and Databricks."""
 
 
-def _location_uri(text: str) -> str:
-    """A directory as the location that clients get to see, as Hadoop writes it: a path is a local one, made absolute.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/|file:")
+"""How a URI begins; ``hdfs:/path`` is one, on the default file system of the scheme."""
 
-    Nothing is percent-encoded: Hadoop's paths are not.
+
+def _location_uri(text: str, default_file_system: str) -> str:
+    """A directory as the location that clients get to see, as Hadoop writes it.
+
+    A path lies on the default file system; one that is relative, or begins with ``~``, is of this machine. Nothing is
+    percent-encoded: Hadoop's paths are not.
     """
-    if not text or "://" in text or text.startswith("file:"):
+    if not text or _SCHEME.match(text):
         return text.rstrip("/")
+    if text.startswith("/"):
+        return f"{default_file_system.rstrip('/')}{Path(text)}"
     return f"file:{Path(text).expanduser().absolute()}"
 
 
 class WarehouseSettings(Section):
     """Directories and files of databases, tables and partitions."""
 
+    default_file_system: str = setting(
+        "file:///",
+        "File system of locations that name none.",
+        site_keys=("fs.defaultFS", "fs.default.name"),
+    )
     directory: str = setting(
         "warehouse",
         "Where managed tables live: a path, or a URI of any file system that fsspec knows.",
@@ -68,11 +81,6 @@ class WarehouseSettings(Section):
     files: Literal["manage", "leave"] = setting(
         "manage",
         "manage: make, move and delete directories as Hive does. leave: never touch a file; clients do.",
-    )
-    default_file_system: str = setting(
-        "file:///",
-        "File system of locations that name none.",
-        site_keys=("fs.defaultFS", "fs.default.name"),
     )
     trash_interval_min: Minutes = setting(
         0.0,
@@ -158,13 +166,15 @@ class WarehouseSettings(Section):
 
     @field_validator("directory", "external_directory")
     @classmethod
-    def _as_uri(cls, directory: str) -> str:
-        return _location_uri(directory)
+    def _as_uri(cls, directory: str, info: ValidationInfo) -> str:
+        return _location_uri(directory, info.data.get("default_file_system", "file:///"))
 
     @field_validator("allowed_locations")
     @classmethod
-    def _as_uris(cls, directories: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(_location_uri(directory) for directory in directories)
+    def _as_uris(cls, directories: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        return tuple(
+            _location_uri(directory, info.data.get("default_file_system", "file:///")) for directory in directories
+        )
 
     @property
     def external_or_managed_directory(self) -> str:

@@ -24,7 +24,7 @@ class AuxiliaryStores:
     """Each part is a class of its own module. Shared by threads."""
 
     def __init__(self, context: StoreContext) -> None:
-        self.settings = context.settings
+        self.settings = context.settings.catalog
         self.privileges = Privileges(context)
         self.roles = Roles(context)
         self.rights = GrantedRights(context)

@@ -47,7 +47,7 @@ class DataConnectors:
             "TYPE": connector.type,
             "URL": connector.url,
             "COMMENT": connector.description,
-            "OWNER_NAME": connector.ownerName or self._context.settings.server_user,
+            "OWNER_NAME": connector.ownerName or self._context.server_user,
             "OWNER_TYPE": _owner_type(connector),
             "CREATE_TIME": self._context.now_s(),
         }

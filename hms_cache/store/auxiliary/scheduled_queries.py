@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from hms_cache.config.quantities import whole_seconds
 from hms_cache.metadata.quartz_schedule import parse_schedule
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.schema_requirements import require_table
@@ -56,12 +57,12 @@ class Cleaned:
 class ScheduledQueries:
     """Reads and writes of scheduled queries. Thread-safe; each method is one transaction.
 
-    With `StoreSettings.scheduled_queries` off all but `get` is refused with a MetaException.
+    With `workload.scheduled_queries` off all but `get` is refused with a MetaException.
     """
 
     def __init__(self, context: StoreContext) -> None:
         self._context = context
-        self._settings = context.settings
+        self._settings = context.settings.workload
         self._database = context.database
 
     @property
@@ -274,7 +275,8 @@ class ScheduledQueries:
 
     def _clean(self, transaction: WriteTransaction) -> Cleaned:
         connection, now_s = transaction.connection, self._context.now_s()
-        timeout_s, retention_s = self._settings.scheduled_query_timeout_s, self._settings.scheduled_query_retention_s
+        timeout_s = whole_seconds(self._settings.scheduled_query_timeout_s)
+        retention_s = whole_seconds(self._settings.scheduled_query_retention_s)
         stuck = connection.execute(
             select(_EXECUTIONS.SCHEDULED_EXECUTION_ID, _EXECUTIONS.STATE)
             .where(_EXECUTIONS.LAST_UPDATE_TIME <= now_s - timeout_s, _EXECUTIONS.STATE.in_(_RUNNING))

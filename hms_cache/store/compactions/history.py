@@ -230,13 +230,13 @@ def latest_committed_compactions(
 
 def purge_history(connection: Connection, context: TxnContext) -> int:
     """Keep the newest entries of each kind per table or partition; how many others were deleted."""
-    options = context.options
+    settings = context.compactions
     limits = {
-        SUCCEEDED: options.compaction_history_succeeded,
-        FAILED: options.compaction_history_failed,
-        DID_NOT_INITIATE: options.compaction_history_did_not_initiate,
-        REFUSED: options.compaction_history_refused,
-        ABORTED: options.compaction_history_refused,
+        SUCCEEDED: settings.history_succeeded,
+        FAILED: settings.history_failed,
+        DID_NOT_INITIATE: settings.history_did_not_initiate,
+        REFUSED: settings.history_refused,
+        ABORTED: settings.history_refused,
     }
     rows = connection.execute(
         select(H.CC_ID, H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION, H.CC_STATE).order_by(H.CC_ID.desc())
@@ -246,7 +246,7 @@ def purge_history(connection: Connection, context: TxnContext) -> int:
     for row in rows:
         key = tuple(row[1:])
         seen[key] += 1
-        if seen[key] > limits.get(row.CC_STATE, options.compaction_history_refused):
+        if seen[key] > limits.get(row.CC_STATE, settings.history_refused):
             surplus.append(row.CC_ID)
     for start in range(0, len(surplus), 1000):
         connection.execute(delete(COMPLETED_COMPACTIONS).where(H.CC_ID.in_(surplus[start : start + 1000])))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, func, or_, select
 
+from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.compactions.queue import compact, info_of_queue_row
 from hms_cache.store.schema import (
@@ -100,7 +101,7 @@ def initiate_compactions(connection: Connection, context: TxnContext, initiator_
 
 
 def _after_aborts(connection: Connection, context: TxnContext) -> list[_Candidate]:
-    options = context.options
+    settings = context.compactions
     rows = connection.execute(
         select(C.TC_DATABASE, C.TC_TABLE, C.TC_PARTITION)
         .join_from(TXNS, TXN_COMPONENTS, TXNS.c.TXN_ID == C.TC_TXNID)
@@ -108,8 +109,8 @@ def _after_aborts(connection: Connection, context: TxnContext) -> list[_Candidat
         .group_by(C.TC_DATABASE, C.TC_TABLE, C.TC_PARTITION)
         .having(
             or_(
-                func.count() > options.aborted_txns_threshold,
-                func.min(TXNS.c.TXN_STARTED) < now_ms() - options.aborted_txn_age_ms,
+                func.count() > settings.aborted_transactions_threshold,
+                func.min(TXNS.c.TXN_STARTED) < now_ms() - whole_milliseconds(settings.aborted_transaction_age_s),
             )
         )
         .limit(_MOST_CANDIDATES)
@@ -122,7 +123,7 @@ def _after_writes(connection: Connection, context: TxnContext) -> list[_Candidat
         select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION)
         .where(DONE.CTC_TABLE.is_not(None))
         .group_by(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION)
-        .having(func.count(DONE.CTC_WRITEID.distinct()) > context.options.delta_count_threshold)
+        .having(func.count(DONE.CTC_WRITEID.distinct()) > context.compactions.delta_count_threshold)
         .limit(_MOST_CANDIDATES)
     )
     return [_Candidate(row[0], row[1], row[2], CompactionType.MINOR) for row in rows]
@@ -156,7 +157,7 @@ def _tables_to_compact(connection: Connection, tables: set[tuple[str, str]]) -> 
 
 def _fails(connection: Connection, context: TxnContext, candidate: _Candidate, now: int) -> bool:
     """Whether the last compactions all failed, the newest of them not long ago."""
-    limit = context.options.max_failed_compactions
+    limit = context.compactions.max_failed
     rows = connection.execute(
         select(H.CC_STATE, H.CC_ENQUEUE_TIME)
         .where(
@@ -171,7 +172,7 @@ def _fails(connection: Connection, context: TxnContext, candidate: _Candidate, n
     if len(rows) < limit or any(row.CC_STATE != FAILED for row in rows):
         return False
     newest = rows[0].CC_ENQUEUE_TIME or 0
-    if newest + context.options.failed_retry_ms < now:
+    if newest + whole_milliseconds(context.compactions.failed_retry_s) < now:
         return False
     _LOGGER.warning(
         "no compaction of %s.%s %s: the last %d failed",

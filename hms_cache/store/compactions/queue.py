@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, insert, null, or_, select, update
 
+from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     DBS,
@@ -203,7 +204,7 @@ def find_next_compaction(
         raise MetaException("A worker needs an id to be given a compaction")
     in_pool: ColumnElement[bool] = Q.CQ_POOL_NAME == request.poolName
     if not request.poolName:
-        overdue = now_ms() - context.options.worker_pool_timeout_ms
+        overdue = now_ms() - whole_milliseconds(context.compactions.worker_pool_timeout_s)
         in_pool = or_(Q.CQ_POOL_NAME.is_(None), Q.CQ_ENQUEUE_TIME < overdue)
     rows = connection.execute(
         select(COMPACTION_QUEUE).where(Q.CQ_STATE == INITIATED, in_pool).order_by(Q.CQ_ID).limit(_CANDIDATES)
@@ -309,7 +310,7 @@ def find_columns_with_stats(connection: Connection, entry: CompactionInfoStruct)
 
 def revoke_from_lost_workers(connection: Connection, context: TxnContext) -> int:
     """Put entries back to the queue whose worker has been at it for too long; how many."""
-    too_old = now_ms() - context.options.worker_timeout_ms
+    too_old = now_ms() - whole_milliseconds(context.compactions.worker_timeout_s)
     return _revoke(connection, Q.CQ_START < too_old)
 
 

@@ -195,7 +195,7 @@ class _Declarations:
 def insert_database(context: StoreContext, transaction: WriteTransaction, database: Database) -> None:
     """Creates a database inside a transaction, directories included. Changes the struct to what is stored."""
     connection = transaction.connection
-    if not is_valid_name(database.name, special_characters=context.settings.special_characters_in_table_names):
+    if not is_valid_name(database.name, special_characters=context.settings.catalog.special_characters_in_table_names):
         raise InvalidObjectException(f"{database.name} is not a valid database name")
     if database.locationUri == "":
         raise MetaException(f"The location of database {database.name} is the empty text")
@@ -216,7 +216,7 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
         declarations.add(LOCATION_LEFT_ALONE, location)
     database.locationUri = str(location)
     database.managedLocationUri = None if managed is None else str(managed)
-    database.ownerName = database.ownerName or context.settings.server_user
+    database.ownerName = database.ownerName or context.server_user
     database.ownerType = database.ownerType or PrincipalType.USER
     database.createTime = context.now_s()
     database.parameters = without_marks(database.parameters)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hms_cache.clock import Clock
+from hms_cache.config import Settings
+from hms_cache.expressions import FilterLimits
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.warehouse import Warehouse
 
 
@@ -18,8 +19,16 @@ class StoreContext:
     database: Database
     messages: MessageBuilder
     warehouse: Warehouse
-    settings: StoreSettings
+    settings: Settings
     clock: Clock
+    server_user: str = "hive"
+    """Who owns an object whose creator did not say: the account that the server runs as."""
+    filter_limits: FilterLimits = field(init=False)
+    """Those of the settings; `Database.refused_filters` counts what they refuse."""
+
+    def __post_init__(self) -> None:
+        limits = FilterLimits.of(self.settings.catalog, self.database.refused_filters.add)
+        object.__setattr__(self, "filter_limits", limits)
 
     def now_s(self) -> int:
         """Epoch seconds, as creation and DDL times are stored."""

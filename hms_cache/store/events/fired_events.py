@@ -73,7 +73,7 @@ class FiredEvents:
             if partition_values:
                 header = partitioned(row)
                 selected = select_partitions(
-                    transaction.connection, header, ByValues(tuple(partition_values)), settings=self._context.settings
+                    transaction.connection, header, ByValues(tuple(partition_values)), context=self._context
                 )
                 found = partitions_of_rows(read_partition_rows(transaction.connection, header, selected))
                 if not found:

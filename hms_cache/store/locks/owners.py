@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
+from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.schema import HIVE_LOCKS, TXNS
 from hms_cache.store.transactions.codes import LOCK_ACQUIRED, LOCK_STATES, LOCK_TYPES
 from hms_cache.store.transactions.context import TxnContext
@@ -61,7 +62,8 @@ def read_owned_locks(connection: Connection, context: TxnContext) -> list[OwnedL
         .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
         .limit(MOST_LISTED_LOCKS)
     )
-    return [_owned(row, context.options.timeout_ms) for row in rows]
+    timeout_ms = whole_milliseconds(context.transactions.timeout_s)
+    return [_owned(row, timeout_ms) for row in rows]
 
 
 def _owned(row: Any, timeout_ms: float) -> OwnedLock:
@@ -102,9 +104,9 @@ def release_lock(connection: Connection, context: TxnContext, lock_id: int, forc
         )
     # Under the rows' locks: a heartbeat that came before them is seen, one that comes after them finds no lock.
     age_ms = read_now_ms(connection) - max(row.HL_LAST_HEARTBEAT for row in rows)
-    if not force and age_ms <= context.options.timeout_ms:
+    if not force and age_ms <= whole_milliseconds(context.transactions.timeout_s):
         raise LockIsLive(
             f"{lock_name(lock_id)} had a heartbeat {age_ms / 1000:.0f} s ago, and owners are given"
-            f" {context.options.timeout_ms / 1000:.0f} s: wait, or force it if the owner is known to be gone"
+            f" {context.transactions.timeout_s:.0f} s: wait, or force it if the owner is known to be gone"
         )
     connection.execute(delete(HIVE_LOCKS).where(L.HL_LOCK_EXT_ID == lock_id))

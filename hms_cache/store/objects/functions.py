@@ -82,7 +82,7 @@ class Functions(FunctionReads, FunctionWrites):
     def create_function(self, function: Function) -> None:
         new = copy.deepcopy(function)
         _check(new)
-        new.ownerName = new.ownerName or self._context.settings.server_user
+        new.ownerName = new.ownerName or self._context.server_user
         new.createTime = self._context.now_s()
 
         def create(transaction: WriteTransaction) -> None:

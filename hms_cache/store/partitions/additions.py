@@ -126,7 +126,7 @@ def existing_names(connection: Connection, table: PartitionedTable, names: Seque
 def check_partitions(context: StoreContext, table: Table, partitions: Sequence[Partition]) -> list[str]:
     """The names of the partitions. Raises MetaException for those that the table cannot have."""
     database, name = table.dbName, table.tableName
-    pattern = context.settings.partition_name_whitelist_pattern
+    pattern = context.settings.catalog.partition_name_whitelist_pattern
     naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
     names = []
     for partition in partitions:
@@ -255,7 +255,7 @@ def prepare_added(
     for partition in partitions.values():
         partition.createTime = now
         set_ddl_time(partition.parameters, now)
-        partition.parameters.update(inherited_parameters(table, context.settings.inherited_table_parameters))
+        partition.parameters.update(inherited_parameters(table, context.settings.catalog.inherited_table_parameters))
         partition.parameters = dict(sorted(partition.parameters.items()))
 
 
@@ -268,7 +268,7 @@ def inherited_parameters(table: Table, names: Sequence[str]) -> dict[str, str]:
 def gathers_statistics(context: StoreContext, table: Table) -> bool:
     """Whether the server fills numFiles and totalSize of the table's partitions (Hive's `canUpdateStats`)."""
     return (
-        context.settings.statistics_auto_gather
+        context.settings.catalog.statistics_autogather
         and not is_view(table)
         and not is_parameter_true(table, DO_NOT_UPDATE_STATS)
     )

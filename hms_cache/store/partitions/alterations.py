@@ -142,7 +142,7 @@ def rename_partition(
     if not old_values:
         raise InvalidOperationException("Unable to rename partition because its old values are missing")
     _check_belongs(table, partition)
-    check_values_allowed(partition.values, context.settings.partition_name_whitelist_pattern)
+    check_values_allowed(partition.values, context.settings.catalog.partition_name_whitelist_pattern)
     old_name, new_name = naming.name(old_values), naming.name(partition.values)
     stored = _read_stored(context, transaction, row, [old_name])
     if old_name not in stored:
@@ -197,9 +197,7 @@ def _read_stored(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, names: Sequence[str]
 ) -> dict[str, _Stored]:
     header = partitioned(row)
-    selected = select_partitions(
-        transaction.connection, header, ByNames(tuple(names)), settings=context.settings, is_write=True
-    )
+    selected = select_partitions(transaction.connection, header, ByNames(tuple(names)), context=context, is_write=True)
     rows = read_partition_rows(transaction.connection, header, selected)
     return {
         name: _Stored(rows.part_ids[index], rows.sd_ids[index], _column_descriptor_id(rows, index), partition)
@@ -491,7 +489,7 @@ def _log(
 ) -> None:
     """One ALTER_PARTITION each, or ALTER_PARTITIONS where the operator asks for it. Changes of one write id are logged
     together; a client sends one."""
-    if context.settings.single_alter_partitions_event:
+    if context.settings.events.single_alter_partitions_event:
         for event in context.messages.build_alter_partitions(table, [new for _, new in changes]):
             transaction.append_event(event)
         return

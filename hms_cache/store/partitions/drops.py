@@ -53,7 +53,7 @@ def drop_partitions(
     table = row.table
     header = partitioned(row)
     connection = transaction.connection
-    selected = select_partitions(connection, header, selection, settings=context.settings, is_write=True)
+    selected = select_partitions(connection, header, selection, context=context, is_write=True)
     _check_selected(selection, selected, if_exists)
     rows = read_partition_rows(connection, header, selected)
     if not rows.part_ids:

@@ -54,9 +54,7 @@ def exchange_partitions(
         # The directory that moves is that of the leading keys: these values name none.
         raise MetaException(f"The values of the keys before {keys[first_open + 1]} are missing: {dict(specification)}")
     header = partitioned(source)
-    selected = select_partitions(
-        connection, header, ByPartialValues(tuple(values)), settings=context.settings, is_write=True
-    )
+    selected = select_partitions(connection, header, ByPartialValues(tuple(values)), context=context, is_write=True)
     rows = read_partition_rows(connection, header, selected)
     if not rows.part_ids:
         shown = ", ".join(f"{key}={value}" for key, value in specification.items())

@@ -45,7 +45,7 @@ from hms_cache.store.contract.partitions import (
     ByValues,
     PartitionSelection,
 )
-from hms_cache.store.engine.settings import StoreSettings
+from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.schema import DBS, PARTITION_KEY_VALS, PARTITION_KEYS, PARTITIONS, TABLE_PARAMS, TBLS
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 
@@ -149,7 +149,7 @@ def select_partitions(
     selection: PartitionSelection,
     *,
     max_parts: int = -1,
-    settings: StoreSettings,
+    context: StoreContext,
     is_write: bool = False,
 ) -> SelectedPartitions:
     """Resolves a selection: filter first, then `max_parts` (negative: no limit).
@@ -160,14 +160,14 @@ def select_partitions(
     """
     if max_parts == 0:
         return SelectedPartitions([], [])
-    limit = -1 if is_write else settings.partition_request_limit
+    limit = -1 if is_write else context.settings.catalog.partition_request_limit
     checked = limit > -1 and (max_parts < 0 or max_parts > limit)
     if isinstance(selection, AllPartitions) and max_parts < 0 and not checked:
         return _EVERYTHING
     if checked and isinstance(selection, ByNames):
         check_request_limit(table.name, len(selection.names), limit)
     found, has_unknown = _candidates(
-        connection, table, selection, max_parts if not checked else limit + 1, settings.filter_limits
+        connection, table, selection, max_parts if not checked else limit + 1, context.filter_limits
     )
     if checked and not isinstance(selection, ByNames):
         if isinstance(selection, AllPartitions) and len(found) > limit:

@@ -26,7 +26,7 @@ class StorageSchemas:
     """Reads the columns of a table. Shared by threads; holds nothing."""
 
     def __init__(self, context: StoreContext) -> None:
-        self._settings = context.settings
+        self._settings = context.settings.catalog
         self._warehouse = context.warehouse
 
     def fields_of(self, table: Table) -> tuple[list[FieldSchema], bool]:
@@ -34,7 +34,7 @@ class StorageSchemas:
 
         Those of an Avro table with `avro.schema.literal` or `avro.schema.url` are the schema's: what is stored beside
         is what they were when the table was created. A url is read at every call, as Hive does: the file may change.
-        Other serdes that are not among `StoreSettings.serdes_using_metastore_for_schema` may have a schema of their
+        Other serdes that are not among `catalog.serdes_using_metastore_for_schema` may have a schema of their
         own, which only their Java class knows; the stored columns are answered.
 
         :raises MetaException: the schema cannot be determined; or the serde's schema would have to be read, and

@@ -21,7 +21,7 @@ class Tokens:
 
     def __init__(self, context: StoreContext) -> None:
         self._database = context.database
-        self.enabled = context.settings.delegation_tokens
+        self.enabled = context.settings.security.delegation_tokens
         """Whether clients may use them; asked by who answers clients."""
 
     def add_token(self, identifier: str, token: str) -> bool:

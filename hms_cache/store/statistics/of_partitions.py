@@ -129,9 +129,7 @@ def _partition_rows(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, names: Sequence[str]
 ) -> PartitionRows:
     header = partitioned(row)
-    selected = select_partitions(
-        transaction.connection, header, ByNames(tuple(names)), settings=context.settings, is_write=True
-    )
+    selected = select_partitions(transaction.connection, header, ByNames(tuple(names)), context=context, is_write=True)
     return read_partition_rows(transaction.connection, header, selected)
 
 

@@ -39,7 +39,7 @@ class StatisticsReader:
         histograms: bool | None = None,
     ) -> None:
         """`bit_vectors`, `histograms`: read these, whatever the settings say of answers."""
-        settings = context.settings
+        settings = context.settings.catalog
         self._connection = connection
         self._features = features_of(connection)
         self._bit_vectors = settings.statistics_sketches if bit_vectors is None else bit_vectors

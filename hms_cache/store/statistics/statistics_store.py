@@ -323,7 +323,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
 
 def aggregation_rules(context: StoreContext) -> AggregationRules:
     """How the store's settings want statistics aggregated; a cache uses the same."""
-    settings = context.settings
+    settings = context.settings.catalog
     return AggregationRules(
         sketches=settings.statistics_sketches,
         histograms=settings.statistics_histograms,

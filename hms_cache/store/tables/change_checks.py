@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.column_types import incompatible_columns, invalid_type
 from hms_cache.metadata.names import is_valid_name
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.rows.parameters import is_context_true
 from hms_cache.store.rows.table_kinds import is_view
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -30,7 +30,7 @@ def require_parts(new: Table) -> None:
         raise MetaException(f"The new table {new.tableName} has a column without a type")
 
 
-def check_new_table(new: Table, settings: StoreSettings) -> None:
+def check_new_table(new: Table, settings: CatalogSettings) -> None:
     """What can be told from the new table alone. Raises InvalidOperationException."""
     if not is_valid_name(new.tableName, special_characters=settings.special_characters_in_table_names):
         raise InvalidOperationException(f"{new.tableName} is not a valid object name")
@@ -44,7 +44,7 @@ def check_new_table(new: Table, settings: StoreSettings) -> None:
 
 
 def check_change(
-    old: Table, new: Table, settings: StoreSettings, environment_context: EnvironmentContext | None
+    old: Table, new: Table, settings: CatalogSettings, environment_context: EnvironmentContext | None
 ) -> None:
     """What the new table may not differ in. Raises InvalidOperationException."""
     if is_view(old):
@@ -57,7 +57,7 @@ def check_change(
         raise InvalidOperationException("partition keys can not be changed.")
 
 
-def _check_column_types(old: Table, new: Table, settings: StoreSettings) -> None:
+def _check_column_types(old: Table, new: Table, settings: CatalogSettings) -> None:
     if not settings.disallow_incompatible_column_type_changes:
         return
     serde = new.sd.serdeInfo.serializationLib if new.sd.serdeInfo is not None else None

@@ -10,10 +10,10 @@ from typing import Any
 
 from sqlalchemy import Connection, String, cast, delete, exists, func, literal, select, update
 
+from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.column_types import are_columns_included, are_same_columns, is_column_prefix
 from hms_cache.metadata.names import LIKE_ESCAPE
 from hms_cache.store.engine.features import SchemaFeatures
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.rows.constraint_rows import move_constraints_to_columns
 from hms_cache.store.rows.parameters import COLUMN_STATS_ACCURATE, remove_columns_from_accuracy
@@ -52,7 +52,7 @@ def drop_unused_columns(connection: Connection, row: TableRow, cd_id: int | None
 
 
 def update_partition_columns(
-    connection: Connection, row: TableRow, new: Table, cd_id: int | None, *, cascade: bool, settings: StoreSettings
+    connection: Connection, row: TableRow, new: Table, cd_id: int | None, *, cascade: bool, settings: CatalogSettings
 ) -> None:
     """Carries a change of columns to the partitions (with `cascade`) and to their statistics, as Hive does."""
     old_columns, new_columns = row.table.sd.cols or [], new.sd.cols

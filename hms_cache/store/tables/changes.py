@@ -121,7 +121,7 @@ class TableChanges:
         new = copy.deepcopy(table)
         require_parts(new)
         self._normalize(new, change)
-        check_new_table(new, self._context.settings)
+        check_new_table(new, self._context.settings.catalog)
         run_write(
             self._context.database,
             # Each attempt begins with what the client sent.
@@ -197,7 +197,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     if change.expected_parameter is not None:
         check_expected_parameter(connection, row, new, change.expected_parameter)
     old = row.table
-    check_change(old, new, context.settings, change.environment_context)
+    check_change(old, new, context.settings.catalog, change.environment_context)
     _check_location(context, old, new)
     becomes_acid = check_altered_table(old, new)
     new.createTime = old.createTime
@@ -391,7 +391,7 @@ def _follow_up(
     if is_partitioned and is_renamed:
         rename_partition_statistics(connection, row, new, features)
     elif is_partitioned:
-        update_partition_columns(connection, row, new, cd_id, cascade=change.cascade, settings=context.settings)
+        update_partition_columns(connection, row, new, cd_id, cascade=change.cascade, settings=context.settings.catalog)
     update_table_statistics(connection, row, new, features)
 
 

@@ -108,7 +108,7 @@ class TableCreation:
         if table.dbName is None:
             raise MetaException("Null database name is not allowed")
         _require_what_hive_needs(table)
-        special = self._context.settings.special_characters_in_table_names
+        special = self._context.settings.catalog.special_characters_in_table_names
         if not is_valid_name(table.tableName, special_characters=special):
             raise InvalidObjectException(f"{table.tableName} is not a valid object name")
         table.tableName = normalize_identifier(table.tableName)
@@ -184,7 +184,7 @@ class TableCreation:
         table.sd.location = str(location)
         allowed = files.allow(location)
         self._claim_statistics_of_new_table(table, allowed)
-        wanted = self._context.settings.statistics_auto_gather and not is_forbidden
+        wanted = self._context.settings.catalog.statistics_autogather and not is_forbidden
         if wanted and not table.partitionKeys and allowed is not None and warehouse.is_directory(allowed):
             self._add_statistics(table, allowed, environment_context)
         return allowed or files.allow_making(location)

@@ -98,7 +98,7 @@ class StoredTables(TableReads):
     def get_table_names_by_filter(self, database: DatabaseName, filter_text: str, limit: int = -1) -> list[str]:
         """See `TableReads.get_table_names_by_filter`."""
         try:
-            table_filter = bind_table_filter(parse_filter(filter_text, self._context.settings.filter_limits))
+            table_filter = bind_table_filter(parse_filter(filter_text, self._context.filter_limits))
         except FilterError as error:
             raise MetaException(str(error)) from error
         keys = sorted(table_filter.parameter_keys)
@@ -110,7 +110,7 @@ class StoredTables(TableReads):
 
         tables = run_read(self._context.database, read)
         try:
-            names = sorted(table_filter.names(tables, self._context.settings.filter_limits))
+            names = sorted(table_filter.names(tables, self._context.filter_limits))
         except FilterError as error:
             raise MetaException(str(error)) from error
         return names if limit < 0 else names[:limit]

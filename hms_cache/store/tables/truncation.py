@@ -105,7 +105,7 @@ class TableTruncation:
         connection = transaction.connection
         header = partitioned(row)
         selection = AllPartitions() if names is None else ByNames(tuple(names))
-        selected = select_partitions(connection, header, selection, settings=self._context.settings, is_write=True)
+        selected = select_partitions(connection, header, selection, context=self._context, is_write=True)
         rows = read_partition_rows(connection, header, selected)
         befores = partitions_of_rows(rows)
         if not befores:
@@ -138,7 +138,7 @@ class TableTruncation:
                 )
         event_write_id = -1 if write_id is None else write_id
         messages = self._context.messages
-        if self._context.settings.single_alter_partitions_event:
+        if self._context.settings.events.single_alter_partitions_event:
             events = messages.build_alter_partitions(row.table, [after for _, after in changes], is_truncate=True)
         else:
             events = messages.build_alter_partition_each(row.table, changes, is_truncate=True, write_id=event_write_id)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hms_cache.clock import Clock
+from hms_cache.config.sections import CompactionSettings, EventSettings, TransactionSettings
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.transactions.options import TxnOptions
 from hms_cache.thrift_gen.hive_metastore.ttypes import ReplLastIdInfo
 
 
@@ -27,15 +27,17 @@ class ReplicationMarks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TxnContext:
-    """Options, the builder of events and the machine's clock (for durations only). Shared by threads."""
+    """Settings, the builder of events and the machine's clock (for durations only). Shared by threads."""
 
-    options: TxnOptions
+    transactions: TransactionSettings
+    compactions: CompactionSettings
+    events: EventSettings
     messages: MessageBuilder
     clock: Clock
     use_min_history_level: bool
-    """The option of this name with its default for this database filled in."""
+    """The setting of this name with `auto` for this database filled in."""
 
     use_min_history_write_id: bool
-    """The option of this name, off where the database has no such table."""
+    """The setting of this name, off where the database has no such table."""
 
     replication_marks: ReplicationMarks

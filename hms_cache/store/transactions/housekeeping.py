@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass
 
 from sqlalchemy import Connection, and_, case, delete, func, select
 
+from hms_cache.config.quantities import whole_seconds
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,
     MIN_HISTORY_LEVEL,
@@ -58,7 +59,7 @@ class Cleaned:
 def clean(connection: Connection, context: TxnContext) -> Cleaned:
     """Delete what is below the low-water marks, 10,000 rows of a table at most, in the caller's transaction."""
     hold_mutex(connection, Mutex.TXN_CLEANER)
-    retention_s = context.options.write_notification_retention_s
+    retention_s = whole_seconds(context.events.retention_s)
     return Cleaned(
         txns=_clean_txns(connection, context),
         write_ids=_clean_write_ids(connection, context),
@@ -72,7 +73,7 @@ def clean(connection: Connection, context: TxnContext) -> Cleaned:
 
 def min_open_txn_water_mark(connection: Connection, context: TxnContext) -> int:
     """The lowest id that is open or may be one that is being opened. Above all ids when there is none."""
-    is_old = T.TXN_STARTED < now_ms() - context.options.open_txn_timeout_ms
+    is_old = T.TXN_STARTED < now_ms() - context.transactions.open_timeout_ms
     row = connection.execute(
         select(
             select(func.min(T.TXN_ID)).where(T.TXN_STATE == TXN_OPEN).scalar_subquery(),
@@ -85,7 +86,7 @@ def min_open_txn_water_mark(connection: Connection, context: TxnContext) -> int:
 
 def _clean_txns(connection: Connection, context: TxnContext) -> int:
     """Committed rows, and aborted ones whose files a cleaner has removed; never the highest, which keeps the mark."""
-    is_old = T.TXN_STARTED < now_ms() - context.options.open_txn_timeout_ms
+    is_old = T.TXN_STARTED < now_ms() - context.transactions.open_timeout_ms
     low_boundary = connection.execute(select(T.TXN_ID).where(is_old).order_by(T.TXN_ID.desc()).limit(1)).scalar()
     if low_boundary is None:
         return 0

@@ -9,6 +9,7 @@ import json
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, literal, or_, select, update
 
+from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
@@ -79,7 +80,7 @@ def heartbeat_materialization_rebuild(connection: Connection, database: str, tab
 def release_dead_rebuild_locks(connection: Connection, context: TxnContext) -> int:
     """Give up rebuild locks without a heartbeat for too long or whose transaction is over; how many."""
     is_open = exists().where(TXNS.c.TXN_ID == M.MRL_TXN_ID, TXNS.c.TXN_STATE == TXN_OPEN)
-    too_old = M.MRL_LAST_HEARTBEAT < now_ms() - context.options.materialization_lock_timeout_ms
+    too_old = M.MRL_LAST_HEARTBEAT < now_ms() - whole_milliseconds(context.transactions.timeout_s)
     return connection.execute(delete(MATERIALIZATION_REBUILD_LOCKS).where(or_(too_old, ~is_open))).rowcount
 
 

@@ -43,7 +43,7 @@ def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenT
     policy = request.replPolicy or ""
     if source_ids and not policy:
         raise MetaException("Transactions of a source can only be opened under a replication policy: send replPolicy")
-    count = min(request.num_txns, context.options.max_open_batch)
+    count = min(request.num_txns, context.transactions.max_open_batch)
     takes_lock_itself = count == 1 and not source_ids and is_mysql(connection)
     if not takes_lock_itself:
         lock_all_txns_shared(connection)
@@ -100,7 +100,7 @@ def _row_of(request: OpenTxnRequest) -> dict[str, Any]:
 
 def _note_lowest_open(connection: Connection, context: TxnContext, txn_ids: list[int]) -> None:
     if context.use_min_history_level:
-        timeout_ms = context.options.open_txn_timeout_ms
+        timeout_ms = context.transactions.open_timeout_ms
         connection.execute(_NOTE_LOWEST_OPEN, {"txn_ids": txn_ids, "timeout_ms": timeout_ms})
 
 

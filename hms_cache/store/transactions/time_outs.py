@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, delete, func, insert, or_, select, update
 
+from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import AUX_TABLE, HIVE_LOCKS, TXNS
 from hms_cache.store.transactions.abort_reasons import ABORTED_BY_TIME_OUT
@@ -51,17 +52,18 @@ def give_up_timed_out(transaction: WriteTransaction, context: TxnContext, longes
 
     `longest_pause_ms`: how long ago the last run may be; None for a caller that vouches for the time before.
     """
-    connection, options = transaction.connection, context.options
+    connection, settings = transaction.connection, context.transactions
+    timeout_ms = whole_milliseconds(settings.timeout_s)
     hold_mutex(connection, Mutex.HOUSEKEEPER)
-    if longest_pause_ms is not None and _is_in_grace(connection, longest_pause_ms, options.timeout_ms):
+    if longest_pause_ms is not None and _is_in_grace(connection, longest_pause_ms, timeout_ms):
         return TimedOut(0, 0, 0)
     locks = connection.execute(
-        delete(HIVE_LOCKS).where(L.HL_TXNID == 0, L.HL_LAST_HEARTBEAT < now_ms() - options.timeout_ms)
+        delete(HIVE_LOCKS).where(L.HL_TXNID == 0, L.HL_LAST_HEARTBEAT < now_ms() - timeout_ms)
     ).rowcount
     is_replicated = func.coalesce(T.TXN_TYPE, TxnType.DEFAULT) == TxnType.REPL_CREATED
     timed_out = or_(
-        and_(~is_replicated, T.TXN_LAST_HEARTBEAT < now_ms() - options.timeout_ms),
-        and_(is_replicated, T.TXN_LAST_HEARTBEAT < now_ms() - options.replication_timeout_ms),
+        and_(~is_replicated, T.TXN_LAST_HEARTBEAT < now_ms() - timeout_ms),
+        and_(is_replicated, T.TXN_LAST_HEARTBEAT < now_ms() - whole_milliseconds(settings.replication_timeout_s)),
     )
     found = connection.execute(
         select(T.TXN_ID).where(T.TXN_STATE == TXN_OPEN, timed_out).order_by(T.TXN_ID).limit(_BATCH_SIZE)

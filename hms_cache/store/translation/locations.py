@@ -28,7 +28,7 @@ class TranslatedLocations:
 
     def __init__(self, context: StoreContext) -> None:
         self._warehouse = context.warehouse
-        self._mode = context.settings.translated_location_mode
+        self._mode = context.settings.catalog.translated_location_mode
 
     def external_database(self, name: str) -> Location:
         """The default directory of a database's external tables."""

@@ -38,7 +38,7 @@ class MetadataTranslation:
     """Hive 4's translation, or none. Never changes what it is given; thread-safe."""
 
     def __init__(self, context: StoreContext) -> None:
-        self.is_on = context.settings.metadata_translation == "hive4"
+        self.is_on = context.settings.catalog.metadata_translation == "hive4"
         self._locations = TranslatedLocations(context)
         self._warehouse = context.warehouse
 

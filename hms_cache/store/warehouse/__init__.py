@@ -3,7 +3,6 @@
 from hms_cache.store.warehouse.allowed import AllowedLocation
 from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
 from hms_cache.store.warehouse.locations import Location
-from hms_cache.store.warehouse.settings import WarehouseSettings
 from hms_cache.store.warehouse.warehouse import DirectoryStatistics, Warehouse
 
 __all__ = [
@@ -13,5 +12,4 @@ __all__ = [
     "TransactionOutcome",
     "Warehouse",
     "WarehouseChanges",
-    "WarehouseSettings",
 ]

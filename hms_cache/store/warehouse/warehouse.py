@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.names import DEFAULT_CATALOG, DEFAULT_DATABASE, database_directory_name, table_directory_name
 from hms_cache.metrics import TallyFamily
 from hms_cache.metrics.registry import WarehouseMetrics
@@ -28,7 +29,6 @@ from hms_cache.store.warehouse.local_files import ListingTooLong, is_hidden
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.mounts import mount_of
 from hms_cache.store.warehouse.move_records import RECORD_MAX_BYTES, MoveRecord, copy_name, record_name
-from hms_cache.store.warehouse.settings import WarehouseSettings
 from hms_cache.store.warehouse.waits import MOVE_WAITS, StillWaiting, current_waits
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
 

@@ -63,7 +63,7 @@ class ResourcePlans:
     def create(self, plan: WMResourcePlan, copy_from: str | None) -> None:
         """A disabled plan: a copy of another, else one with a pool named ``default`` that has everything.
 
-        The pool's size is the plan's parallelism or `StoreSettings.default_pool_size`; at 0 or below no pool is made.
+        The pool's size is the plan's parallelism or `workload.default_pool_size`; at 0 or below no pool is made.
 
         :raises InvalidObjectException: no name, or a parallelism that is not positive.
         :raises AlreadyExistsException: the namespace has a plan of this name.
@@ -75,7 +75,7 @@ class ResourcePlans:
         if copy_from is None and plan.queryParallelism is not None and plan.queryParallelism <= 0:
             raise InvalidObjectException("Query parallelism should be positive.")
         namespace = namespace_of(plan.ns)
-        pool_size = self._context.settings.default_pool_size
+        pool_size = self._context.settings.workload.default_pool_size
         if pool_size > 0 and plan.queryParallelism is not None:
             pool_size = plan.queryParallelism
 

@@ -257,8 +257,8 @@ def repl_tbl_writeid_state(
     if source.is_no_list or connection.execute(select(N.NWI_NEXT).where(is_own).with_for_update()).first():
         return
     invalid = sorted({write_id for write_id in source.invalid if write_id <= source.high_watermark})
-    for start in range(0, len(invalid), context.options.max_open_batch):
-        batch = invalid[start : start + context.options.max_open_batch]
+    for start in range(0, len(invalid), context.transactions.max_open_batch):
+        batch = invalid[start : start + context.transactions.max_open_batch]
         opening = OpenTxnRequest(num_txns=len(batch), user=request.user, hostname=request.hostName)
         txn_ids = open_txns(transaction, context, opening)
         _insert(connection, database, table, dict(zip(txn_ids, batch, strict=True)))

@@ -81,7 +81,7 @@ def _snapshot_of(
 
 def current_snapshot(connection: Connection, context: TxnContext, current_txn_id: int = 0) -> ValidTxnList:
     """The transactions as they are now, as `current_txn_id` sees them (0: nobody's own writes count)."""
-    snapshot = read_snapshot(connection, context.options.open_txn_timeout_ms)
+    snapshot = read_snapshot(connection, context.transactions.open_timeout_ms)
     return ValidTxnList.from_open_txns(open_txns_response(snapshot), current_txn_id)
 
 

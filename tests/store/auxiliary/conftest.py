@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.config import Settings
+from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.object_store import ObjectStore
-from hms_cache.store.warehouse import Warehouse, WarehouseSettings
+from hms_cache.store.warehouse import Warehouse
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.manual_clock import ManualClock
 
@@ -66,7 +67,7 @@ def make_world(database: Database, directory: Path) -> World:
     """With an empty database `d`."""
     clock = ManualClock()
     warehouse = Warehouse(WarehouseSettings(directory=f"file:{directory}/warehouse"))
-    context = StoreContext(database, MessageBuilder(clock=clock), warehouse, StoreSettings(), clock)
+    context = StoreContext(database, MessageBuilder(clock=clock), warehouse, Settings(), clock)
     world = World(database, clock, ObjectStore(context), AuxiliaryStores(context))
     world.objects.writes.databases.create_database(ttypes.Database(name="d", ownerName="o", catalogName="hive"))
     return world

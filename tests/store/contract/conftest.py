@@ -12,16 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.config import Settings
+from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.installation.init import ensure_default_database
 from hms_cache.store.object_store import ObjectStore
-from hms_cache.store.warehouse import Warehouse, WarehouseSettings
+from hms_cache.store.warehouse import Warehouse
 from tests.conftest import ServerLookup
 from tests.manual_clock import ManualClock
 from tests.store.contract.harness import StoreUnderTest
@@ -97,9 +98,9 @@ def store_kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def store_settings() -> StoreSettings:
+def store_settings() -> Settings:
     """Overridden by tests that need others."""
-    return StoreSettings()
+    return Settings()
 
 
 @pytest.fixture
@@ -113,7 +114,7 @@ def under_test(
     store_kind: str,
     database_kind: str,
     contract_databases: ContractDatabases,
-    store_settings: StoreSettings,
+    store_settings: Settings,
     warehouse_settings: WarehouseSettings,
     tmp_path: Path,
 ) -> Iterator[StoreUnderTest]:

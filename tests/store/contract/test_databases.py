@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import insert
 
+from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName, database_name
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import DBS, FUNCS, TBLS
-from hms_cache.store.warehouse import WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import A_BLOCK_OF_IDS, CATALOG, StoreUnderTest, external, table
 

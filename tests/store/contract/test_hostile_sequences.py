@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from thrift.Thrift import TException
 
+from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions
-from hms_cache.store.warehouse import WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest, table
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import ByNames
-from hms_cache.store.warehouse import AllowedLocation, WarehouseSettings
+from hms_cache.store.warehouse import AllowedLocation
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.moto_server import ObjectStore, object_store
 from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest

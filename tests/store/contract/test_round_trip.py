@@ -86,7 +86,7 @@ def tables(draw: Any) -> ttypes.Table:
 
 @pytest.fixture
 def warehouse_settings() -> Any:
-    from hms_cache.store.warehouse import WarehouseSettings
+    from hms_cache.config.sections import WarehouseSettings
 
     return WarehouseSettings(directory="file:/warehouse", files="leave")
 

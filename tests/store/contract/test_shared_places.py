@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, text
 
+from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.schema import COMPACTION_QUEUE
 from hms_cache.store.shared_places import places_in_use
-from hms_cache.store.warehouse import WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest, table
 

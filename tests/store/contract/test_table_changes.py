@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select
 
+from hms_cache.config import Settings
+from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.tables import ExpectedParameter
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import COLUMNS_V2, NEXT_WRITE_ID, PART_COL_STATS, PARTITIONS, SDS, TAB_COL_STATS, TBLS
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -207,8 +208,8 @@ class TestRefused:
 
 class TestTypeChangesAllowed:
     @pytest.fixture
-    def store_settings(self) -> StoreSettings:
-        return StoreSettings(disallow_incompatible_column_type_changes=False)
+    def store_settings(self) -> Settings:
+        return Settings(catalog=CatalogSettings(disallow_incompatible_column_type_changes=False))
 
     def test_setting(self, catalog: StoreUnderTest) -> None:
         found = catalog.create_table()

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, text
 
+from hms_cache.config import Settings
+from hms_cache.config.sections import EventSettings, WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
 from hms_cache.store.contract.tables import ExpectedParameter
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import PARTITION_KEY_VALS, PARTITIONS, SDS, TXN_COMPONENTS
-from hms_cache.store.warehouse import WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import (
     CATALOG,
@@ -282,8 +282,8 @@ class TestTruncate:
 
 class TestTruncateInOneEvent:
     @pytest.fixture
-    def store_settings(self) -> StoreSettings:
-        return StoreSettings(single_alter_partitions_event=True)
+    def store_settings(self) -> Settings:
+        return Settings(events=EventSettings(single_alter_partitions_event=True))
 
     def test_partitions(self, catalog: StoreUnderTest) -> None:
         catalog.create_table(keys=[("dt", "string")])

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
+from hms_cache.config import Settings
+from hms_cache.config.sections import CatalogSettings, WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName, database_name, table_name
 from hms_cache.store.contract.read_version import ReadVersion
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import TBL_PRIVS
-from hms_cache.store.warehouse import WarehouseSettings
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest, as_received, columns, environment, external, table
 
@@ -227,8 +227,8 @@ def test_a_new_table_over_files_claims_nothing(catalog: StoreUnderTest) -> None:
 
 class TestWithoutGathering:
     @pytest.fixture
-    def store_settings(self) -> StoreSettings:
-        return StoreSettings(statistics_auto_gather=False, special_characters_in_table_names=False)
+    def store_settings(self) -> Settings:
+        return Settings(catalog=CatalogSettings(statistics_autogather=False, special_characters_in_table_names=False))
 
     def test_statistics_and_names(self, catalog: StoreUnderTest) -> None:
         _fill(catalog.directory / "data")

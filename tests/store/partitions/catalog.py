@@ -9,16 +9,17 @@ from typing import Any, Literal
 from sqlalchemy import insert, select
 
 from hms_cache.clock import SystemClock
+from hms_cache.config import Settings
+from hms_cache.config.sections import WarehouseSettings
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database, features_of
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.partition_store import PartitionWriter, StoredPartitions
 from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors
 from hms_cache.store.schema import DBS, NOTIFICATION_LOG, PARTITION_KEYS, TABLE_PARAMS, TBLS
-from hms_cache.store.warehouse import Warehouse, WarehouseSettings
+from hms_cache.store.warehouse import Warehouse
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     FieldSchema,
     Partition,
@@ -38,7 +39,7 @@ class PartitionCatalog:
         self,
         database: Database,
         directory: Path,
-        settings: StoreSettings | None = None,
+        settings: Settings | None = None,
         *,
         files: Literal["manage", "leave"] = "manage",
     ) -> None:
@@ -49,7 +50,7 @@ class PartitionCatalog:
             self.database,
             MessageBuilder(MessageFormat.JSON),
             Warehouse(WarehouseSettings(directory=str(directory), files=files)),
-            settings or StoreSettings(),
+            settings or Settings(),
             clock,
         )
         self.reads = StoredPartitions(self.context)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.config import Settings
+from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -17,7 +19,6 @@ from hms_cache.store.contract.partitions import (
     PartitionProjection,
 )
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.schema import (
     CDS,
     COLUMNS_V2,
@@ -331,7 +332,7 @@ def test_a_partition_at_its_tables_location_does_not_take_the_table_along(sqlite
 
 
 def test_request_limit(sqlite_database: Database, tmp_path: Path) -> None:
-    limited = PartitionCatalog(sqlite_database, tmp_path, StoreSettings(partition_request_limit=5))
+    limited = PartitionCatalog(sqlite_database, tmp_path, Settings(catalog=CatalogSettings(partition_request_limit=5)))
     some(limited)
     text = (
         r"Number of partitions scanned \(=12\) on table 't' exceeds limit \(=5\)\. "
@@ -364,7 +365,9 @@ def test_projections(sqlite_catalog: PartitionCatalog) -> None:
 
 
 def test_whitelisted_values(sqlite_database: Database, tmp_path: Path) -> None:
-    strict = PartitionCatalog(sqlite_database, tmp_path, StoreSettings(partition_name_whitelist_pattern="[a-z0-9]*"))
+    strict = PartitionCatalog(
+        sqlite_database, tmp_path, Settings(catalog=CatalogSettings(partition_name_whitelist_pattern="[a-z0-9]*"))
+    )
     strict.create_table()
     strict.writes.add_partitions(TableName(*T), [partition("a", "1")])
     with pytest.raises(MetaException, match=r"Partition value 'A,' contains a character not matched by whitelist"):

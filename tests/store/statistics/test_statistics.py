@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from hms_cache.config import Settings
+from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.statistics_sketches import HyperLogLog
 from hms_cache.metadata.statistics_values import decimal_struct
 from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.schema import NOTIFICATION_LOG, PART_COL_STATS, TAB_COL_STATS, TABLE_PARAMS
 from hms_cache.store.statistics.statistics_store import Statistics
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -110,7 +111,7 @@ def table_parameters(catalog: PartitionCatalog) -> dict[str, str]:
 
 
 def test_every_kind_comes_back_as_it_was_written(initialized_database: Database, tmp_path: Path) -> None:
-    settings = StoreSettings(statistics_sketches=True, statistics_histograms=True)
+    settings = Settings(catalog=CatalogSettings(statistics_sketches=True, statistics_histograms=True))
     catalog = PartitionCatalog(initialized_database, tmp_path, settings)
     catalog.create_table(keys=[], columns=COLUMNS)
     store = Statistics(catalog.context)

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.config import Settings
+from hms_cache.config.sections import CatalogSettings, WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.settings import StoreSettings
 from hms_cache.store.translation.metadata_translation import MetadataTranslation
-from hms_cache.store.warehouse import Warehouse, WarehouseSettings
+from hms_cache.store.warehouse import Warehouse
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.manual_clock import ManualClock
 
@@ -34,7 +35,7 @@ class Translating:
                 directory=self.managed, external_directory=self.external if external is None else external
             )
         )
-        values = StoreSettings(**{"metadata_translation": "hive4", **settings})  # type: ignore[arg-type]
+        values = Settings(catalog=CatalogSettings(**{"metadata_translation": "hive4", **settings}))  # type: ignore[arg-type]
         clock = ManualClock()
         return MetadataTranslation(StoreContext(self.database, MessageBuilder(clock=clock), warehouse, values, clock))
 

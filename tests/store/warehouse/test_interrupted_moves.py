@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hms_cache.store.warehouse import AllowedLocation, Warehouse, WarehouseSettings
+from hms_cache.config.sections import WarehouseSettings
+from hms_cache.store.warehouse import AllowedLocation, Warehouse
 from hms_cache.store.warehouse.move_records import RECORD_PREFIX, MoveRecord
 
 

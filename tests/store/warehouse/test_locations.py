@@ -13,7 +13,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_cache.store.warehouse import Location, Warehouse, WarehouseSettings, file_systems
+from hms_cache.config.sections import WarehouseSettings
+from hms_cache.store.warehouse import Location, Warehouse, file_systems
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 LOCAL = Location("file", "", "/")

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
+from hms_cache.config.sections import WarehouseSettings
 from hms_cache.store.warehouse import (
     AllowedLocation,
     DirectoryStatistics,
     Location,
     Warehouse,
-    WarehouseSettings,
     local_files,
 )
 from hms_cache.store.warehouse.allowed import allow_by_names

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.config import Settings
+from hms_cache.config.sections import WarehouseSettings, WorkloadSettings
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.settings import StoreSettings
-from hms_cache.store.warehouse import Warehouse, WarehouseSettings
+from hms_cache.store.warehouse import Warehouse
 from tests.manual_clock import ManualClock
 
 
@@ -27,7 +28,7 @@ class Workload:
     def stores(self, **settings: object) -> AuxiliaryStores:
         """The stores of a server with these settings."""
         warehouse = Warehouse(WarehouseSettings(directory=f"file:{self.directory}"))
-        values = StoreSettings(**settings)  # type: ignore[arg-type]
+        values = Settings(workload=WorkloadSettings(**settings))  # type: ignore[arg-type]
         context = StoreContext(self.database, MessageBuilder(clock=self.clock), warehouse, values, self.clock)
         return AuxiliaryStores(context)
 
