@@ -52,6 +52,11 @@ class Run:
     kind: type[ServerProcess]
     faults: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def clock_file(self) -> Path:
+        """How far the first server's wall clock is off, if it was started with `FAKETIME`."""
+        return self.directory / "clock"
+
     def log(self) -> list[Change]:
         """The catalog after each event, read from the database."""
         with closing(Database(self.database_url)) as database:
@@ -96,6 +101,20 @@ class Run:
         finally:
             os.kill(process_id, signal.SIGCONT)
 
+    def _stop_long(self, chance: random.Random, ended: threading.Event) -> None:
+        """A server is held up for half a minute, fifty leases."""
+        process_id = chance.choice(self.servers).process_id
+        os.kill(process_id, signal.SIGSTOP)
+        try:
+            ended.wait(30)
+        finally:
+            os.kill(process_id, signal.SIGCONT)
+
+    def _step_clock(self, chance: random.Random, ended: threading.Event) -> None:
+        """The wall clock of the first server is set to another time, as by an operator or a first answer of NTP."""
+        self.clock_file.write_text(f"{chance.choice([-86_400, -3_600, -2, -0.5, 0.5, 2, 3_600, 86_400]):+}\n")
+        ended.wait(chance.uniform(0.05, 1.0))
+
     def _break(self, chance: random.Random, ended: threading.Event) -> None:
         """Nobody reaches a member for a while; it reaches the others."""
         proxy = chance.choice(self.proxies)
@@ -135,9 +154,18 @@ class Run:
 
 @contextmanager
 def members(
-    directory: Path, database_url: str, seed: int, *, count: int = 3, kind: type[ServerProcess] = ServerProcess
+    directory: Path,
+    database_url: str,
+    seed: int,
+    *,
+    count: int = 3,
+    kind: type[ServerProcess] = ServerProcess,
+    has_stepping_clock: bool = False,
 ) -> Iterator[Run]:
-    """So many members, each reached by the others through a proxy of its own, and the tables of the workload."""
+    """So many members, each reached by the others through a proxy of its own, and the tables of the workload.
+
+    `has_stepping_clock`: the first one's wall clock can be set, by libfaketime.
+    """
     with ExitStack() as stack:
         servers, proxies = [], []
         for number in range(count):
@@ -150,13 +178,41 @@ def members(
                 database_url,
                 settings(directory, lease__port=port, lease__address=f"127.0.0.1:{proxy.port}"),
             )
-            server.start()
+            if number == 0 and has_stepping_clock:
+                start_with_clock(server, directory / "clock")
+            else:
+                server.start()
             stack.callback(end, server)
             servers.append(server)
             proxies.append(proxy)
         workload = Workload([server.port for server in servers], database_url, seed)
         workload.prepare()
         yield Run(servers, proxies, workload, database_url, directory, kind)
+
+
+FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+
+
+def start_with_clock(server: ServerProcess, clock: Path) -> None:
+    """With a wall clock as the file says; the clocks that only go forward stay as they are.
+
+    libfaketime 0.9.10 adds the step to the absolute times of `clock_nanosleep`, whatever their clock: sleeps are waits.
+    """
+    server.program = f"import threading, time; time.sleep = threading.Event().wait; {server.program}"
+    clock.write_text("+0\n")
+    preload = {
+        "LD_PRELOAD": str(FAKETIME),
+        "FAKETIME_TIMESTAMP_FILE": str(clock),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "DONT_FAKE_MONOTONIC": "1",
+    }
+    os.environ.update(preload)
+    try:
+        server.start()
+    finally:
+        for name in preload:
+            del os.environ[name]
 
 
 def end(server: ServerProcess) -> None:

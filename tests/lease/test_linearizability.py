@@ -11,7 +11,7 @@ import pytest
 
 from hms_cache.cli.demo.server_process import ServerProcess
 from tests.consistency.workload import Size
-from tests.lease.runs import members
+from tests.lease.runs import FAKETIME, members
 
 QUIET = Size(reads=3_000, writes=80, raw=False)
 SHORT = Size(reads=4_000, writes=240, raw=False)
@@ -20,6 +20,7 @@ SOAK = Size(reads=120_000, writes=2_400, raw=False)
 """A run; the databases and the faults of the soak make it a million reads in nine runs."""
 
 FAULTS = ("stop", "break", "swallow", "come_and_go")
+FAULTS_OF_SOAK = FAULTS * 4 + ("stop_long",)
 SERVERS = [
     pytest.param("mariadb", marks=pytest.mark.mariadb),
     pytest.param("postgresql", marks=pytest.mark.postgresql),
@@ -76,7 +77,7 @@ def test_every_read_has_its_place_in_the_log_whatever_happens(
     seed = time.time_ns() % 100_000
     with members(tmp_path, database_url, seed) as run:
         began_s = time.monotonic()
-        with run.beside(seed, FAULTS):
+        with run.beside(seed, FAULTS_OF_SOAK if size is SOAK else FAULTS):
             run.workload.run(size)
         # The checker takes events after the last known write for older than the run: the visitor's may be the last.
         run.workload.run(AFTERWARDS)
@@ -95,3 +96,26 @@ def test_every_read_has_its_place_in_the_log_whatever_happens(
         assert sum(one.done for one in history.writes) >= size.writers
         assert run.faults
         assert all(one["lease"]["alarm"] == "" for one in told)
+
+
+@pytest.mark.soak
+@pytest.mark.long
+@pytest.mark.skipif(not FAKETIME.exists(), reason="needs libfaketime")
+@pytest.mark.parametrize("database_kind", SERVERS, indirect=True)
+def test_wall_clocks_that_are_set_change_nothing(
+    database_url: str, tmp_path: Path, initialize: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A day and half a second, forward and back."""
+    seed = time.time_ns() % 100_000
+    with members(tmp_path, database_url, seed, has_stepping_clock=True) as run:
+        with run.beside(seed, ("step_clock", "step_clock", "stop")):
+            run.workload.run(SHORT)
+        run.workload.run(AFTERWARDS)
+        found = run.violations()
+        history = run.workload.history
+        with capsys.disabled():
+            print(f"\nseed {seed}: {len(history.reads)} reads, {dict(run.faults)}, {len(found)} violations")
+        assert not found, f"seed {seed}\n" + "\n".join(map(str, found[:5]))
+        assert run.faults["step_clock"]
+        told = [reads_by_outcome(server) for server in run.servers]
+        assert all(one["lease"]["alarm"] == "" and one["lease"]["held"] for one in told), told
