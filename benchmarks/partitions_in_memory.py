@@ -23,7 +23,7 @@ from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
-from hms_cache.notifications.poller import Poller, PollerOptions
+from hms_cache.notifications.poller import Poller
 from hms_cache.server.audit import AuditLog
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.handlers.table import all_handlers
@@ -194,7 +194,7 @@ def main() -> None:
         pollers: list[Poller] = []
 
         def follow(sink: Any) -> Poller:
-            pollers.append(Poller(NotificationLog(database), sink, clock, PollerOptions()))
+            pollers.append(Poller(NotificationLog(database), sink, clock))
             return pollers[-1]
 
         cache = build_cache(objects.reads, clock, CacheOptions(), follow)

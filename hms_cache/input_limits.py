@@ -7,50 +7,28 @@ reasons and the settings are in the section `limits` of the configuration; here 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, fields
 
-
-@dataclass(frozen=True, slots=True)
-class InputLimits:
-    """The settings of the section `limits`, by the same names; the defaults are its defaults."""
-
-    name_pattern_alternatives: int = 100
-    name_pattern_characters: int = 4096
-    regex_characters: int = 1_000
-    regex_states: int = 2_000
-    regex_steps: int = 5_000_000
-    expression_bytes: int = 1024 * 1024
-    expression_memory_bytes: int = 64 * 1024 * 1024
-    expression_nodes: int = 100_000
-    table_filter_parameters: int = 1_000
-    listed_ids: int = 1_000_000
-    properties_expression_characters: int = 10_000
-    properties_text_characters: int = 1_000_000
-    heartbeat_range_txns: int = 1_000_000
-    sasl_message_bytes: int = 128 * 1024
-    bearer_token_bytes: int = 16 * 1024
-    session_variables: int = 64
-    session_name_characters: int = 256
+from hms_cache.config.sections.limits import LimitsSettings
 
 
 class _Process:
     """`lock` guards `refused`; `limits` is replaced as a whole."""
 
     def __init__(self) -> None:
-        self.limits = InputLimits()
+        self.limits = LimitsSettings()
         self.lock = threading.Lock()
-        self.refused = {field.name: 0 for field in fields(InputLimits)}
+        self.refused = dict.fromkeys(LimitsSettings.model_fields, 0)
 
 
 _process = _Process()
 
 
-def input_limits() -> InputLimits:
+def input_limits() -> LimitsSettings:
     """Those in force."""
     return _process.limits
 
 
-def use_input_limits(limits: InputLimits) -> None:
+def use_input_limits(limits: LimitsSettings) -> None:
     """From now on these are in force, for all that is read in this process."""
     _process.limits = limits
 

@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,7 @@ settings.load_profile("fixed" if os.environ.get("HMS_CACHE_FIXED_EXAMPLES") == "
 def put_in_force() -> Iterator[Callable[..., None]]:
     """Changes limits of inputs, by name, for the test."""
     before = input_limits()
-    yield lambda **limits: use_input_limits(replace(before, **limits))
+    yield lambda **limits: use_input_limits(before.model_copy(update=limits))
     use_input_limits(before)
 
 

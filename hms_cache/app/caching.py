@@ -22,7 +22,7 @@ from hms_cache.expressions import FilterLimits
 from hms_cache.metrics import Metrics
 from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.registry import CacheMetrics
-from hms_cache.notifications.poller import Poller, PollerOptions
+from hms_cache.notifications.poller import Poller
 from hms_cache.notifications.poller_status import IllegalPollerCommand
 from hms_cache.store.engine.database import Database
 from hms_cache.store.events.notification_log import NotificationLog
@@ -112,12 +112,9 @@ def build_caching(
     pollers: list[Poller] = []
 
     def follow(sink: SharedCache) -> Poller:
-        options = PollerOptions(
-            poll_interval_s=settings.events.poll_interval_s,
-            batch_size=settings.events.batch_size,
-            header_filter=sink.reason_to_skip,
+        pollers.append(
+            Poller(log, sink, database.clock, settings.events, metrics.events, header_filter=sink.reason_to_skip)
         )
-        pollers.append(Poller(log, sink, database.clock, options, metrics.events))
         return pollers[-1]
 
     def observe(kind: str, reason: Reason) -> None:

@@ -9,12 +9,12 @@ from contextlib import closing, contextmanager
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from hms_cache.config import Settings, finite_s
+from hms_cache.config import Settings
 from hms_cache.config.database_url import masked
 from hms_cache.errors import SchemaError, StartupError
 from hms_cache.lease.unannounced import UnannouncedWrites
 from hms_cache.metrics.registry import DatabaseMetrics
-from hms_cache.store.engine.database import Database, DatabaseOptions
+from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.dialects import reason_of_stale_reads
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.sequences import raise_lagging_sequences
@@ -26,9 +26,6 @@ _log = logging.getLogger(__name__)
 
 #: The oldest schema that is used as it is; what it lacks, features of the store do without.
 OLDEST_SCHEMA = (3, 1)
-
-#: Stands for ``inf`` where a driver wants a number: a day, longer than any statement or client lives.
-_LONGEST_S = 86400.0
 
 
 @contextmanager
@@ -60,21 +57,10 @@ def replicas_allowed(database: Database) -> Iterator[None]:
 def open_database(settings: Settings, metrics: DatabaseMetrics | None = None) -> Database:
     """The database of the settings. Nothing is connected yet."""
     given = settings.database
-    options = DatabaseOptions(
-        pool_size=given.pool_size,
-        reserved_places=settings.server.transaction_threads,
-        check_pool_size=given.check_pool_size,
-        pool_timeout_s=finite_s(given.pool_timeout_s) or _LONGEST_S,
-        connect_timeout_s=finite_s(given.connect_timeout_s) or _LONGEST_S,
-        check_connect_timeout_s=finite_s(given.check_connect_timeout_s) or _LONGEST_S,
-        check_timeout_s=finite_s(given.check_timeout_s) or _LONGEST_S,
-        statement_timeout_s=finite_s(given.statement_timeout_s) or _LONGEST_S,
-        recycle_s=finite_s(given.recycle_s) or _LONGEST_S,
-        retry_attempts=given.retry_attempts,
-        retry_total_s=given.retry_total_s,
-    )
     try:
-        database = Database(given.sqlalchemy_url(), options, metrics=metrics)
+        database = Database(
+            given.sqlalchemy_url(), given, reserved_places=settings.server.transaction_threads, metrics=metrics
+        )
         database.write_guard = UnannouncedWrites(database)  # until this server becomes a member
         return database
     except ModuleNotFoundError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hms_cache.app.caching import Caching
 from hms_cache.config import Settings
@@ -44,16 +44,10 @@ def start_lease(
     Raises `StartupError`, `DatabaseUnavailableError`.
     """
     given = settings.lease
-    limits = database.options
-    options = replace(
-        limits,
-        pool_size=4,
-        reserved_places=1,
-        statement_timeout_s=min(limits.statement_timeout_s, _STATEMENT_S),
-        pool_timeout_s=min(limits.pool_timeout_s, _STATEMENT_S),
-        connect_timeout_s=min(limits.connect_timeout_s, _STATEMENT_S),
-    )
-    own = Database(settings.database.sqlalchemy_url(), options, clock=database.clock)
+    times = ("statement_timeout_s", "pool_timeout_s", "connect_timeout_s")
+    limits = {name: min(getattr(settings.database, name), _STATEMENT_S) for name in times}
+    quick = settings.database.model_copy(update={"pool_size": 4, **limits})
+    own = Database(settings.database.sqlalchemy_url(), quick, reserved_places=1, clock=database.clock)
     membership = Membership(own, CacheMemory(caching), given.secret.get_secret_value().encode(), given.length_s)
     state = membership.state
 

@@ -46,9 +46,9 @@ def position_source(
         if database.is_sqlite:
             return InlineSource(_sqlite_reader(database), loop)
         if database.dialect == "mysql":
-            options = database.options
+            limits = database.settings
             source = PacketSource(
-                connect, read_on_thread, loop, answer_timeout_s=options.check_timeout_s, recycle_s=options.recycle_s
+                connect, read_on_thread, loop, answer_timeout_s=limits.check_timeout_s, recycle_s=limits.recycle_s
             )
             database.renewal_listeners.append(source.renew)
             return source

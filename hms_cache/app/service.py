@@ -22,7 +22,6 @@ from hms_cache.app.event_loop import EventLoopThread
 from hms_cache.app.housekeeping import Housekeeping
 from hms_cache.app.leasing import show_unannounced, start_lease
 from hms_cache.app.management import Management, start_management
-from hms_cache.app.options import limits_of_inputs, server_options
 from hms_cache.app.positions import position_source
 from hms_cache.app.security.authentication import mechanisms
 from hms_cache.app.security.authorization import (
@@ -39,6 +38,7 @@ from hms_cache.app.security.http_port import http_port
 from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.app.system.allocator import keep_trimmed
+from hms_cache.app.system.open_files import connections_allowed
 from hms_cache.app.warming_process import WarmingProcess
 from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.authorization.decisions import Authorizer
@@ -46,7 +46,7 @@ from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.worker_positions import WorkerPositions
-from hms_cache.config import Configuration
+from hms_cache.config import Configuration, finite_s
 from hms_cache.errors import StartupError
 from hms_cache.input_limits import use_input_limits
 from hms_cache.lease.membership import Membership
@@ -125,7 +125,7 @@ class Service:
                 "%d keys of the site files are not honoured: see hms-cache config check",
                 len(self._configuration.site_review.ignored),
             )
-        use_input_limits(limits_of_inputs(self._settings))
+        use_input_limits(self._settings.limits)
         with ExitStack() as starting:
             database = open_database(self._settings, self.metrics.database)
             starting.callback(database.close)
@@ -252,16 +252,18 @@ class Service:
         loop = EventLoopThread()
         loop.start()
         starting.callback(loop.stop)
-        options = server_options(self._settings)
+        max_connections = connections_allowed(settings.max_connections)
         cache = self._caching.cache if self._caching is not None else None
         server = MetastoreServer(
             stores,
             all_handlers(),
-            options,
+            settings,
             self.metrics.server.observe_call,
             cache=cache.reading if cache is not None else None,
             position_source=position_source(database, cache.check, cache.freshness) if cache is not None else None,
             operations=self.metrics.operations,
+            slow_call_s=self._settings.log.slow_call_s,
+            max_connections=max_connections,
             on_transaction_thread=database.use_reserved_places,
             cut_off=database.cut_off,
             observe_wait=self.metrics.server.observe_wait,
@@ -281,8 +283,8 @@ class Service:
             sasl = server.listener.sasl = SaslPort(
                 found,
                 self._settings.authentication.handshake_timeout_s,
-                options.limits.message_timeout_s,
-                options.limits.max_message_bytes,
+                finite_s(settings.message_timeout_s) or 0,
+                settings.max_message_bytes,
                 server.listener.buffers,
             )
             starting.callback(sasl.close)
@@ -306,7 +308,7 @@ class Service:
         metrics.bad_messages.set_function(lambda: listener.bad_messages)
         metrics.refused_connections.set_function(lambda: listener.admission.refused)
         metrics.displaced_connections.set_function(lambda: listener.admission.displaced)
-        metrics.connections_limit.set(options.limits.max_connections)
+        metrics.connections_limit.set(max_connections)
         metrics.timed_out_connections.include(lambda: {(kind,): n for kind, n in listener.timeouts.items()})
         metrics.buffered_bytes.set_function(lambda: listener.buffers.held_bytes)
         metrics.buffer_budget_bytes.set(listener.buffers.limit_bytes)

@@ -19,11 +19,11 @@ import math
 import random
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 from hms_cache.clock import Clock, SystemClock
+from hms_cache.config.sections import EventSettings
 from hms_cache.metrics.registry import EventMetrics
 from hms_cache.notifications.event_applier import EventApplier, EventSink
 from hms_cache.notifications.event_log import (
@@ -77,22 +77,11 @@ class StepResult(NamedTuple):
     next_step_in_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class PollerOptions:
-    """Settings of one poller.
+_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.1, 30.0
+"""Waits double from the first to the longest while the database is away: quick after a blip, bearable in an outage."""
 
-    ``header_filter``: for a header the reason to skip its event undecoded, or ``None`` (`SharedCache.reason_to_skip`).
-    It must not skip by the table's name what ``scope_bound_of_row`` cannot bound (renames, foreign keys, transactions).
-    """
-
-    poll_interval_s: float = 1.0
-    batch_size: int = 1000
-    # Waits double from the first to the longest while the database is away: quick after a blip, bearable in an outage.
-    first_backoff_s: float = 0.1
-    longest_backoff_s: float = 30.0
-    # Servers that were started together shall not poll together.
-    jitter: float = 0.1
-    header_filter: Callable[[EventHeader], str | None] | None = None
+_JITTER = 0.1
+"""Servers that were started together shall not poll together."""
 
 
 class Poller:
@@ -103,15 +92,21 @@ class Poller:
         log: FollowedLog,
         sink: EventSink,
         clock: Clock | None = None,
-        options: PollerOptions | None = None,
+        settings: EventSettings | None = None,
         metrics: EventMetrics | None = None,
         *,
+        header_filter: Callable[[EventHeader], str | None] | None = None,
         enabled: bool = True,
     ) -> None:
+        """`header_filter`: for a header the reason to skip its event undecoded, or None (`SharedCache.reason_to_skip`).
+
+        It must not skip by the table's name what `scope_bound_of_row` cannot bound (renames, foreign keys,
+        transactions).
+        """
         self._log = log
         self._sink = sink
         self._clock: Clock = clock or SystemClock()
-        self._options = options or PollerOptions()
+        self._settings = settings or EventSettings()
         self._metrics = metrics
         self._condition = threading.Condition()
         self._status = PollerStatus.STOPPED if enabled else PollerStatus.DISABLED
@@ -138,9 +133,7 @@ class Poller:
         self._next_renewal_s = -math.inf
         self._last_finished = (0, StepOutcome.IDLE)
         self._counters = PollerCounters(self._clock)
-        self._applier = EventApplier(
-            sink, self._counters, self._condition, self._clock, self._options.header_filter, metrics
-        )
+        self._applier = EventApplier(sink, self._counters, self._condition, self._clock, header_filter, metrics)
         self._show_status()
 
     # ---- state ----
@@ -406,17 +399,17 @@ class Poller:
         if outcome in (StepOutcome.MORE, StepOutcome.RESYNCED):
             return 0.0
         if outcome is StepOutcome.NOT_PRIMARY:
-            return min(self._options.longest_backoff_s, _RENEWAL_INTERVAL_S) * random.uniform(0.9, 1.1)
+            return min(_LONGEST_BACKOFF_S, _RENEWAL_INTERVAL_S) * random.uniform(0.9, 1.1)
         if outcome in (StepOutcome.DATABASE_AWAY, StepOutcome.SINK_FAILED):
             exponent = min(30, max(0, self._counters.consecutive_fetch_failures - 1))
-            wait_s = min(self._options.longest_backoff_s, self._options.first_backoff_s * float(2**exponent))
+            wait_s = min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * float(2**exponent))
             return wait_s * random.uniform(0.5, 1.0)
         return self._interval_s()
 
     def _interval_s(self) -> float:
-        if not self._options.poll_interval_s:
+        if not self._settings.poll_interval_s:
             return math.inf
-        return self._options.poll_interval_s * random.uniform(1 - self._options.jitter, 1 + self._options.jitter)
+        return self._settings.poll_interval_s * random.uniform(1 - _JITTER, 1 + _JITTER)
 
     def _step(self) -> tuple[StepOutcome, int]:
         with self._condition:
@@ -476,7 +469,7 @@ class Poller:
         """One batch. Raises ``LogDiscontinuity``."""
         place = self.position()
         asked_at_s = self._clock.monotonic_s()
-        read = self._read(max(0, place.event_id - 1), self._options.batch_size + 1)
+        read = self._read(max(0, place.event_id - 1), self._settings.batch_size + 1)
         if read is None:
             return StepOutcome.DATABASE_AWAY, 0
         head, page = read

@@ -55,7 +55,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._reader = MessageReader(
-            listener.limits.max_message_bytes, slice_s=SLICE_S, limits=listener.message_limits_bytes
+            listener.settings.max_message_bytes, slice_s=SLICE_S, limits=listener.message_limits_bytes
         )
         self._queued = False
         """Whether it waits for a turn, to go on with what has come."""
@@ -334,7 +334,7 @@ class Connection(asyncio.Protocol):
             return
         shares.begin(session.user, self._address)
         self._running = message
-        timeout_s = self._listener.limits.request_timeout_s
+        timeout_s = self._listener.request_timeout_s
         if timeout_s:
             self._deadline = self._listener.loop.call_later(timeout_s, self._overdue, message)
         loop = self._listener.loop
@@ -393,7 +393,7 @@ class Connection(asyncio.Protocol):
             return
         self._running = None
         self._deadline = None
-        limit = self._listener.limits.request_timeout_s
+        limit = self._listener.settings.request_timeout_s
         pool = self._listener.lanes.of(message.name)
         if pool.give_up(message):
             self._end_call(message)
@@ -447,7 +447,7 @@ class Connection(asyncio.Protocol):
 
     def _start_arrival_timer(self) -> None:
         """A message must arrive whole within a time, or half-sent ones would hold memory for ever (P11)."""
-        timeout_s = self._listener.limits.message_timeout_s
+        timeout_s = self._listener.message_timeout_s
         if timeout_s:
             self._arrival = self._listener.loop.call_later(timeout_s, self._message_overdue)
 

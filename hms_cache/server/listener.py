@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
+from hms_cache.config import finite_s
+from hms_cache.config.sections import ServerSettings
 from hms_cache.server.admission import Admission
 from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
 from hms_cache.server.buffers import BufferBudget
@@ -44,38 +46,20 @@ _LOG_INTERVAL_S = 1.0
 """Between two lines about clients that are closed: each line is written while others wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds of the server (P11); the numbers and their reasons are in the settings of the `server` section."""
-
-    max_message_bytes: int
-    max_connections: int
-    max_connections_per_address: int
-    """0: no limit of its own."""
-    max_in_flight: int
-    buffer_budget_bytes: int
-    max_session_bytes: int
-    sessions_budget_bytes: int
-    request_timeout_s: float
-    message_timeout_s: float
-    write_timeout_s: float
-    first_call_timeout_s: float
-    idle_timeout_s: float
-    """Of the time-outs, 0 is never."""
-    drain_timeout_s: float
-    max_calls_per_user: int = 0
-    max_calls_per_address: int = 0
-    """Of these two, 0 is no limit."""
-
-
 class Listener:
     """Accepts connections on one event loop. All methods run on that loop."""
 
-    def __init__(self, dispatcher: Dispatcher, lanes: Lanes, limits: Limits) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, lanes: Lanes, settings: ServerSettings, max_connections: int | None = None
+    ) -> None:
+        """`settings` bound what clients take (P11); `max_connections`: fewer, where the system allows fewer."""
         self.dispatcher = dispatcher
         self.lanes = lanes
         self._unlimited = lanes.pools[Lane.TRANSACTIONS]
-        self.limits = limits
+        self.settings = settings
+        self.request_timeout_s = finite_s(settings.request_timeout_s)
+        self.message_timeout_s = finite_s(settings.message_timeout_s)
+        """Of these two, None is never."""
         self.hot_path: HotPath | None = None
         """Set before `start`, or never: then every request is decoded."""
         self.authorized_hot_path: Callable[[], AuthorizedHotPath] | None = None
@@ -89,17 +73,19 @@ class Listener:
         self.draining = False
         self.in_flight = 0
         self._limited_in_flight = 0
-        self.shares = Shares(limits.max_calls_per_user, limits.max_calls_per_address)
+        self.shares = Shares(settings.max_calls_per_user, settings.max_calls_per_address)
         self.bad_messages = 0
         self.refused_calls = 0
         self.timeouts: dict[str, int] = {"message": 0, "write": 0, "first_call": 0, "idle": 0}
         """Connections closed because a time was up, by which it was."""
         self.loop: asyncio.AbstractEventLoop
-        self.buffers = BufferBudget(limits.buffer_budget_bytes, time.monotonic)
-        self.session_budget = SessionBudget(limits.max_session_bytes, limits.sessions_budget_bytes)
-        self.message_limits_bytes = dict.fromkeys(ABOUT_THE_SESSION, limits.max_session_bytes + _REFUSED_IN_WORDS_BYTES)
+        self.buffers = BufferBudget(settings.buffer_budget_bytes, time.monotonic)
+        self.session_budget = SessionBudget(settings.max_session_bytes, settings.sessions_budget_bytes)
+        self.message_limits_bytes = dict.fromkeys(
+            ABOUT_THE_SESSION, settings.max_session_bytes + _REFUSED_IN_WORDS_BYTES
+        )
         """Of single methods, by name."""
-        self.admission = Admission(limits.max_connections, limits.max_connections_per_address)
+        self.admission = Admission(max_connections or settings.max_connections, settings.max_connections_per_address)
         self._empty: asyncio.Event
         self._server: asyncio.Server | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -117,7 +103,7 @@ class Listener:
         self._server = await self.loop.create_server(
             self._protocol, host, port, backlog=BACKLOG, reuse_port=reuse_port or None, family=_family(host)
         )
-        if self.limits.idle_timeout_s:
+        if math.isfinite(self.settings.idle_timeout_s):
             self._look_for_idle()
         address = self._server.sockets[0].getsockname()
         return str(address[0]), int(address[1])
@@ -150,7 +136,7 @@ class Listener:
             if connection.is_idle():
                 connection.close()
         try:
-            await asyncio.wait_for(self._empty.wait(), self.limits.drain_timeout_s)
+            await asyncio.wait_for(self._empty.wait(), self.settings.drain_timeout_s)
         except TimeoutError:
             _log.warning("%d connections were still busy after the drain time; cut off", self.connections)
             for connection in self._open_connections():
@@ -168,8 +154,8 @@ class Listener:
             self.admission.refuse(connection)
             return "the server is shutting down"
         refusal = self.admission.admit(connection, address, self.loop.time())
-        if refusal is None and self._expiry is None and self.limits.first_call_timeout_s:
-            self._expiry = self.loop.call_later(self.limits.first_call_timeout_s, self._expire)
+        if refusal is None and self._expiry is None and math.isfinite(self.settings.first_call_timeout_s):
+            self._expiry = self.loop.call_later(self.settings.first_call_timeout_s, self._expire)
         return refusal
 
     def first_call(self, connection: Connection) -> None:
@@ -191,7 +177,7 @@ class Listener:
         `max_in_flight` is for all lanes but that of transactions: its own queue limits it.
         """
         is_limited = pool is not self._unlimited
-        if is_limited and self._limited_in_flight >= self.limits.max_in_flight:
+        if is_limited and self._limited_in_flight >= self.settings.max_in_flight:
             self.refused_calls += 1
             return f"too many calls in flight: {self._limited_in_flight} (setting server.max_in_flight); retry"
         if not self.buffers.begin_request(request_bytes):
@@ -220,11 +206,10 @@ class Listener:
 
     def write_timeout_s(self) -> float:
         """How long a client may take nothing of its reply; 0: for ever."""
-        limits = self.limits
+        settings = self.settings
         if not self.draining:
-            return limits.write_timeout_s
-        drain_s = max(limits.drain_timeout_s / STALLS_IN_DRAIN, 0.001)
-        return min(limits.write_timeout_s or drain_s, drain_s)
+            return finite_s(settings.write_timeout_s) or 0
+        return min(settings.write_timeout_s, max(settings.drain_timeout_s / STALLS_IN_DRAIN, 0.001))
 
     def log_limited(self, text: str, *arguments: object) -> None:
         """A warning about one client; at most one line a second, the others are counted in the next."""
@@ -241,14 +226,14 @@ class Listener:
 
     def _expire(self) -> None:
         self._expiry = None
-        closed, next_s = self.admission.expire_uncalled(self.loop.time(), self.limits.first_call_timeout_s)
+        closed, next_s = self.admission.expire_uncalled(self.loop.time(), self.settings.first_call_timeout_s)
         self.timeouts["first_call"] += closed
         if next_s is not None:
             self._expiry = self.loop.call_at(next_s, self._expire)
 
     def _look_for_idle(self) -> None:
         """Asks the system since when each connection is silent: noting it here would be a part of each hot call."""
-        timeout_s = self.limits.idle_timeout_s
+        timeout_s = self.settings.idle_timeout_s
         for connection in self._open_connections():
             if connection.idle_s() >= timeout_s:
                 self.timeouts["idle"] += 1

@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 from hms_cache.authorization.decisions import Authorizer
 from hms_cache.cache.reads.reading import Reading
+from hms_cache.config.sections import ServerSettings
 from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import CallLoads, Traffic
 from hms_cache.metrics.operations import Operations
-from hms_cache.server.audit import QUEUE_BYTES, AuditLog
+from hms_cache.server.audit import AuditLog
 from hms_cache.server.authorization.guard import Guard
 from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
 from hms_cache.server.calls import Handler
 from hms_cache.server.dispatch import CallObserver, Dispatcher
 from hms_cache.server.hot_path import HotPath, PositionSource
 from hms_cache.server.lanes import Lane, Lanes
-from hms_cache.server.listener import Limits, Listener
+from hms_cache.server.listener import Listener
 from hms_cache.server.loads.traffic import traffic_by
 from hms_cache.server.stores import Stores
 from hms_cache.server.workers import WorkerPool
-
-
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
-    """What the settings' `server` and `log` sections say."""
-
-    limits: Limits
-    threads: int
-    """Of the lane of reads."""
-    transaction_threads: int = 8
-    write_threads: int = 8
-    heavy_threads: int = 4
-    max_waiting_per_lane: int = 400
-    audit: str = "writes"
-    audit_format: Literal["hive", "json"] = "hive"
-    audit_queue_bytes: int = QUEUE_BYTES
-    slow_call_s: float = 1.0
 
 
 class MetastoreServer:
@@ -50,12 +34,14 @@ class MetastoreServer:
         self,
         stores: Stores,
         handlers: Mapping[str, Handler],
-        options: ServerOptions,
+        settings: ServerSettings,
         observe: CallObserver | None = None,
         cache: Reading | None = None,
         position_source: Callable[[asyncio.AbstractEventLoop], PositionSource] | None = None,
         operations: Operations | None = None,
         *,
+        slow_call_s: float = math.inf,
+        max_connections: int | None = None,
         on_transaction_thread: Callable[[], None] | None = None,
         cut_off: Callable[[int], bool] | None = None,
         observe_wait: Callable[[str, float], None] | None = None,
@@ -66,28 +52,29 @@ class MetastoreServer:
 
         `on_transaction_thread` runs first on each thread of that lane. `cut_off` closes the database connection that a
         thread, by its identifier, holds: of a call past its time limit. `observe_wait`: lane and seconds. `authorizer`:
-        decides about every call; without one everybody may do everything.
+        decides about every call; without one everybody may do everything. `slow_call_s`: longer calls are logged.
+        `max_connections`: fewer than the setting, where the system allows fewer.
 
         With `audit = all` they are not: every call has its line there, which needs the decoded request. Nor are they
         with an authorizer that decides anew each time.
         """
         self._guard = Guard(authorizer) if authorizer is not None else None
-        is_kept = options.audit != "all" and (authorizer is None or authorizer.keeps_answers)
+        is_kept = settings.audit != "all" and (authorizer is None or authorizer.keeps_answers)
         self._hot = (cache, position_source) if cache and position_source and is_kept else None
         self._source: PositionSource | None = None
-        self.audit = AuditLog(options.audit, options.audit_format, options.audit_queue_bytes)
+        self.audit = AuditLog(settings.audit, settings.audit_format, settings.audit_queue_bytes)
         threads = {
-            Lane.TRANSACTIONS: options.transaction_threads,
-            Lane.READS: options.threads,
-            Lane.WRITES: options.write_threads,
-            Lane.HEAVY: options.heavy_threads,
+            Lane.TRANSACTIONS: settings.transaction_threads,
+            Lane.READS: settings.threads,
+            Lane.WRITES: settings.write_threads,
+            Lane.HEAVY: settings.heavy_threads,
         }
         self.lanes = Lanes(
             {
                 lane: WorkerPool(
                     count,
                     lane.value,
-                    most_waiting=options.max_waiting_per_lane,
+                    most_waiting=settings.max_waiting_per_lane,
                     on_thread_start=on_transaction_thread if lane is Lane.TRANSACTIONS else None,
                     cut_off=cut_off,
                     observe_wait=observe_wait,
@@ -99,14 +86,14 @@ class MetastoreServer:
             handlers,
             stores,
             self.audit,
-            slow_call_s=options.slow_call_s,
+            slow_call_s=slow_call_s,
             observe=observe,
             keep=cache if self._hot else None,
             operations=operations,
             guard=self._guard,
             loads=loads,
         )
-        self.listener = Listener(self.dispatcher, self.lanes, options.limits)
+        self.listener = Listener(self.dispatcher, self.lanes, settings, max_connections)
 
     def lane_loads(self) -> tuple[LaneLoad, ...]:
         """What each lane does now. From any thread."""

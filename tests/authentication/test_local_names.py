@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hms_cache.authentication.local_names import LocalNames
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authentication.negotiation import Negotiation
-from hms_cache.input_limits import InputLimits
+from hms_cache.config.sections import LimitsSettings
 
 RULES = """
     RULE:[1:$1@$0](.*@YAHOO\\.COM)s/@.*//
@@ -74,7 +74,7 @@ def test_any_bytes_are_a_negotiation_or_an_authentication_error(pieces: list[byt
             negotiation.feed(piece)
             while negotiation.next_response() is not None:
                 pass
-            assert negotiation.held_bytes <= InputLimits().sasl_message_bytes + 5
+            assert negotiation.held_bytes <= LimitsSettings().sasl_message_bytes + 5
     except AuthenticationError as error:
         assert Negotiation.refusal(error)[0] in (3, 4)
 

@@ -22,7 +22,7 @@ from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
-from hms_cache.notifications.poller import Poller, PollerOptions
+from hms_cache.notifications.poller import Poller
 from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.engine.context import StoreContext
@@ -82,7 +82,7 @@ class Server:
         self.poller.step()
 
     def _follow(self, sink: Any) -> Poller:
-        self.poller = Poller(self.log, sink, self.clock, PollerOptions(header_filter=sink.reason_to_skip))
+        self.poller = Poller(self.log, sink, self.clock, header_filter=sink.reason_to_skip)
         return self.poller
 
     @property

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, fields
 from typing import Any, cast
 
 import pytest
 from sqlalchemy import Connection
 from thrift.Thrift import TException
 
-from hms_cache.app.options import limits_of_inputs
 from hms_cache.authentication.bearer_tokens import BearerTokens
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authentication.negotiation import Negotiation
-from hms_cache.config import Settings
+from hms_cache.config.sections import LimitsSettings
 from hms_cache.expressions import parse_filter
 from hms_cache.expressions.errors import FilterError
 from hms_cache.expressions.hive_tree import parse_expression
 from hms_cache.expressions.kryo import KryoError, dialects, read_expression
 from hms_cache.expressions.table_filter import bind_table_filter
-from hms_cache.input_limits import InputLimits, refused_inputs
+from hms_cache.input_limits import refused_inputs
 from hms_cache.metadata.names import NamePattern
 from hms_cache.metrics import Metrics
 from hms_cache.patterns.java_regex import JavaRegex
@@ -87,7 +85,7 @@ def _unknown(expression: bytes) -> None:
 
 
 def test_each_limit_has_an_attack() -> None:
-    assert set(BEYOND) == {field.name for field in fields(InputLimits)}
+    assert set(BEYOND) == set(LimitsSettings.model_fields)
     assert dialects()
 
 
@@ -103,7 +101,3 @@ def test_what_is_beyond_is_refused_by_name_and_counted(put_in_force: Callable[..
     assert {name: after[name] - before[name] for name in after if after[name] != before[name]} == {limit: 1}
     shown = Metrics().text().decode()
     assert f'hms_cache_inputs_refused_total{{limit="{limit}"}} {after[limit]:.1f}' in shown
-
-
-def test_settings_and_limits_are_the_same() -> None:
-    assert asdict(limits_of_inputs(Settings())) == asdict(InputLimits())

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hms_cache.config.sections import LimitsSettings
 from hms_cache.expressions import FilterSyntaxError, KeyColumns, evaluate_expression
 from hms_cache.expressions.hive_tree import parse_expression
 from hms_cache.expressions.kryo import KryoError, KryoReader, dialects, read_expression
@@ -30,7 +31,6 @@ from hms_cache.expressions.tree import (
     walk,
 )
 from hms_cache.expressions.tree import ComparisonOperator as Op
-from hms_cache.input_limits import InputLimits
 from tests.expressions.recorded import recorded
 
 DEFAULT = "__HIVE_DEFAULT_PARTITION__"
@@ -210,7 +210,7 @@ def test_a_cut_expression_is_unknown_wherever_it_is_cut() -> None:
 
 def test_size_and_depth_are_bounded() -> None:
     with pytest.raises(KryoError, match=r"setting limits\.expression_bytes"):
-        read_expression(b"\x00" * (InputLimits().expression_bytes + 1))
+        read_expression(b"\x00" * (LimitsSettings().expression_bytes + 1))
     # A list in a list in a list …: class, mark, one element of one class, no nulls.
     bomb = b"\x01\x00java.util.ArrayLis\xf4\x01\x82" + b"\x01\x00\x00\x01\x82" * 10_000
     with pytest.raises(KryoError, match="deep"):
@@ -297,9 +297,9 @@ def test_memory_of_a_graph_is_bounded() -> None:
     data = outer + _number(1) + _number(1) + _name("java.lang.Object") + inner * 1_000 + bytes(20_000)
     tracemalloc.start()
     try:
-        with pytest.raises(KryoError, match=f"more than {InputLimits().expression_memory_bytes} bytes"):
+        with pytest.raises(KryoError, match=f"more than {LimitsSettings().expression_memory_bytes} bytes"):
             read_expression(data)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 2 * InputLimits().expression_memory_bytes
+    assert peak < 2 * LimitsSettings().expression_memory_bytes

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 
-from hms_cache.notifications.poller import Poller, PollerOptions
+from hms_cache.config.sections import EventSettings
+from hms_cache.notifications.events import EventHeader
+from hms_cache.notifications.poller import Poller
 from hms_cache.store.engine.database import Database
 from hms_cache.store.events.notification_log import NotificationLog
 from tests.manual_clock import ManualClock
@@ -22,9 +25,10 @@ class Stage:
     clock: ManualClock
     poller: Poller
 
-    def new_poller(self, **options: object) -> Poller:
+    def new_poller(self, header_filter: Callable[[EventHeader], str | None] | None = None, **settings: float) -> Poller:
         """Another poller of the same log and sink, in place of the first."""
-        self.poller = Poller(self.log, self.sink, self.clock, PollerOptions(**options))  # type: ignore[arg-type]
+        events = EventSettings(**settings)  # type: ignore[arg-type]
+        self.poller = Poller(self.log, self.sink, self.clock, events, header_filter=header_filter)
         return self.poller
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from hms_cache.config.sections import DatabaseSettings
 from hms_cache.notifications.poller import Poller
 from hms_cache.notifications.poller_status import PollerStatus
-from hms_cache.store.engine.database import Database, DatabaseOptions, read_log_end
+from hms_cache.store.engine.database import Database, read_log_end
 from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest, NotificationEventsCountRequest
 from tests.databases import closing
@@ -48,7 +49,7 @@ def held_up(database: Database, threads: set[int], begun: threading.Semaphore) -
 @pytest.mark.parametrize("method", READS)
 def test_busy_readers_of_the_log_hold_up_no_position_check(method: str, initialized_database_url: str) -> None:
     busy = 2
-    options = DatabaseOptions(pool_size=busy, check_pool_size=2, pool_timeout_s=5)
+    options = DatabaseSettings(pool_size=busy, pool_timeout_s=5)
     with closing(Database(initialized_database_url, options)) as database:
         log = NotificationLog(database)
         threads: set[int] = set()

@@ -13,7 +13,7 @@ from sqlalchemy import insert, update
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metrics import Metrics
 from hms_cache.notifications import events as ev
-from hms_cache.notifications.poller import Poller, PollerOptions, StepOutcome
+from hms_cache.notifications.poller import Poller, StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.notifications.scope import EVERYTHING
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
@@ -544,7 +544,7 @@ def test_a_batchs_duration_is_that_of_reading_and_of_applying_it(
 
 def test_metrics_say_the_same(running: Stage) -> None:
     metrics = Metrics().events
-    poller = Poller(running.log, running.sink, running.clock, PollerOptions(), metrics)
+    poller = Poller(running.log, running.sink, running.clock, metrics=metrics)
     assert metrics.status.labels("STOPPED")._value.get() == 1
     poller.start()
     poller.step()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_cache.input_limits import InputLimits
+from hms_cache.config.sections import LimitsSettings
 from hms_cache.metadata.names import NamePattern, matching_names
 from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -90,4 +90,4 @@ def test_alternatives_are_counted() -> None:
     assert matching_names(["t9999", "x"], many) == ["t9999"]
     assert NamePattern(many).like_patterns is None, "the database would be given 10,000 conditions"
     with pytest.raises(MetaException, match="alternatives with wildcards"):
-        NamePattern("|".join(f"t{number}*" for number in range(InputLimits().name_pattern_alternatives + 1)))
+        NamePattern("|".join(f"t{number}*" for number in range(LimitsSettings().name_pattern_alternatives + 1)))

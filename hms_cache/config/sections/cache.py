@@ -8,7 +8,6 @@ from pydantic import field_validator
 
 from hms_cache.config.quantities import Milliseconds, Seconds, SizeBytes, Words
 from hms_cache.config.setting import Section, setting
-from hms_cache.patterns.java_regex import JavaRegex, JavaRegexError
 
 
 def _from_store_class(class_name: str) -> str | None:
@@ -163,6 +162,8 @@ class CacheSettings(Section):
     @field_validator("include", "exclude")
     @classmethod
     def _expressions_compile(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        from hms_cache.patterns.java_regex import JavaRegex, JavaRegexError  # bounded by the section limits
+
         for pattern in patterns:
             expression = expression_of(pattern)
             if expression is not None:

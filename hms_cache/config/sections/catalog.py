@@ -8,7 +8,6 @@ from pydantic import field_validator
 
 from hms_cache.config.quantities import SizeBytes, Words
 from hms_cache.config.setting import Section, setting
-from hms_cache.patterns.java_regex import JavaRegexError, java_regex
 
 
 class CatalogSettings(Section):
@@ -224,6 +223,8 @@ class CatalogSettings(Section):
     @field_validator("partition_name_whitelist_pattern")
     @classmethod
     def _is_a_pattern(cls, pattern: str) -> str:
+        from hms_cache.patterns.java_regex import JavaRegexError, java_regex  # bounded by the section limits
+
         try:
             java_regex(pattern)
         except JavaRegexError as error:

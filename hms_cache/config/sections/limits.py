@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from hms_cache.config.quantities import SizeBytes
 from hms_cache.config.setting import Section, setting
-from hms_cache.input_limits import InputLimits
-
-_DEFAULTS = InputLimits()
 
 
 class LimitsSettings(Section):
     """Pieces of a request that cost more than their bytes; what is refused: hms_cache_inputs_refused_total."""
 
     name_pattern_alternatives: int = setting(
-        _DEFAULTS.name_pattern_alternatives,
+        100,
         "Alternatives with wildcards in one pattern of names; others are not counted.",
         unit="alternatives",
         reason="Each is tried on each name: 100 on 100,000 names take some five seconds of processor time.",
@@ -21,7 +18,7 @@ class LimitsSettings(Section):
         le=100_000,
     )
     name_pattern_characters: int = setting(
-        _DEFAULTS.name_pattern_characters,
+        4096,
         "Longest alternative with wildcards of a pattern of names.",
         unit="characters",
         reason="Names end at 256 characters. A megabyte takes a second before the first name is looked at.",
@@ -29,7 +26,7 @@ class LimitsSettings(Section):
         le=1_048_576,
     )
     regex_characters: int = setting(
-        _DEFAULTS.regex_characters,
+        1_000,
         "Longest regular expression, of clients (=~ in selections of properties) and of settings.",
         unit="characters",
         reason="Those that people write have a few dozen.",
@@ -37,7 +34,7 @@ class LimitsSettings(Section):
         le=100_000,
     )
     regex_states: int = setting(
-        _DEFAULTS.regex_states,
+        2_000,
         "States of the automaton of a regular expression. Counted repetitions are written out.",
         unit="states",
         reason="(a{99}){99} has 9,801; what people write has tens.",
@@ -45,14 +42,14 @@ class LimitsSettings(Section):
         le=100_000,
     )
     regex_steps: int = setting(
-        _DEFAULTS.regex_steps,
+        5_000_000,
         "Steps of one match of a regular expression, beyond those that are remembered.",
         unit="steps",
         reason="A second or two of processor time: all states at each of 2,500 characters.",
         ge=10_000,
     )
     expression_bytes: SizeBytes = setting(
-        _DEFAULTS.expression_bytes,
+        1024 * 1024,
         "Longest serialized expression of partitions that is read. Of a larger one all partitions are answered, which"
         " the client then judges itself.",
         unit="bytes",
@@ -61,14 +58,14 @@ class LimitsSettings(Section):
         le=64 * 1024 * 1024,
     )
     expression_memory_bytes: SizeBytes = setting(
-        _DEFAULTS.expression_memory_bytes,
+        64 * 1024 * 1024,
         "Memory that the objects of one serialized expression may take; beyond it as for expression_bytes.",
         unit="bytes",
         reason="An IN of 10,000 dates takes 12 MB. Bytes of the data can be hundreds in memory: 24 KiB filled 274 MB.",
         ge=1024 * 1024,
     )
     expression_nodes: int = setting(
-        _DEFAULTS.expression_nodes,
+        100_000,
         "Nodes of the tree of a serialized expression; beyond it as for expression_bytes.",
         unit="nodes",
         reason="Objects may be shared, so that few bytes could describe a tree of any size.",
@@ -76,7 +73,7 @@ class LimitsSettings(Section):
         le=10_000_000,
     )
     table_filter_parameters: int = setting(
-        _DEFAULTS.table_filter_parameters,
+        1_000,
         "Parameters that one filter of tables may name.",
         unit="parameters",
         reason="They become a list in a statement; SQLite takes 32,766. Programs ask for one or two.",
@@ -84,7 +81,7 @@ class LimitsSettings(Section):
         le=10_000,
     )
     listed_ids: int = setting(
-        _DEFAULTS.listed_ids,
+        1_000_000,
         "Transactions or write ids that one list may hold, its ranges spelled out.",
         unit="ids",
         reason="Ten times the transactions that Hive lets be open; 40 MB of memory.",
@@ -92,7 +89,7 @@ class LimitsSettings(Section):
         le=10_000_000,
     )
     properties_expression_characters: int = setting(
-        _DEFAULTS.properties_expression_characters,
+        10_000,
         "Longest expression that selects properties (get_properties).",
         unit="characters",
         reason="People and programs write a few dozen; each costs microseconds for each map.",
@@ -100,7 +97,7 @@ class LimitsSettings(Section):
         le=1_048_576,
     )
     properties_text_characters: int = setting(
-        _DEFAULTS.properties_text_characters,
+        1_000_000,
         "Longest text that such an expression puts together.",
         unit="characters",
         reason="An expression can repeat a long property often.",
@@ -108,7 +105,7 @@ class LimitsSettings(Section):
         le=100_000_000,
     )
     heartbeat_range_txns: int = setting(
-        _DEFAULTS.heartbeat_range_txns,
+        1_000_000,
         "Transactions that one heartbeat_txn_range may span.",
         unit="transactions",
         reason="Hive's streaming clients ask for the batch that they opened, 1,000 at most. Each that is not open is"
@@ -117,7 +114,7 @@ class LimitsSettings(Section):
         le=10_000_000,
     )
     sasl_message_bytes: SizeBytes = setting(
-        _DEFAULTS.sasl_message_bytes,
+        128 * 1024,
         "Longest message of a client that authenticates by SASL.",
         unit="bytes",
         reason="Tickets carry the groups of Windows' accounts: up to 64 KiB.",
@@ -125,7 +122,7 @@ class LimitsSettings(Section):
         le=16 * 1024 * 1024,
     )
     bearer_token_bytes: SizeBytes = setting(
-        _DEFAULTS.bearer_token_bytes,
+        16 * 1024,
         "Longest bearer token; with server.http_max_header_bytes, which bounds the header that it is in.",
         unit="bytes",
         reason="Those of some issuers have 8 kB and more.",
@@ -133,7 +130,7 @@ class LimitsSettings(Section):
         le=1024 * 1024,
     )
     session_variables: int = setting(
-        _DEFAULTS.session_variables,
+        64,
         "Options and variables that one connection may set (setOption, setMetaConf).",
         unit="variables",
         reason="There are 7 variables, and no client is known to set an option.",
@@ -141,7 +138,7 @@ class LimitsSettings(Section):
         le=10_000,
     )
     session_name_characters: int = setting(
-        _DEFAULTS.session_name_characters,
+        256,
         "Longest name of a user or group (set_ugi).",
         unit="characters",
         reason="Names in Active Directory end at 256, and Hive's columns for owners at 128.",

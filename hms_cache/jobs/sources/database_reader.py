@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from hms_cache.app.stores import build_database_stores
 from hms_cache.config import Settings
+from hms_cache.config.sections import DatabaseSettings
 from hms_cache.config.sections.catalog import CatalogSettings
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.engine.database import Database as MetastoreDatabase
-from hms_cache.store.engine.database import DatabaseOptions
 from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.partitions.reads import partitions_of_rows
 from hms_cache.store.partitions.spans import partition_counts, partition_id_spans, read_partition_span
@@ -30,8 +30,8 @@ TABLES_OF_A_READ = 500
 PARTITIONS_OF_A_READ = 5_000
 """Partitions read in one transaction: some 10 MB of rows and texts."""
 
-#: A slice reads one thing after the other: one connection of each kind.
-_OPTIONS = DatabaseOptions(pool_size=1, check_pool_size=1)
+#: A slice reads one thing after the other.
+_ONE_CONNECTION = DatabaseSettings(pool_size=1)
 
 #: Bit vectors are part of the catalog as data, whatever a server answers.
 _WITH_SKETCHES = Settings(catalog=CatalogSettings(statistics_sketches=True))
@@ -39,7 +39,7 @@ _WITH_SKETCHES = Settings(catalog=CatalogSettings(statistics_sketches=True))
 
 def open_metastore_database(url: str) -> MetastoreDatabase:
     """The database for one reader. Raises ConfigurationError; nothing is connected yet."""
-    return MetastoreDatabase(url, _OPTIONS)
+    return MetastoreDatabase(url, _ONE_CONNECTION)
 
 
 class DatabaseReader:

@@ -94,7 +94,7 @@ class CombinedWrites(Generic[R, T]):
         return run_write(self._database, lambda transaction: self._work(transaction, [request]))[0]
 
     def _wait(self, waiting: _Waiting[R, T]) -> None:
-        if waiting.woken.wait(self._database.options.retry_total_s + _WAIT_MARGIN_S):
+        if waiting.woken.wait(self._database.settings.retry_total_s + _WAIT_MARGIN_S):
             return
         with self._lock:
             if waiting in self._queue:

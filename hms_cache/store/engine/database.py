@@ -26,7 +26,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -36,6 +35,7 @@ from sqlalchemy.pool import QueuePool
 
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.config.database_url import sqlalchemy_url
+from hms_cache.config.sections import DatabaseSettings
 from hms_cache.errors import ConfigurationError
 from hms_cache.metrics import TallyFamily
 from hms_cache.metrics.call_trace import call_trace
@@ -65,61 +65,38 @@ _SOCKET_MARGIN_S = 10.0
 _CHECK_SOCKET_MARGIN_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseOptions:
-    """Limits of the connections to one database; `DatabaseSettings` of the configuration gives each its reason."""
-
-    pool_size: int = 16
-    """Write and load connections in use at once."""
-
-    reserved_places: int = 8
-    """Of threads that called `Database.use_reserved_places`, besides `pool_size`: the lane of transactions."""
-
-    check_pool_size: int = 2
-    """Connections for position checks and polling, and for nothing else: checks are shared, and one thread polls, so
-    more than two are never busy."""
-
-    pool_timeout_s: float = 30.0
-    """Longest wait for a connection of a pool."""
-
-    connect_timeout_s: float = 10.0
-    """Longest time to open one."""
-
-    check_connect_timeout_s: float = 5.0
-    """Longest time to open one for position checks and polling."""
-
-    check_timeout_s: float = 5.0
-    """Longest time for a position check, and for a statement of the poller."""
-
-    statement_timeout_s: float = 300.0
-    """Longest time for one statement, lock waits included. On SQLite: for getting the write lock."""
-
-    recycle_s: float = 1800.0
-    """Age at which a connection is replaced."""
-
-    retry_attempts: int = 10
-    """How often a transaction is tried in all when it loses to another."""
-
-    retry_total_s: float = 300.0
-    """No further attempt starts after this time."""
+#: Stands for ``inf`` where a driver wants a number: a day, longer than any statement or client lives.
+_LONGEST_S = 86400.0
+_TIMES = (
+    "pool_timeout_s",
+    "connect_timeout_s",
+    "check_connect_timeout_s",
+    "check_timeout_s",
+    "statement_timeout_s",
+    "recycle_s",
+)
 
 
 class Database:
     """One metastore database. Thread-safe. Holds connections until :meth:`close`; opening one is left to the first use.
 
     :param url: SQLAlchemy's form or JDBC's; the driver is chosen here (PyMySQL, psycopg, sqlite3).
+    :param settings: limits of the connections; its `url` is not looked at. The defaults if None.
+    :param reserved_places: connections, besides `pool_size`, of threads that called `use_reserved_places`.
     :raises ConfigurationError: the URL is not one, or names an in-memory database.
     """
 
     def __init__(
         self,
         url: str,
-        options: DatabaseOptions | None = None,
+        settings: DatabaseSettings | None = None,
         *,
+        reserved_places: int = 8,
         metrics: DatabaseMetrics | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.options = options or DatabaseOptions()
+        settings = settings or DatabaseSettings()
+        self.settings = settings.model_copy(update={name: min(getattr(settings, name), _LONGEST_S) for name in _TIMES})
         self.clock: Clock = clock or SystemClock()
         try:
             self.url = make_url(sqlalchemy_url(url))
@@ -158,8 +135,8 @@ class Database:
         """The embedded database's file as last seen."""
 
         self._features: SchemaFeatures | None = None
-        self._in_use = threading.BoundedSemaphore(self.options.pool_size)
-        self._reserved = threading.BoundedSemaphore(self.options.reserved_places)
+        self._in_use = threading.BoundedSemaphore(self.settings.pool_size)
+        self._reserved = threading.BoundedSemaphore(reserved_places)
         self._held_lock = threading.Lock()
         self._held_by: dict[int, list[tuple[Connection, Any]]] = {}
         """Connections, ours and the driver's, that each thread holds, by its identifier; `_held_lock` guards this and
@@ -167,8 +144,8 @@ class Database:
         self._cut: set[Connection] = set()
         self._write_turn = threading.BoundedSemaphore(1)
         self._holding = threading.local()
-        places = self.options.pool_size + self.options.reserved_places
-        self.check_engine: Engine = self._engine("check", self.options.check_pool_size)
+        places = self.settings.pool_size + reserved_places
+        self.check_engine: Engine = self._engine("check", self.settings.check_pool_size)
         self.load_engine: Engine = self._engine("load", places)
         # SQLite has one writer at a time: threads queue for the connection in turn rather than poll the file's lock.
         self.write_engine: Engine = self._engine("write", 1 if self.is_sqlite else places)
@@ -355,7 +332,7 @@ class Database:
         """One of the ``pool_size`` places that write and load connections share, or SQLite's one turn to write."""
         if getattr(self._holding, "taken", False):
             raise RuntimeError("this thread holds a database connection already and must not wait for a second one")
-        if not places.acquire(timeout=self.options.pool_timeout_s):
+        if not places.acquire(timeout=self.settings.pool_timeout_s):
             raise self._no_connection()
         self._holding.taken = True
         try:
@@ -365,7 +342,7 @@ class Database:
             places.release()
 
     def _no_connection(self) -> DatabaseUnavailable:
-        return DatabaseUnavailable(f"no database connection came free within {self.options.pool_timeout_s:g} s")
+        return DatabaseUnavailable(f"no database connection came free within {self.settings.pool_timeout_s:g} s")
 
     def _engine(self, kind: str, pool_size: int) -> Engine:
         arguments, isolation = self._driver_arguments(kind)
@@ -375,8 +352,8 @@ class Database:
             poolclass=QueuePool,
             pool_size=pool_size,
             max_overflow=0,
-            pool_timeout=self.options.pool_timeout_s,
-            pool_recycle=self.options.recycle_s,
+            pool_timeout=self.settings.pool_timeout_s,
+            pool_recycle=self.settings.recycle_s,
             pool_use_lifo=True,
             # Every user above ends its transaction; the pool's own ROLLBACK would be one more round trip per call.
             pool_reset_on_return=None,
@@ -398,7 +375,7 @@ class Database:
 
     def _driver_arguments(self, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
         level = {"check": "AUTOCOMMIT", "load": "REPEATABLE READ", "write": "READ COMMITTED"}[kind]
-        limits = self.options
+        limits = self.settings
         connect_s = max(1, round(limits.check_connect_timeout_s if kind == "check" else limits.connect_timeout_s))
         if self.dialect == "mysql":
             socket_s = self._socket_limit_s(kind)
@@ -423,7 +400,7 @@ class Database:
         )
 
     def _statement_limit_s(self, kind: str) -> float:
-        return self.options.check_timeout_s if kind == "check" else self.options.statement_timeout_s
+        return self.settings.check_timeout_s if kind == "check" else self.settings.statement_timeout_s
 
     def _socket_limit_s(self, kind: str) -> float:
         """For one answer of the database: a host that is gone, or a server that hangs, never says so itself."""

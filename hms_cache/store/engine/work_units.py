@@ -364,8 +364,8 @@ def _attempts(database: Database, passed_s: float) -> Retrying:
 
     return Retrying(
         retry=again,
-        stop=stop_after_attempt(database.options.retry_attempts)
-        | stop_after_delay(database.options.retry_total_s - passed_s),
+        stop=stop_after_attempt(database.settings.retry_attempts)
+        | stop_after_delay(database.settings.retry_total_s - passed_s),
         wait=wait_random_exponential(multiplier=_FIRST_RETRY_WAIT_S, max=_LONGEST_RETRY_WAIT_S),
         before_sleep=lambda _: database.retries.add(),
         reraise=True,

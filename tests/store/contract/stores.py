@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from hms_cache.cache.reads.assembly import CacheOptions, build_cache
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.verification import invariants
-from hms_cache.notifications.poller import Poller, PollerOptions
+from hms_cache.notifications.poller import Poller
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.events.notification_log import NotificationLog
@@ -33,9 +33,7 @@ def cached_store(context: StoreContext) -> Iterator[MetadataStore]:
     pollers: list[Poller] = []
 
     def follow(sink: SharedCache) -> Poller:
-        pollers.append(
-            Poller(NotificationLog(database), sink, context.clock, PollerOptions(header_filter=sink.reason_to_skip))
-        )
+        pollers.append(Poller(NotificationLog(database), sink, context.clock, header_filter=sink.reason_to_skip))
         return pollers[-1]
 
     objects = ObjectStore(context)

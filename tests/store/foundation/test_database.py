@@ -11,10 +11,11 @@ import pytest
 from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError
 
+from hms_cache.config.sections import DatabaseSettings
 from hms_cache.errors import ConfigurationError, DatabaseUnavailableError
 from hms_cache.metrics import Metrics
 from hms_cache.store import schema
-from hms_cache.store.engine.database import Database, DatabaseOptions
+from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.dialects import database_time_ms, reason_of_stale_reads
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.work_units import run_read, run_write
@@ -81,7 +82,7 @@ def test_reads_inside_a_snapshot_are_part_of_it(initialized_database: Database) 
 
 
 def test_who_waits_too_long_for_a_connection_is_told(initialized_database_url: str) -> None:
-    options = DatabaseOptions(pool_size=1, pool_timeout_s=0.02)
+    options = DatabaseSettings(pool_size=1, pool_timeout_s=0.02)
     with closing(Database(initialized_database_url, options)) as database:
         taken, done = threading.Event(), threading.Event()
 
@@ -107,7 +108,7 @@ def test_who_waits_too_long_for_a_connection_is_told(initialized_database_url: s
 
 @pytest.mark.parametrize("database_kind", ["sqlite"])
 def test_writers_in_line_leave_the_readers_their_places(initialized_database_url: str) -> None:
-    with closing(Database(initialized_database_url, DatabaseOptions(pool_size=2, pool_timeout_s=60))) as database:
+    with closing(Database(initialized_database_url, DatabaseSettings(pool_size=2, pool_timeout_s=60))) as database:
         writers = [
             threading.Thread(target=run_write, args=(database, lambda write, n=n: add_database(write, f"w{n}")))
             for n in range(4)

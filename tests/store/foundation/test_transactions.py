@@ -13,8 +13,9 @@ import pytest
 from sqlalchemy import insert, make_url, select, text, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.config.sections import DatabaseSettings
 from hms_cache.store import schema
-from hms_cache.store.engine.database import Database, DatabaseOptions
+from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.events import EventRow
 from hms_cache.store.engine.work_units import NeedMoreIds, WriteTransaction, run_read, run_write
@@ -219,7 +220,7 @@ def test_the_loser_of_a_deadlock_is_run_again(initialized_database: Database) ->
 
 @pytest.mark.parametrize("database_kind", ["sqlite"])
 def test_a_locked_file_is_waited_for_and_then_reported(initialized_database_url: str) -> None:
-    options = DatabaseOptions(statement_timeout_s=0.02, retry_attempts=3)
+    options = DatabaseSettings(statement_timeout_s=0.02, retry_attempts=3)
     with closing(Database(initialized_database_url, options)) as database:
         other = sqlite3.connect(make_url(initialized_database_url).database, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
