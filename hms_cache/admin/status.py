@@ -13,6 +13,7 @@ from hms_cache.admin.sources import AdminSources
 from hms_cache.metrics import quantile_s
 from hms_cache.metrics.sharded import DURATION_BOUNDS_S
 from hms_cache.notifications.poller_status import PollerStatus
+from hms_cache.store.members.members import MemberRow
 
 #: Our names of the statuses in Impala's words, under which its administrators know them.
 IMPALA_STATUS = {PollerStatus.NEEDS_RESYNC: "NEEDS_INVALIDATE"}
@@ -79,8 +80,19 @@ class MemberStatus:
     address: str
     is_self: bool
     connected: bool
-    revoked: bool
+    state: str
+    """`lease`: it may hold one; `revoked`: what is left of it still counts; `no lease`: it writes, and asks before it
+    reads; `fenced`: none of its writes commits before it has joined again."""
     lease_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseReason:
+    """Why this server held no lease from then on."""
+
+    at_s: float
+    """Seconds since 1970."""
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +104,15 @@ class LeaseStatus:
     open_writes: int
     alarm: str
     """Why reads are answered by position check for good; empty: there is no reason."""
+    asks_again_in_s: float
+    """Until it asks for another lease, after one was revoked; 0: it has one, or is asking."""
     waits: int
     revocations: int
+    acknowledgements_given: int
+    acknowledgements_received: int
     members: tuple[MemberStatus, ...]
+    reasons: tuple[LeaseReason, ...]
+    """The last first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,20 +213,32 @@ def lease_status(sources: AdminSources) -> LeaseStatus | None:
         left_s=round(view.lease_left_s, 3),
         open_writes=view.intents,
         alarm=view.alarm,
+        asks_again_in_s=round(membership.asks_again_in_s, 3),
         waits=membership.writes.waits,
         revocations=membership.writes.revocations.count,
+        acknowledgements_given=membership.acknowledgements,
+        acknowledgements_received=membership.writes.acknowledgements,
         members=tuple(
             MemberStatus(
                 row.member,
                 row.address,
                 row.member == membership.member,
                 row.member in connected,
-                row.is_revoked,
+                _state_of(row),
                 row.lease_ms / 1000,
             )
             for row in membership.rows
         ),
+        reasons=tuple(LeaseReason(at_s, reason) for at_s, reason in reversed(membership.reasons.copy())),
     )
+
+
+def _state_of(row: MemberRow) -> str:
+    if row.is_fenced:
+        return "fenced"
+    if not row.lease_ms:
+        return "no lease"
+    return "revoked" if row.is_revoked else "lease"
 
 
 def known_log_end(sources: AdminSources, probe: DatabaseProbe) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -51,10 +52,16 @@ def status(*, management: str, token_file: Path | None, worker: int | None, as_j
     lease = answer["lease"]
     if lease is not None:
         state = lease["alarm"] or ("held" if lease["held"] else "not held")
-        click.echo(f"lease        {state}, {lease['revocations']} revocations, {lease['waits']} writes waited")
+        click.echo(
+            f"lease        {state}, {lease['revocations']} revocations, {lease['waits']} writes waited,"
+            f" {lease['acknowledgements_given']} acknowledgements given, {lease['acknowledgements_received']} received"
+        )
         for member in lease["members"]:
             standing = "this server" if member["is_self"] else "connected" if member["connected"] else "not connected"
-            click.echo(f"  {member['address']:<28} {'revoked' if member['revoked'] else standing}")
+            click.echo(f"  {member['address']:<28} {standing}, {member['state']}")
+        for one in lease["reasons"][:5]:
+            at = datetime.fromtimestamp(one["at_s"], UTC).isoformat(timespec="seconds")
+            click.echo(f"  {at} {one['reason']}")
     for call in answer["calls"][:15]:
         mean = f"mean {call['mean_s'] * 1000:.3f} ms of {call['decoded']} decoded" if call["decoded"] else ""
         click.echo(f"  {call['method']:<44} {call['count']:>8}  {mean}".rstrip())

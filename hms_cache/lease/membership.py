@@ -6,6 +6,7 @@ import logging
 import secrets
 import threading
 import uuid
+from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -35,6 +36,9 @@ each time that the others still cannot reach it costs a write the wait for a lea
 
 FORGET_S: Final = 60.0
 """After so long without a lease a member's row is deleted: its server was killed, most likely."""
+
+MOST_REASONS: Final = 50
+"""Reasons that are kept, for people."""
 
 _RETRY_S: Final = 0.2
 _STOP_S: Final = 10.0
@@ -77,6 +81,10 @@ class Membership:
         self.writes = LeaseWrites(self.state, database, self.transport)
         self.rows: tuple[MemberRow, ...] = ()
         """The members as they were last read."""
+        self.acknowledgements = 0
+        """Given to other members."""
+        self.reasons: deque[tuple[float, str]] = deque(maxlen=MOST_REASONS)
+        """When, in seconds since 1970, and why it lost a lease or could not ask for one; the last at the end."""
         self._database = database
         self._memory = memory
         self._clock = clock
@@ -92,6 +100,11 @@ class Membership:
         """When it asks for a lease again."""
         self._backoff_s = 0.0
         self._without_lease: dict[tuple[str, int], float] = {}
+
+    @property
+    def asks_again_in_s(self) -> float:
+        """Until it asks for another lease; 0: it has one, or is asking."""
+        return max(0.0, self._lease_from_s - self._clock())
 
     def start(self, host: str, port: int, address: str) -> None:
         """Listen for other members, who reach this one at `address` (empty: where it listens), and join.
@@ -123,6 +136,7 @@ class Membership:
     def _receive(self, sender: str, message: list[str | int | None]) -> Message | None:
         match message:
             case ["writing", int(key)]:
+                self.acknowledgements += 1
                 return ("ack", key, self.state.writing((sender, key)))
             case ["written", int(key), int(first), int(last)]:
                 self.state.written((sender, key), first, last)
@@ -157,6 +171,7 @@ class Membership:
                 self._step()
             except (DatabaseUnavailableError, RetryableConflict) as error:
                 _log.info("the lease is not renewed: %s", error)
+                self._note(f"it is not renewed: {error}")
                 self._stopped.wait(_RETRY_S)
             except Exception:
                 _log.exception("the lease is not renewed")
@@ -186,6 +201,7 @@ class Membership:
             self._there_since_s = self._clock()
         if wants_lease and not joined.may_lease:
             self._lease_from_s = self._there_since_s + self._trial_s
+            self._note("it is the first member, and waits until writers that announce nothing know of it")
         self.state.joined(epoch, joined.position, may_lease=joined.may_lease)
         self.rows = joined.rows
         self.writes.joined(joined.rows)
@@ -202,6 +218,7 @@ class Membership:
         own = next((row for row in found.rows if row.member == self.member), None)
         if own is None or own.epoch != epoch or own.is_fenced or found.history is None:
             _log.warning("this member's row is fenced or gone: it joins again")
+            self._note("the end of a write was not heard, or the row is gone: it joins again")
             self._lose(epoch)
             return
         self.writes.meet(found.rows)
@@ -209,9 +226,15 @@ class Membership:
             self._go_without(epoch, sent_s)
             return
         if not self._memory.prove(found.history):
+            self._note("the database's history is not proven to be that of memory")
             self._renew_at_s = sent_s + _RETRY_S
             return
         self.state.renewed(epoch, sent_s)
+
+    def _note(self, reason: str) -> None:
+        """The same again is not told twice."""
+        if not self.reasons or self.reasons[-1][1] != reason:
+            self.reasons.append((self._database.clock.epoch_s(), reason))
 
     def _lose(self, epoch: int) -> None:
         self.state.lost(epoch)
@@ -226,6 +249,7 @@ class Membership:
             )
             self._lease_from_s = now_s + self._backoff_s
             _log.warning("other members did not hear from this one: it asks for no lease for %g s", self._backoff_s)
+            self._note(f"a write did not hear from this member in time: it asks for no lease for {self._backoff_s:g} s")
         if now_s >= self._lease_from_s:
             self._lose(epoch)
         else:
@@ -273,4 +297,5 @@ class Membership:
         alarm = self.state.alarm_reason
         if alarm and not self._alarm_told:
             self._alarm_told = True
+            self._note(alarm)
             _log.error("reads are answered by position check from now on (cache.exactness = check): %s", alarm)

@@ -76,6 +76,8 @@ class LeaseWrites:
         self.lock = threading.Condition()
         self.waits = 0
         """Writes that waited for the end of a lease."""
+        self.acknowledgements = 0
+        """Of members, for writes that were still open."""
         self._state = state
         self._database = self._guarded = database
         self._links = links
@@ -211,6 +213,7 @@ class LeaseWrites:
         with self.lock:
             write = self._open.get(key)
             if write is not None:
+                self.acknowledgements += 1
                 write.acks[member] = epoch
                 self.lock.notify_all()
 

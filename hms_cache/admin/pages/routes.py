@@ -18,6 +18,7 @@ from hms_cache.admin.pages.cache import CachePage, cache_page
 from hms_cache.admin.pages.configuration import ConfigurationPage, configuration_page
 from hms_cache.admin.pages.context import PageContext, PageError
 from hms_cache.admin.pages.events import Events, events
+from hms_cache.admin.pages.leases import LeasesPage, leases_page
 from hms_cache.admin.pages.locks import LocksPage, locks_page
 from hms_cache.admin.pages.operations import OperationsPage, operations_page
 from hms_cache.admin.pages.overview import Overview, overview
@@ -43,6 +44,7 @@ PAGES = (
     Page("/cache", CachePage, cache_page, "cache", "Cache"),
     Page("/table/{name}", TablePage, table_page, "table", "Table"),
     Page("/operations", OperationsPage, operations_page, "operations", "Operations"),
+    Page("/leases", LeasesPage, leases_page, "leases", "Leases"),
     Page("/locks", LocksPage, locks_page, "locks", "Locks"),
     Page("/config", ConfigurationPage, configuration_page, "configuration", "Configuration"),
     Page("/blind-spots", BlindSpots, blind_spots, "blind_spots", "What cannot be seen"),
