@@ -12,7 +12,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from hms_cache.server.tls import TlsPort
+from hms_cache.server.transports.tls import TlsPort
 
 #: Of the places, so many at most are for one address: a client that takes all it can get leaves room for a probe.
 _SHARE_OF_ONE_ADDRESS = 4

@@ -59,10 +59,10 @@ from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.hot_path import HotPath
 from hms_cache.server.kept_replies import KeptReplies
 from hms_cache.server.plain_calls import refusal_of_plain_call
-from hms_cache.server.sasl import SaslPort
 from hms_cache.server.service import MetastoreServer
 from hms_cache.server.stores import Stores
-from hms_cache.server.tls import TlsPort
+from hms_cache.server.transports.sasl import SaslPort
+from hms_cache.server.transports.tls import TlsPort
 from hms_cache.store.contract.metadata import MetadataReads
 from hms_cache.store.engine.database import Database
 from hms_cache.store.transactions.committed_writes import read_committed_writes

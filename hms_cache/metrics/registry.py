@@ -55,6 +55,14 @@ class ServerMetrics(_Subsystem):
 
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__(registry)
+        self._of_calls()
+        self._of_connections()
+        self._of_security()
+        self._of_limits()
+        self._of_lanes()
+        self._of_audit()
+
+    def _of_calls(self) -> None:
         self.calls = self._tally(
             "calls_total",
             "Calls answered. outcome: ok, fault (declared by the method), error, denied, unknown_method.",
@@ -64,8 +72,11 @@ class ServerMetrics(_Subsystem):
         self.call_duration = self._duration(
             "call_duration_seconds", "From a whole message to its encoded reply.", "method"
         )
-        self.connections = self._gauge("connections", "Client connections open now.")
         self.in_flight = self._gauge("calls_in_flight", "Calls being answered or waiting for a thread now.")
+        self.bad_messages = self._count("bad_messages_total", "Messages that could not be read.")
+
+    def _of_connections(self) -> None:
+        self.connections = self._gauge("connections", "Client connections open now.")
         self.refused_connections = self._count(
             "connections_refused_total",
             "Connections refused because server.max_connections were open, or server.max_connections_per_address.",
@@ -92,6 +103,8 @@ class ServerMetrics(_Subsystem):
         self.refused_session_changes = self._count(
             "session_changes_refused_total", "Users, groups and options refused because of their size or number."
         )
+
+    def _of_security(self) -> None:
         self.tls_handshakes = self._tally(
             "tls_handshakes_total",
             "TLS handshakes. outcome: ok, plaintext (no TLS at all), protocol (no version or cipher in common),"
@@ -119,6 +132,8 @@ class ServerMetrics(_Subsystem):
         self.policy_loaded = self._gauge(
             "authorization_policy_loaded_timestamp_seconds", "When the policy in force was read; 0: there is none."
         )
+
+    def _of_limits(self) -> None:
         self.refused_calls = self._count(
             "calls_refused_total",
             "Calls refused because server.max_in_flight were on their way, or server.max_waiting_per_lane waited.",
@@ -128,6 +143,14 @@ class ServerMetrics(_Subsystem):
             "Calls refused because of server.max_calls_per_user or max_calls_per_address. of: user, address.",
             "of",
         )
+        self.refused_inputs = self._tally(
+            "inputs_refused_total",
+            "Patterns, expressions, lists and names beyond a setting of the section limits. limit: its name.",
+            "limit",
+        )
+        self.refused_inputs.include(lambda: {(limit,): n for limit, n in refused_inputs().items()})
+
+    def _of_lanes(self) -> None:
         self.lane_wait = self._duration(
             "lane_wait_seconds",
             "How long calls waited for a thread. lane: transactions, reads, writes, heavy.",
@@ -138,17 +161,12 @@ class ServerMetrics(_Subsystem):
         self.lane_stuck = self._gauge(
             "lane_calls_stuck", "Calls past server.request_timeout_s whose thread has not come back.", "lane"
         )
-        self.refused_inputs = self._tally(
-            "inputs_refused_total",
-            "Patterns, expressions, lists and names beyond a setting of the section limits. limit: its name.",
-            "limit",
-        )
-        self.refused_inputs.include(lambda: {(limit,): n for limit, n in refused_inputs().items()})
+
+    def _of_audit(self) -> None:
         self.audit_lines_lost = self._count(
             "audit_lines_lost_total", "Audit lines lost because server.audit_queue_bytes waited to be written."
         )
         self.audit_queue = self._gauge("audit_queue_bytes", "Memory of audit lines that wait to be written.")
-        self.bad_messages = self._count("bad_messages_total", "Messages that could not be read.")
 
     def show_lane(self, lane: str, load: Callable[[], LaneLoad]) -> None:
         """From now on the lane's gauges tell its load."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 _log = logging.getLogger(__name__)
 
@@ -32,10 +32,29 @@ class Handshakes:
             )
 
 
+class Writer(Protocol):
+    """Who is told when the client falls behind."""
+
+    def pause_writing(self) -> None:
+        """The client takes less than is sent."""
+
+    def resume_writing(self) -> None:
+        """The client caught up."""
+
+
 class Layer(asyncio.Protocol, asyncio.Transport):
-    """Passes on to the transport below what needs no change. Whoever derives from it handles the bytes."""
+    """Passes on to both sides what needs no change. Whoever derives from it handles the bytes."""
 
     _lower: asyncio.Transport
+    _upper: Writer
+
+    def pause_writing(self) -> None:
+        """The client takes less than is sent."""
+        self._upper.pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client caught up."""
+        self._upper.resume_writing()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """As asyncio's transports."""

@@ -18,12 +18,12 @@ from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.connection import Connection
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.hot_path import HotPath
-from hms_cache.server.http import HttpPort
 from hms_cache.server.lanes import Lane, Lanes
-from hms_cache.server.sasl import SaslPort
 from hms_cache.server.session import Session, SessionBudget
 from hms_cache.server.shares import Shares, Turns
-from hms_cache.server.tls import TlsPort
+from hms_cache.server.transports.http import HttpPort
+from hms_cache.server.transports.sasl import SaslPort
+from hms_cache.server.transports.tls import TlsPort
 from hms_cache.server.workers import WorkerPool
 
 _log = logging.getLogger(__name__)

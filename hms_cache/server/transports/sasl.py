@@ -76,6 +76,8 @@ class SaslPort(Handshakes):
 class SaslLayer(Layer):
     """One connection's SASL. `upper` is told of the connection at once, so that limits hold for negotiations, too."""
 
+    _upper: asyncio.Protocol
+
     def __init__(self, upper: asyncio.Protocol, port: SaslPort) -> None:
         super().__init__()
         self._upper = upper
@@ -142,14 +144,6 @@ class SaslLayer(Layer):
         self._frame.clear()
         self._port.buffers.charge(self, 0)
         self._upper.connection_lost(error)
-
-    def pause_writing(self) -> None:
-        """The client takes less than is sent."""
-        self._upper.pause_writing()
-
-    def resume_writing(self) -> None:
-        """The client caught up."""
-        self._upper.resume_writing()
 
     # The connection's transport
 

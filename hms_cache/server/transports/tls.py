@@ -66,6 +66,8 @@ class TlsPort(Handshakes):
 class TlsLayer(Layer):
     """One connection's TLS. `upper` is told of the connection at once, so that limits hold for handshakes, too."""
 
+    _upper: asyncio.Protocol
+
     def __init__(self, upper: asyncio.Protocol, port: TlsPort) -> None:
         super().__init__()
         self._upper = upper

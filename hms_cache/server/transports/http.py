@@ -101,6 +101,8 @@ class Caller(Protocol):
 class HttpLayer(Layer):
     """One socket. A connection is told of it at once, so that limits hold before the first request."""
 
+    _upper: Caller
+
     def __init__(self, connect: Callable[[], Caller], port: HttpPort) -> None:
         super().__init__()
         self._connect = connect
@@ -154,14 +156,6 @@ class HttpLayer(Layer):
         self._closing = True
         self._stop_timer()
         self._upper.connection_lost(error)
-
-    def pause_writing(self) -> None:
-        """The client takes less than is sent."""
-        self._upper.pause_writing()
-
-    def resume_writing(self) -> None:
-        """The client caught up."""
-        self._upper.resume_writing()
 
     # The connection's transport
 

@@ -1,0 +1,89 @@
+"""Events of constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hms_cache.metadata.object_names import TableName
+from hms_cache.notifications import tjson
+from hms_cache.notifications.events.base import Event, scope_of_row
+from hms_cache.notifications.scope import EVERYTHING, Scope, scope_of_tables
+from hms_cache.thrift_gen.hive_metastore import ttypes
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintsAdded(Event):
+    """Base of the six kinds; ``constraint_jsons`` are the added constraints (one for each column of each)."""
+
+    constraint_class: ClassVar[Any] = None
+    is_key: ClassVar[bool] = False
+    """Whether foreign keys of other tables, which the message does not name, may end at it and now be others."""
+
+    constraint_jsons: tuple[str, ...] = ()
+
+    @property
+    def scope(self) -> Scope:
+        table = self.own_table
+        return EVERYTHING if table is None else scope_of_tables([table], foreign_keys=self.is_key)
+
+    def constraints(self) -> list[Any]:
+        """The Thrift structs, of the kind's own class."""
+        return [tjson.read_struct(text, self.constraint_class) for text in self.constraint_jsons]
+
+
+@dataclass(frozen=True, slots=True)
+class PrimaryKeyAdded(ConstraintsAdded):
+    constraint_class: ClassVar[Any] = ttypes.SQLPrimaryKey
+    is_key: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeyAdded(ConstraintsAdded):
+    """The row names the parent (the table with the primary key); ``tables`` has both ends of every key."""
+
+    constraint_class: ClassVar[Any] = ttypes.SQLForeignKey
+
+    tables: frozenset[TableName] | None = None
+
+    @property
+    def scope(self) -> Scope:
+        if self.tables is None:
+            return EVERYTHING
+        table = self.own_table
+        return scope_of_tables(self.tables if table is None else {*self.tables, table})
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueConstraintAdded(ConstraintsAdded):
+    constraint_class: ClassVar[Any] = ttypes.SQLUniqueConstraint
+    is_key: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class NotNullConstraintAdded(ConstraintsAdded):
+    constraint_class: ClassVar[Any] = ttypes.SQLNotNullConstraint
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultConstraintAdded(ConstraintsAdded):
+    constraint_class: ClassVar[Any] = ttypes.SQLDefaultConstraint
+
+
+@dataclass(frozen=True, slots=True)
+class CheckConstraintAdded(ConstraintsAdded):
+    constraint_class: ClassVar[Any] = ttypes.SQLCheckConstraint
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintDropped(Event):
+    """A foreign key may be dropped under the name of either of its tables; the other one is not named."""
+
+    constraint_name: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        return scope_of_row(self.header)
+
+
+# ---- transactions ---------------------------------------------------------------------------------------------------

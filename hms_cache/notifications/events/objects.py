@@ -1,0 +1,138 @@
+"""Events of catalogs, databases, functions and other objects that are no tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.object_names import database_name, function_name
+from hms_cache.notifications.events.base import Event, scope_of_row, struct_of
+from hms_cache.notifications.events.rows import EventHeader
+from hms_cache.notifications.scope import EVERYTHING, NOTHING, Scope
+from hms_cache.thrift_gen.hive_metastore import ttypes
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseCreated(Event):
+    database_json: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        return database_scope(self.header)
+
+    def database(self) -> ttypes.Database | None:
+        return struct_of(self.database_json, ttypes.Database)
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseAltered(Event):
+    """``scope`` names the database object alone: its tables stay as they are."""
+
+    before_json: str | None = None
+    after_json: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        return database_scope(self.header)
+
+    def before(self) -> ttypes.Database | None:
+        return struct_of(self.before_json, ttypes.Database)
+
+    def after(self) -> ttypes.Database | None:
+        return struct_of(self.after_json, ttypes.Database)
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseDropped(Event):
+    """``scope`` is the database with all that was in it. ``database_json`` is missing before Hive 4."""
+
+    database_json: str | None = None
+
+    def database(self) -> ttypes.Database | None:
+        return struct_of(self.database_json, ttypes.Database)
+
+
+def database_scope(header: EventHeader) -> Scope:
+    if not header.database:
+        return EVERYTHING
+    return Scope(databases=frozenset([database_name(header.catalog, header.database)]))
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEvent(Event):
+    """Hive defines the three catalog messages but never logs them; this project's servers do."""
+
+    catalog_name: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(catalogs=frozenset([normalize_identifier(self.catalog_name)])) if self.catalog_name else EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogCreated(CatalogEvent):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogAltered(CatalogEvent):
+    before_json: str | None = None
+    after_json: str | None = None
+
+    def before(self) -> ttypes.Catalog | None:
+        return struct_of(self.before_json, ttypes.Catalog)
+
+    def after(self) -> ttypes.Catalog | None:
+        return struct_of(self.after_json, ttypes.Catalog)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogDropped(CatalogEvent):
+    @property
+    def scope(self) -> Scope:
+        if not self.catalog_name:
+            return EVERYTHING
+        return Scope(whole_catalogs=frozenset([normalize_identifier(self.catalog_name)]), foreign_keys=True)
+
+
+# ---- tables ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionEvent(Event):
+    function_name: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        if not self.header.database or not self.function_name:
+            return scope_of_row(self.header)
+        name = function_name(self.header.catalog, self.header.database, self.function_name)
+        return Scope(functions=frozenset([name]))
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCreated(FunctionEvent):
+    function_json: str | None = None
+
+    def function(self) -> ttypes.Function | None:
+        return struct_of(self.function_json, ttypes.Function)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDropped(FunctionEvent):
+    pass
+
+
+# ---- constraints ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OtherObjectChanged(Event):
+    """A schema registry object or a data connector was created, altered or dropped.
+
+    Hive declares these types and logs none of them. No catalog object hangs on one, so ``scope`` is empty.
+    """
+
+    @property
+    def scope(self) -> Scope:
+        return NOTHING

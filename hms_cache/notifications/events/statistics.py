@@ -1,0 +1,51 @@
+"""Events of column statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hms_cache.notifications.events.base import struct_of
+from hms_cache.notifications.events.tables import PartitionsEvent, TableEvent
+from hms_cache.thrift_gen.hive_metastore import ttypes
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumnStatisticsUpdated(TableEvent):
+    """The table's parameters (COLUMN_STATS_ACCURATE) change with the statistics."""
+
+    write_id: int | None = None
+    parameters: Mapping[str, str] | None = None
+    statistics_json: str | None = None
+
+    def statistics(self) -> ttypes.ColumnStatistics | None:
+        return struct_of(self.statistics_json, ttypes.ColumnStatistics)
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumnStatisticsDeleted(TableEvent):
+    """``column`` is ``None`` if the statistics of all columns went."""
+
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionColumnStatisticsUpdated(PartitionsEvent):
+    """The partition's parameters (COLUMN_STATS_ACCURATE) change with the statistics."""
+
+    write_id: int | None = None
+    parameters: Mapping[str, str] | None = None
+    statistics_json: str | None = None
+
+    def statistics(self) -> ttypes.ColumnStatistics | None:
+        return struct_of(self.statistics_json, ttypes.ColumnStatistics)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionColumnStatisticsDeleted(PartitionsEvent):
+    """``column`` is ``None`` if the statistics of all columns went."""
+
+    column: str | None = None
+
+
+# ---- events without a message that anybody reads --------------------------------------------------------------------

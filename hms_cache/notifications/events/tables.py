@@ -1,0 +1,166 @@
+"""Events of tables and partitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hms_cache.metadata.object_names import TableName
+from hms_cache.notifications import tjson
+from hms_cache.notifications.events.base import Event, scope_of_row, struct_of
+from hms_cache.notifications.events.rows import PartitionFiles
+from hms_cache.notifications.scope import EVERYTHING, PartitionValues, Scope, scope_of_partitions, scope_of_tables
+from hms_cache.thrift_gen.hive_metastore import ttypes
+
+
+@dataclass(frozen=True, slots=True)
+class TableEvent(Event):
+    """An event of one table; ``table_json`` is the table's image in the message, if it has one."""
+
+    table_json: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        table = self.own_table
+        return EVERYTHING if table is None else scope_of_tables([table])
+
+    def table(self) -> ttypes.Table | None:
+        return struct_of(self.table_json, ttypes.Table)
+
+
+@dataclass(frozen=True, slots=True)
+class TableCreated(TableEvent):
+    table_type: str | None = None
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableDropped(TableEvent):
+    """Foreign keys of other tables that pointed here went with it."""
+
+    table_type: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        return scope_of_row(self.header)
+
+
+@dataclass(frozen=True, slots=True)
+class TableAltered(Event):
+    """The row's columns hold the new name, the message the old one; both are in ``scope``.
+
+    A rename takes along what refers to the table by name elsewhere, and a changed column list does so with foreign
+    keys, hence ``foreign_keys`` of the scope.
+    """
+
+    old_name: TableName | None = None
+    new_name: TableName | None = None
+    is_truncate: bool = False
+    write_id: int | None = None
+    table_type: str | None = None
+    before_json: str | None = None
+    after_json: str | None = None
+
+    @property
+    def is_rename(self) -> bool:
+        """Also true if one of the names is unknown."""
+        return self.old_name is None or self.old_name != self.new_name
+
+    @property
+    def scope(self) -> Scope:
+        if self.old_name is None or self.new_name is None:
+            return EVERYTHING
+        return scope_of_tables([self.old_name, self.new_name], foreign_keys=True)
+
+    def before(self) -> ttypes.Table | None:
+        return struct_of(self.before_json, ttypes.Table)
+
+    def after(self) -> ttypes.Table | None:
+        return struct_of(self.after_json, ttypes.Table)
+
+
+# ---- partitions -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsEvent(TableEvent):
+    """``partitions``: values in the order of the partition keys; ``None`` if unknown or if the whole table is meant."""
+
+    partitions: tuple[PartitionValues, ...] | None = None
+
+    @property
+    def scope(self) -> Scope:
+        table = self.own_table
+        if table is None:
+            return EVERYTHING
+        if self.partitions is None:
+            return scope_of_tables([table])
+        return scope_of_partitions(table, self.partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsAdded(PartitionsEvent):
+    table_type: str | None = None
+    partition_jsons: tuple[str, ...] = ()
+    files: tuple[PartitionFiles, ...] = ()
+
+    def partition_objects(self) -> list[ttypes.Partition]:
+        return [tjson.read_struct(text, ttypes.Partition) for text in self.partition_jsons]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionAltered(PartitionsEvent):
+    """``partitions`` holds the old values and, after a rename, the new ones."""
+
+    is_truncate: bool = False
+    write_id: int | None = None
+    before_json: str | None = None
+    after_json: str | None = None
+
+    def before(self) -> ttypes.Partition | None:
+        return struct_of(self.before_json, ttypes.Partition)
+
+    def after(self) -> ttypes.Partition | None:
+        return struct_of(self.after_json, ttypes.Partition)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsAltered(PartitionsEvent):
+    """ALTER_PARTITIONS of Hive 4.1 and later; new images only."""
+
+    is_truncate: bool = False
+    write_id: int | None = None
+    partition_jsons: tuple[str, ...] = ()
+
+    def partition_objects(self) -> list[ttypes.Partition]:
+        return [tjson.read_struct(text, ttypes.Partition) for text in self.partition_jsons]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsDropped(PartitionsEvent):
+    table_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataInserted(PartitionsEvent):
+    """INSERT; ``partitions`` is ``None`` for an unpartitioned table."""
+
+    is_replace: bool = False
+    partition_json: str | None = None
+    files: tuple[str, ...] = ()
+
+    def partition(self) -> ttypes.Partition | None:
+        return struct_of(self.partition_json, ttypes.Partition)
+
+
+@dataclass(frozen=True, slots=True)
+class TableReloaded(PartitionsEvent):
+    """RELOAD: a peer says that it refreshed or invalidated a table or a partition."""
+
+    is_refresh: bool = False
+    partition_json: str | None = None
+
+    def partition(self) -> ttypes.Partition | None:
+        return struct_of(self.partition_json, ttypes.Partition)
+
+
+# ---- functions ------------------------------------------------------------------------------------------------------

@@ -1,0 +1,108 @@
+"""Events of transactions, write ids and compactions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hms_cache.metadata.object_names import TableName
+from hms_cache.notifications.events.base import Event
+from hms_cache.notifications.events.tables import PartitionsEvent
+from hms_cache.notifications.scope import EVERYTHING, PartitionValues, Scope, scope_of_partitions, scope_of_tables
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionsOpened(Event):
+    """OPEN_TXN; a range, a set, or ``None`` if the message does not tell."""
+
+    transaction_ids: Collection[int] | None = None
+
+    @property
+    def scope(self) -> Scope:
+        if self.transaction_ids is None:
+            return Scope(all_transactions=True)
+        return Scope(transactions=self.transaction_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionCommitted(Event):
+    """COMMIT_TXN. ``tables`` only if the message names them, which no Hive release does (c.3).
+
+    A commit may change parameters of a table it does not name (``commit_txn`` with a key and value), too.
+    """
+
+    transaction_id: int = 0
+    tables: frozenset[TableName] | None = None
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(transactions=frozenset([self.transaction_id]), tables=self.tables or frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionAborted(Event):
+    """ABORT_TXN; ``databases`` are those it wrote to (Hive 4)."""
+
+    transaction_id: int = 0
+    databases: tuple[str, ...] = ()
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(transactions=frozenset([self.transaction_id]))
+
+
+class TransactionWriteId(NamedTuple):
+    """A write id and the transaction that it was given to."""
+
+    transaction_id: int
+    write_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class WriteIdsAllocated(Event):
+    """ALLOC_WRITE_ID_EVENT: the table gets write ids, open until their transactions end."""
+
+    write_ids: tuple[TransactionWriteId, ...] = ()
+
+    @property
+    def scope(self) -> Scope:
+        table = self.own_table
+        if table is None:
+            return EVERYTHING
+        return Scope(
+            tables=frozenset([table]), transactions=frozenset(entry.transaction_id for entry in self.write_ids)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AcidDataWritten(Event):
+    """ACID_WRITE_EVENT; Hive puts it into TXN_WRITE_NOTIFICATION_LOG, not into the notification log."""
+
+    transaction_id: int = 0
+    write_id: int = 0
+    partition_values: PartitionValues | None = None
+    table_json: str | None = None
+    partition_json: str | None = None
+    files: tuple[str, ...] = ()
+
+    @property
+    def scope(self) -> Scope:
+        table = self.own_table
+        if table is None:
+            return EVERYTHING
+        if self.partition_values is None:
+            return scope_of_tables([table])
+        return scope_of_partitions(table, [self.partition_values])
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionCommitted(PartitionsEvent):
+    """COMMIT_COMPACTION_EVENT; ``partitions`` is ``None`` for an unpartitioned table."""
+
+    transaction_id: int = 0
+    compaction_id: int = 0
+    compaction_type: str | None = None
+
+
+# ---- column statistics ----------------------------------------------------------------------------------------------

@@ -1,0 +1,57 @@
+"""Events that say nothing of one object: a batch, and what could not be decoded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hms_cache.notifications.event_types import EventType
+from hms_cache.notifications.events.base import Event, scope_of_row
+from hms_cache.notifications.events.objects import database_scope
+from hms_cache.notifications.events.rows import EventHeader
+from hms_cache.notifications.scope import EVERYTHING, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWritten(Event):
+    """BATCH_ACID_WRITE_EVENT or UPDATE_PART_COL_STAT_EVENT_BATCH: declared by Hive 4, logged as single events."""
+
+
+@dataclass(frozen=True, slots=True)
+class UndecodedEvent(Event):
+    """An event that could not be understood: an unknown type or format, a damaged message, or a failed application.
+
+    ``concerned`` is what it may concern at most: what its columns name where the type lets them be the whole truth,
+    else everything.
+    """
+
+    reason: str = ""
+    concerned: Scope = EVERYTHING
+
+    @property
+    def scope(self) -> Scope:
+        return self.concerned
+
+
+# Types whose columns do not name all they concern: the other name of a rename, the child of a foreign key.
+_NAMED_IN_MESSAGE_ONLY = frozenset({EventType.ALTER_TABLE, EventType.ADD_FOREIGNKEY})
+
+
+def undecoded(header: EventHeader, reason: str) -> UndecodedEvent:
+    """The stand-in for an event of this header that could not be decoded or applied."""
+    if header.event_type in _NAMED_IN_MESSAGE_ONLY:
+        return UndecodedEvent(header, reason, EVERYTHING)
+    return UndecodedEvent(header, reason, scope_of_row(header))
+
+
+def scope_bound_of_row(header: EventHeader) -> Scope | None:
+    """A scope that holds the event's, from its columns alone; ``None`` if only the message can tell.
+
+    For readers that skip by header. It is wider than the decoded event's: a table for a partition, a database for a
+    function.
+    """
+    event_type = header.event_type
+    if event_type in _NAMED_IN_MESSAGE_ONLY or (not header.database and not header.table):
+        return None
+    if event_type in (EventType.CREATE_DATABASE, EventType.ALTER_DATABASE):
+        return database_scope(header)
+    return scope_of_row(header)
