@@ -28,6 +28,9 @@ from benchmarks.names import measure as measure_names
 from benchmarks.names import render as render_names
 from benchmarks.own_metastore import OwnMetastore
 from benchmarks.report import own_table, revision
+from benchmarks.restart import fill_tables
+from benchmarks.restart import measure as measure_restart
+from benchmarks.restart import render as render_restart
 from benchmarks.scale import fill, render
 from benchmarks.scale import measure as measure_scale
 from benchmarks.transactions import (
@@ -208,6 +211,29 @@ def scale(partitions: int, out: Path) -> None:
     out.write_text(render(cells, partitions, command, revision()))
     if not all(cell.is_met for cell in cells):
         raise SystemExit(1)
+
+
+@main.command()
+@click.option("--tables", default=10, show_default=True)
+@click.option("--partitions", default=100_000, show_default=True, help="of each table")
+@click.option("--out", type=click.Path(path_type=Path), default=None, help="the table is appended to this file")
+def restart(tables: int, partitions: int, out: Path | None) -> None:
+    """A start with a cache dump beside one with the full prewarm, on a MariaDB of its own."""
+    from tests.databases import start_server
+
+    with tempfile.TemporaryDirectory() as temporary:
+        server = start_server("mariadb", Path(temporary))
+        try:
+            url = server.initialized_database()
+            fill_tables(url, Path(temporary), tables, partitions, click.echo)
+            starts, size = measure_restart(url, Path(temporary), tables * partitions, click.echo)
+        finally:
+            server.stop()
+    text = render_restart(starts, size, tables, partitions)
+    click.echo(text)
+    if out is not None:
+        command = f"`python -m benchmarks restart --tables {tables} --partitions {partitions}` at {revision()}: "
+        out.write_text(f"{out.read_text() if out.exists() else ''}\n{command}{text}\n")
 
 
 @main.command()

@@ -20,6 +20,10 @@ class OwnMetastore:
         self._process: subprocess.Popen[str] | None = None
         self.address = ""
 
+    def set(self, **settings: str) -> None:
+        """Further settings, before it starts."""
+        self._settings.update(settings)
+
     @property
     def pid(self) -> int:
         """The process id."""

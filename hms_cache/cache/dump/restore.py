@@ -127,6 +127,8 @@ class Restore:
     def step(self) -> bool:
         """Installs one set of partitions; False: there are no more."""
         if not self._late:
+            if self._reader is not None:
+                _log.info("the dump is read: %d bytes of memory came from it", self.bytes)
             self.close()
             return False
         one = self._late.pop(0)

@@ -1,0 +1,127 @@
+"""A start with a cache dump beside one with the full prewarm: how long until the first hit, and until all is held."""
+
+from __future__ import annotations
+
+import copy
+import re
+import socket
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.client import connect
+from benchmarks.cloning import copy_partitions
+from benchmarks.own_metastore import OwnMetastore
+from benchmarks.scale import DATABASE, TABLE, day_of, fill
+
+PATIENCE_S: Final = 1800.0
+
+BYTES_A_PARTITION: Final = 300
+"""Of the budget: half as much again as a partition takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start, in seconds from the process's; memory in bytes."""
+
+    name: str
+    ready_s: float
+    first_hit_s: float
+    whole_s: float
+    resident_bytes: int
+
+
+def fill_tables(url: str, directory: Path, tables: int, partitions: int, report: Callable[[str], None]) -> None:
+    """So many tables with so many partitions each."""
+    fill(url, directory, partitions, report)
+    metastore = OwnMetastore(url, directory / "tables", CACHE__ENABLED="false")
+    client = connect(metastore.start())
+    names = [f"{TABLE}_{number}" for number in range(1, tables)]
+    try:
+        model = client.get_table(DATABASE, TABLE)
+        for name in names:
+            one = copy.deepcopy(model)
+            one.tableName, one.sd.location = name, None
+            client.create_table(one)
+    finally:
+        metastore.stop()
+    for number in range(0, len(names), 10):
+        copy_partitions(url, DATABASE, TABLE, names[number : number + 10])
+    report(f"{tables} tables")
+
+
+def measure(url: str, directory: Path, partitions: int, report: Callable[[str], None]) -> tuple[list[Start], int]:
+    """(a start with the prewarm, which writes the dump; one with the dump), bytes of the dump. `partitions`: all."""
+    settings = {
+        "CACHE__BUDGET_BYTES": str(max(1 << 30, partitions * BYTES_A_PARTITION)),
+        "CACHE__DUMP_FILE": str(directory / "dump"),
+        "CACHE__DUMP_INTERVAL_S": "5",
+        "CACHE__DUMP_BYTES_PER_S": "1 GiB",
+    }
+    cold = OwnMetastore(url, directory / "cold", CACHE__WARM="full", **settings)
+    first = _start(cold, "full prewarm", "warmed up")
+    report(str(first))
+    began_s = time.monotonic()
+    _wait(lambda: cold.log.rfind("a dump of") > cold.log.find("warmed up"))
+    size = (directory / "dump").stat().st_size
+    report(f"a dump of {size} bytes, {time.monotonic() - began_s:.1f} s after the warming up")
+    cold.stop()
+    warm = OwnMetastore(url, directory / "warm", CACHE__WARM="off", **settings)
+    second = _start(warm, "cache dump", "the dump is read:")
+    report(str(second))
+    warm.stop()
+    return [first, second], size
+
+
+def _start(metastore: OwnMetastore, name: str, done: str) -> Start:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    metastore.set(ADMIN__ENABLED="true", ADMIN__PORT=str(port))
+    began_s = time.monotonic()
+    client = connect(metastore.start())
+    ready_s = time.monotonic() - began_s
+
+    def has_hit() -> bool:
+        client.get_partition(DATABASE, TABLE, [day_of(0), "1"])
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            return re.search(rb'cache_reads_total\{kind="partition",outcome="hit"\} [1-9]', answer.read()) is not None
+
+    _wait(has_hit)
+    first_hit_s = time.monotonic() - began_s
+    _wait(lambda: done in metastore.log)
+    whole_s = metastore.seconds_until(done, began_s)
+    return Start(name, ready_s, first_hit_s, whole_s, _resident_bytes(metastore.pid))
+
+
+def _wait(holds: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not holds():
+        if time.monotonic() > deadline_s:
+            raise TimeoutError("it takes too long")
+        time.sleep(0.02)
+
+
+def _resident_bytes(process: int) -> int:
+    text = Path(f"/proc/{process}/status").read_text()
+    found = re.search(r"VmRSS:\s+(\d+) kB", text)
+    return int(found[1]) * 1024 if found else 0
+
+
+def render(starts: list[Start], size: int, tables: int, partitions: int) -> str:
+    """Rows of the evidence page."""
+    rows = [
+        f"| {one.name} | {one.ready_s:.1f} | {one.first_hit_s:.1f} | {one.whole_s:.1f} | {one.resident_bytes >> 20} |"
+        for one in starts
+    ]
+    return "\n".join(
+        [
+            f"{tables} tables, {tables * partitions:,} partitions; the dump has {size >> 20} MiB.",
+            "",
+            "| start with | ready, s | first partition from memory, s | all of it, s | resident, MiB |",
+            "|---|---|---|---|---|",
+            *rows,
+        ]
+    )
