@@ -28,6 +28,7 @@ from hms_cache.server.faults import (
 )
 from hms_cache.server.hot_path import METHODS as HOT_METHODS
 from hms_cache.server.loads.requested_tables import requested_table
+from hms_cache.server.request_sizes import check_request_size
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -183,6 +184,7 @@ class Dispatcher:
         outcome = "ok"
         tag = b""
         try:
+            check_request_size(message.name, message.args)
             call = Call(message.name, session, self._stores)
             if keeps and self._keep is not None:
                 call = Call(message.name, session, self._stores, self._keep.provenance.from_elsewhere)

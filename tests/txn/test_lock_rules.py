@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hms_cache.store.locks.lock_rules import LockRow, LockTarget, first_conflict, must_wait
 from hms_cache.thrift_gen.hive_metastore.ttypes import LockState, LockType, UnlockRequest
@@ -102,3 +104,34 @@ def test_first_conflict_names_the_request_and_the_oldest_lock() -> None:
     ]
     assert first_conflict(requests, earlier) == (1, earlier[1])
     assert first_conflict(requests[:1], earlier[:2]) is None
+
+
+targets = st.sampled_from(sorted(PLACES.values(), key=str)).flatmap(
+    lambda place: st.sampled_from("rwxe").map(lambda kind: LockTarget(kind, *place))
+)
+
+
+@given(requests=st.lists(targets, min_size=1, max_size=6), earlier=st.lists(targets, max_size=4))
+def test_the_first_that_must_wait_is_found(requests: list[LockTarget], earlier: list[LockTarget]) -> None:
+    """As by asking each request about each earlier lock: those on the same table come before those on databases."""
+    rows = [LockRow(number + 1, 1, 0, target) for number, target in enumerate(earlier)]
+    expected_conflict = None
+    for row in rows:
+        order = sorted(range(len(requests)), key=lambda at: (requests[at].table is None, at))
+        if row.target.table is None:
+            order = list(range(len(requests)))
+        waiting = [at for at in order if must_wait(requests[at], row.target)]
+        if waiting:
+            expected_conflict = waiting[0], row
+            break
+    assert first_conflict(requests, rows) == expected_conflict
+
+
+def test_a_lock_on_more_tables_than_an_expression_takes(client: TxnClient) -> None:
+    """SQLite's expressions end at 1,000 conditions, and to put so many together takes the square of their number."""
+    names = [f"t{number}" for number in range(1_500)]
+    held = client.lock(component(LockType.EXCLUSIVE, table="t1400"))
+    wanted = client.lock(*(component(LockType.SHARED_READ, table=name) for name in names))
+    assert wanted.state == LockState.WAITING
+    client.store.unlock(UnlockRequest(lockid=held.lockid))
+    assert client.check(wanted.lockid) == LockState.ACQUIRED

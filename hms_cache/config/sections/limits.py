@@ -113,6 +113,47 @@ class LimitsSettings(Section):
         ge=1_000,
         le=10_000_000,
     )
+    lock_components: int = setting(
+        20_000,
+        "Components of one lock request.",
+        unit="components",
+        reason="Hive asks for one for each partition that a query reads. So many take about a second, in which no other"
+        " lock is granted.",
+        ge=1_000,
+        le=1_000_000,
+    )
+    request_transactions: int = setting(
+        20_000,
+        "Transactions that one request may name (abort_txns, allocate_table_write_ids, open_txns for replication).",
+        unit="transactions",
+        reason="They become parameters of one statement; SQLite takes 32,766. Hive opens 1,000 at once.",
+        ge=1_000,
+        le=30_000,
+    )
+    request_tables: int = setting(
+        10_000,
+        "Tables that one request about transactions may name (get_valid_write_ids, commit_txn).",
+        unit="tables",
+        reason="Queries name a few. Each 200 cost three statements.",
+        ge=100,
+        le=1_000_000,
+    )
+    request_grants: int = setting(
+        1_000,
+        "Privileges that one request may grant or revoke.",
+        unit="privileges",
+        reason="Each takes three statements, in one transaction: a thousand take a second.",
+        ge=100,
+        le=100_000,
+    )
+    request_metrics: int = setting(
+        1_000,
+        "Replication metrics that one request may carry (add_replication_metrics).",
+        unit="metrics",
+        reason="Each takes two statements, in one transaction. Hive sends those of a few policies.",
+        ge=100,
+        le=100_000,
+    )
     sasl_message_bytes: SizeBytes = setting(
         128 * 1024,
         "Longest message of a client that authenticates by SASL.",

@@ -15,10 +15,10 @@ partitions, belongs to another transaction, and their types conflict:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Select, and_, or_, select
+from sqlalchemy import ColumnElement, Select, and_, or_, select, true
 
 from hms_cache.store.schema import HIVE_LOCKS
 from hms_cache.store.transactions.codes import EXCLUSIVE, EXCLUSIVE_WRITE, SHARED_READ, SHARED_WRITE
@@ -35,6 +35,11 @@ _WAITS_FOR = {
 _MOST_PARTITIONS_IN_SQL = 300
 """Beyond this many partitions of a table a query names the table only, and the rule is finished in memory: databases
 limit the parameters of a statement (SQLite 32,766), and long lists cost them more than a few rows too many."""
+
+
+_MOST_GROUPS_IN_SQL = 100
+"""Beyond this many tables and types of locks a query names databases only: SQLite ends at 1,000 conditions in one
+expression, and to put together what names each takes longer than to look at the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +88,31 @@ def earlier_locks_query(
 ) -> Select[tuple[int, int, int, str, str, str, str]]:
     """The earlier locks that may stand in the way of `targets`, oldest first.
 
-    It finds all that do; where a table has very many partitions to lock also some that do not (`must_wait` decides).
+    It finds all that do; where there are very many tables or partitions to lock also some that do not (`must_wait`
+    decides).
     `limit` applies only when the condition is exact.
     """
     groups: dict[tuple[str, str, str | None], set[str | None]] = defaultdict(set)
     for target in targets:
         groups[target.lock_type, target.database, target.table].add(target.partition)
-    conditions = [_group_condition(*group, partitions) for group, partitions in groups.items()]
+    is_exact = len(groups) <= _MOST_GROUPS_IN_SQL
+    if is_exact:
+        condition = or_(*(_group_condition(*group, partitions) for group, partitions in groups.items()))
+    else:
+        databases = sorted({database for _, database, _ in groups})
+        condition = L.HL_DB.in_(databases) if len(databases) <= _MOST_PARTITIONS_IN_SQL else true()
     query = (
         select(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID, L.HL_TXNID, L.HL_LOCK_TYPE, L.HL_DB, L.HL_TABLE, L.HL_PARTITION)
-        .where(L.HL_LOCK_EXT_ID < external_id, or_(*conditions))
+        .where(L.HL_LOCK_EXT_ID < external_id, condition)
         .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
     )
     if txn_id > 0:
         query = query.where(L.HL_TXNID != txn_id)
-    if limit is not None and all(len(partitions) <= _MOST_PARTITIONS_IN_SQL for partitions in groups.values()):
+    if (
+        limit is not None
+        and is_exact
+        and all(len(partitions) <= _MOST_PARTITIONS_IN_SQL for partitions in groups.values())
+    ):
         query = query.limit(limit)
     return query
 
@@ -121,21 +136,48 @@ def _group_condition(
 
 
 def first_conflict(requests: Sequence[LockTarget], earlier: Iterable[LockRow]) -> tuple[int, LockRow] | None:
-    """Position of the first request that must wait and the oldest lock it waits for; None when all can be taken."""
-    requests_of: dict[tuple[str, str | None], list[int]] = defaultdict(list)
-    databases: dict[str, list[int]] = defaultdict(list)
-    for position, request in enumerate(requests):
-        requests_of[request.database, request.table].append(position)
-        databases[request.database].append(position)
+    """Position of the first request that must wait and the oldest lock it waits for; None when all can be taken.
+
+    Work is linear in both: whether one waits for another depends on what they have in common and on kinds of locks,
+    so that for each row only the first request of each kind is looked at.
+    """
+    kinds = _FirstOfEachKind(requests)
     for row in earlier:
-        if row.target.table is None:
-            candidates = databases.get(row.target.database, [])
-        else:
-            candidates = [
-                *requests_of.get((row.target.database, row.target.table), []),
-                *requests_of.get((row.target.database, None), []),
-            ]
-        for position in candidates:
-            if must_wait(requests[position], row.target):
-                return position, row
+        for candidates in kinds.beside(row.target):
+            waiting = [position for position in candidates if must_wait(requests[position], row.target)]
+            if waiting:
+                return min(waiting), row
     return None
+
+
+class _FirstOfEachKind:
+    """For requests: the first position of each type of lock, by what a lock may have in common with them."""
+
+    def __init__(self, requests: Sequence[LockTarget]) -> None:
+        self._of: dict[tuple[object, ...], dict[tuple[str, bool], int]] = defaultdict(dict)
+        for position, one in enumerate(requests):
+            kind = one.lock_type, one.table is None
+            places: list[tuple[object, ...]] = [("all of", one.database)]
+            if one.table is None:
+                places.append(("database", one.database))
+            else:
+                places.append(("all of", one.database, one.table))
+                places.append(("exactly", one.database, one.table, one.partition))
+            for place in places:
+                self._of[place].setdefault(kind, position)
+
+    def beside(self, target: LockTarget) -> Iterator[Iterable[int]]:
+        """Positions that may have to wait for a lock on this: of its table, then of its whole database."""
+        database, table, partition = target.database, target.table, target.partition
+        if table is None:
+            yield self._at("all of", database)
+            return
+        if partition is None:
+            yield self._at("all of", database, table)
+        else:
+            yield (*self._at("exactly", database, table, partition), *self._at("exactly", database, table, None))
+        yield self._at("database", database)
+
+    def _at(self, *place: object) -> Iterable[int]:
+        found = self._of.get(place)
+        return found.values() if found is not None else ()

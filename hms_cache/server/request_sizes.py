@@ -1,0 +1,58 @@
+"""How many elements the lists of some requests may have: those of which each costs more than its bytes.
+
+A list in general may be as long as its message. These become rows that are written under a lock that others wait for,
+parameters of one statement, or statements of their own. They are counted before anything else is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from hms_cache.input_limits import exceeded, input_limits
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, PrivilegeBag
+
+
+def _grants(bag: PrivilegeBag | None) -> int:
+    """One element may name several privileges: `select,insert`."""
+    some = bag.privileges or () if bag is not None else ()
+    return sum(1 + str(getattr(one.grantInfo, "privilege", "")).count(",") for one in some)
+
+
+_Count = Callable[[Any], int]
+
+_COUNTS: Final[Mapping[str, tuple[str, _Count]]] = {
+    "lock": ("lock_components", lambda a: len(a.rqst.component or ())),
+    "abort_txns": ("request_transactions", lambda a: len(a.rqst.txn_ids or ())),
+    "allocate_table_write_ids": (
+        "request_transactions",
+        lambda a: max(len(a.rqst.txnIds or ()), len(a.rqst.srcTxnToWriteIdList or ())),
+    ),
+    "open_txns": ("request_transactions", lambda a: len(a.rqst.replSrcTxnIds or ())),
+    "get_valid_write_ids": ("request_tables", lambda a: len(a.rqst.fullTableNames or ())),
+    "add_write_ids_to_min_history": ("request_tables", lambda a: len(a.writeIds or ())),
+    "commit_txn": ("request_tables", lambda a: len(a.rqst.writeEventInfos or ())),
+    "grant_privileges": ("request_grants", lambda a: _grants(a.privileges)),
+    "revoke_privileges": ("request_grants", lambda a: _grants(a.privileges)),
+    "grant_revoke_privileges": ("request_grants", lambda a: _grants(a.request.privileges)),
+    "refresh_privileges": ("request_grants", lambda a: _grants(a.grantRequest.privileges)),
+    "add_replication_metrics": (
+        "request_metrics",
+        lambda a: len(a.replicationMetricList.replicationMetricList or ()),
+    ),
+}
+
+
+def check_request_size(method: str, arguments: Any) -> None:
+    """Raises MetaException, which names the setting, for more elements than the method's limit lets in."""
+    counted = _COUNTS.get(method)
+    if counted is None:
+        return
+    limit, count = counted
+    try:
+        found = count(arguments)
+    except (AttributeError, TypeError):
+        return  # something required is missing: the handler says what
+    most: int = getattr(input_limits(), limit)
+    if found > most:
+        raise MetaException(f"{method} has {found} elements, and may have {most} ({exceeded(limit)})")

@@ -1,0 +1,239 @@
+"""A list in a request may be as long as its message: each method, each list in it, with many elements."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.Thrift import TApplicationException, TException, TType
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport, TTransportException
+
+from hms_cache.app.service import Service
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database, OpenTxnRequest
+from hms_cache.wire import METHODS
+from tests.app.test_service import configured
+from tests.cache.world import table
+
+STATEMENTS_PER_ELEMENT = 0.1
+"""Set-wise work takes a few statements for hundreds of elements; one or more for each makes a message of 100 MB a
+million round trips under the locks of one transaction."""
+
+ALWAYS = 3_500
+"""Statements that any call may send: those that take some for each element are limited to 1,000 elements."""
+
+LONGEST_S = 60.0
+"""A bound for "it ends", on a busy machine: an element more must not cost an element's square."""
+
+
+@contextmanager
+def client(uri: str) -> Iterator[Any]:
+    """A client of the whole protocol."""
+    link = TSocket("127.0.0.1", int(uri.rsplit(":", 1)[1]))
+    link.setTimeout(2000 * LONGEST_S)
+    transport = TBufferedTransport(link, 1 << 16)
+    transport.open()
+    try:
+        yield ThriftHiveMetastore.Client(TBinaryProtocolAccelerated(transport, fallback=False))
+    finally:
+        transport.close()
+
+
+_NUMBERS = itertools.count()
+
+Path_ = tuple[str, ...]
+
+
+def long_lists() -> Iterator[tuple[str, Path_]]:
+    """Each list, set and map of each method: the method, and the names of fields that lead there."""
+    for name, method in METHODS.items():
+        yield from ((name, path) for path in _lists_of(method.args_class, (), ()))
+
+
+def _lists_of(kind: Any, way: Path_, inside: tuple[Any, ...]) -> Iterator[Path_]:
+    if kind in inside or len(way) > 4:
+        return
+    for field in filter(None, kind.thrift_spec):
+        path = (*way, field[2])
+        if field[1] in (TType.LIST, TType.SET, TType.MAP):
+            yield path
+        elif field[1] == TType.STRUCT:
+            yield from _lists_of(field[3][0], path, (*inside, kind))
+
+
+_NAMES = {
+    **dict.fromkeys(("dbName", "dbname", "db_name", "databaseName", "database", "db", "parent_db_name"), "d"),
+    **dict.fromkeys(("tblName", "tbl_name", "tableName", "tableName", "table", "parent_tbl_name"), "t"),
+    **dict.fromkeys(("catName", "catalogName", "catalog", "cat_name", "parentCatalogName"), "hive"),
+    "table_name": "t",
+    "tablename": "t ",
+    "type": "int",
+    "colType": "int",
+    "colName": "a",
+    "user": "u",
+    "hostname": "h",
+    "principalName": "u",
+    "partitionname": "p=1",
+    "privilege": "SELECT",
+}
+_ALWAYS = ("type", "colType", "privilege", "user", "hostname", *(name for name, text in _NAMES.items() if text in "dt"))
+"""Names whose values every element has."""
+
+_UNSET = (
+    "validWriteIdList",
+    "replPolicy",
+    "validTxnList",
+    "processorIdentifier",
+    "expr",
+    "fileMetadata",
+    "colStats",
+    "location",
+    "locationUri",
+    "managedLocationUri",
+)
+
+
+def filled(kind: Any, long: Path_, count: int, number: int = 0, depth: int = 0) -> Any:
+    """A struct with its fields set; `long`: the way to the list that has `count` elements, distinct ones."""
+    made = kind()
+    for field in filter(None, kind.thrift_spec):
+        _, type_, name, of, _ = field
+        is_on_the_way = bool(long) and long[0] == name
+        if name in _UNSET and not is_on_the_way:
+            continue
+        if depth > 3 and not is_on_the_way and type_ in (TType.STRUCT, TType.LIST, TType.MAP, TType.SET):
+            continue
+        rest = long[1:] if is_on_the_way else ()
+        times = count if is_on_the_way else 1
+        setattr(made, name, value(name, type_, of, rest, times, number, depth + 1))
+    return made
+
+
+def value(name: str, type_: int, of: Any, long: Path_, count: int, number: int, depth: int) -> Any:
+    """A value of a field; the elements of a list differ by their number."""
+    match type_:
+        case TType.STRING:
+            if of == "BINARY":
+                return b"x"
+            return f"x{number}" if name not in _NAMES or (number and name not in _ALWAYS) else _NAMES[name]
+        case TType.BYTE | TType.I32:
+            return 1  # values of enumerations, most of them
+        case TType.STRUCT:
+            return filled(of[0], long, count, number, depth)
+        case TType.LIST | TType.SET:
+            some = [value(name, of[0], of[1], (), 1, each, depth) for each in range(count)]
+            return set(some) if type_ == TType.SET else some
+        case TType.MAP:
+            keys = [value(name, of[0], of[1], (), 1, each, depth) for each in range(count)]
+            keys = [tuple(key) if isinstance(key, list) else key for key in keys]
+            return {key: value(name, of[2], of[3], (), 1, each, depth) for each, key in enumerate(keys)}
+        case TType.BOOL:
+            return False
+        case TType.DOUBLE:
+            return 1.0
+    if name in _OF_TXNS:
+        return _first_txn[0] + number
+    return number + 1
+
+
+_OF_TXNS = ("txnid", "txn_id", "txnIds", "txn_ids", "txnId", "txnid", "partnames")
+_first_txn = [1]
+"""The first of as many open transactions as a list has elements."""
+
+
+def open_txns(uri: str, count: int) -> None:
+    """Opens them; ids follow each other."""
+    with client(uri) as metastore:
+        first = metastore.open_txns(OpenTxnRequest(1000, "u", "h")).txn_ids[0]
+        for _ in range((count - 1) // 1000):
+            metastore.open_txns(OpenTxnRequest(1000, "u", "h"))
+    _first_txn[0] = first
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    directory: Path = tmp_path_factory.mktemp("served")
+    service = Service(configured(directory))
+    uri = service.start()
+    with client(uri) as metastore:
+        metastore.create_database(Database(name="d"))
+    yield uri
+    service.stop()
+
+
+outcomes: dict[Any, str] = {}
+
+
+def make_table(uri: str) -> None:
+    """What the call before it may have dropped or changed."""
+    with client(uri) as metastore:
+        with suppress(TException):
+            metastore.create_database(Database(name="d"))
+        with suppress(TException):
+            metastore.drop_table("d", "t", False)
+        metastore.create_table(table("d", "t", keys=(("p", "string"),)))
+
+
+def call(uri: str, method: str, path: Path_, count: int) -> tuple[int, str]:
+    """Statements that the call sent, and what is wrong with its end."""
+    arguments = filled(METHODS[method].args_class, path, count)
+    if method.startswith("create_table"):
+        made = next(getattr(arguments, name) for name in ("tbl", "request") if hasattr(arguments, name))
+        getattr(made, "table", made).tableName = f"made{next(_NUMBERS)}"
+    given = [getattr(arguments, field[2]) for field in METHODS[method].args_class.thrift_spec if field is not None]
+    sent: list[int] = [0]
+
+    def count_one(*_: Any) -> None:
+        sent[0] += 1
+
+    wrong = ""
+    event.listen(Engine, "before_cursor_execute", count_one)
+    began_s = time.monotonic()
+    try:
+        with client(uri) as metastore:
+            getattr(metastore, method)(*given)
+    except TTransportException as error:
+        wrong = f"the connection ended: {error}"
+    except TApplicationException as error:
+        outcomes[method, path] = f"{error.message}"[:100]
+        if "Error" in (error.message or ""):
+            wrong = str(error.message)[:300]
+    except TException as error:
+        outcomes[method, path] = f"{type(error).__name__} {str(getattr(error, 'message', error))[:80]}"
+    except (TypeError, ValueError, AttributeError, OverflowError, struct.error) as error:
+        outcomes[method, path] = f"not sent: {error}"
+    finally:
+        event.remove(Engine, "before_cursor_execute", count_one)
+    if time.monotonic() - began_s > LONGEST_S:
+        wrong = wrong or "it took too long"
+    return sent[0], wrong
+
+
+LISTS = tuple(long_lists())
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("count", [1_500, pytest.param(40_000, marks=pytest.mark.long)])
+def test_no_list_makes_its_call_fail_inside_or_ask_for_each_element(count: int, served: str) -> None:
+    wrong = []
+    for method, path in LISTS:
+        if method == "shutdown":
+            continue
+        make_table(served)
+        if any(word in method for word in ("txn", "lock", "write_id", "dynamic", "compact")):
+            open_txns(served, count)
+        statements, fault = call(served, method, path, count)
+        if fault:
+            wrong.append(f"{method} {'.'.join(path)}: {fault}")
+        elif statements > ALWAYS + STATEMENTS_PER_ELEMENT * count:
+            wrong.append(f"{method} {'.'.join(path)}: {statements} statements")
+    assert not wrong, "\n".join(wrong)
