@@ -21,6 +21,19 @@ def _grants(bag: PrivilegeBag | None) -> int:
 
 _Count = Callable[[Any], int]
 
+
+def _limits() -> dict[str, int]:
+    """Those in force, by the name of the setting."""
+    limits = input_limits()
+    return {
+        "lock_components": limits.lock_components,
+        "request_transactions": limits.request_transactions,
+        "request_tables": limits.request_tables,
+        "request_grants": limits.request_grants,
+        "request_metrics": limits.request_metrics,
+    }
+
+
 _COUNTS: Final[Mapping[str, tuple[str, _Count]]] = {
     "lock": ("lock_components", lambda a: len(a.rqst.component or ())),
     "abort_txns": ("request_transactions", lambda a: len(a.rqst.txn_ids or ())),
@@ -53,6 +66,6 @@ def check_request_size(method: str, arguments: Any) -> None:
         found = count(arguments)
     except (AttributeError, TypeError):
         return  # something required is missing: the handler says what
-    most: int = getattr(input_limits(), limit)
+    most = _limits()[limit]
     if found > most:
         raise MetaException(f"{method} has {found} elements, and may have {most} ({exceeded(limit)})")
