@@ -22,11 +22,24 @@ from hms_cache.input_limits import refused_inputs
 from hms_cache.metadata.names import NamePattern
 from hms_cache.metrics import Metrics
 from hms_cache.patterns.java_regex import JavaRegex
+from hms_cache.server.request_sizes import check_request_size
 from hms_cache.server.session import Session
 from hms_cache.store.locks.unlocking import heartbeat_txn_range
 from hms_cache.store.properties import selection
-from hms_cache.thrift_gen.hive_metastore.ttypes import HeartbeatTxnRangeRequest
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AbortTxnsRequest,
+    GetValidWriteIdsRequest,
+    HeartbeatTxnRangeRequest,
+    HiveObjectPrivilege,
+    LockComponent,
+    LockRequest,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+    ReplicationMetricList,
+    ReplicationMetrics,
+)
 from hms_cache.txn.id_lists import parse_ids
+from hms_cache.wire import METHODS
 from tests.expressions.test_hive_tree import _name, _number, expression_of
 
 
@@ -53,6 +66,20 @@ def _variables() -> None:
         session.set_variable(str(number), "x")
 
 
+def _request(method: str, argument: str, request: Any) -> None:
+    arguments = METHODS[method].args_class()
+    setattr(arguments, argument, request)
+    check_request_size(method, arguments)
+
+
+def _granted() -> None:
+    """Two privileges each."""
+    one = HiveObjectPrivilege(grantInfo=PrivilegeGrantInfo(privilege="SELECT,INSERT"))
+    _request("grant_privileges", "privileges", PrivilegeBag([one, one]))
+
+
+_METRICS = ReplicationMetricList([ReplicationMetrics()] * 3)
+
 _LONG_TEXT = "'aaaaaa' + 'bbbbbb' == 'c'"
 
 NO_DATABASE = cast(Connection, None)
@@ -72,6 +99,11 @@ BEYOND: dict[str, tuple[int, Callable[[], object]]] = {
     "properties_expression_characters": (4, lambda: selection.parse_expression("a == 1")),
     "properties_text_characters": (10, lambda: selection.is_wanted(selection.parse_expression(_LONG_TEXT), {})),
     "heartbeat_range_txns": (5, lambda: heartbeat_txn_range(NO_DATABASE, HeartbeatTxnRangeRequest(1, 6))),
+    "lock_components": (2, lambda: _request("lock", "rqst", LockRequest([LockComponent()] * 3))),
+    "request_transactions": (2, lambda: _request("abort_txns", "rqst", AbortTxnsRequest([1, 2, 3]))),
+    "request_tables": (2, lambda: _request("get_valid_write_ids", "rqst", GetValidWriteIdsRequest(["d.t"] * 3))),
+    "request_grants": (3, _granted),
+    "request_metrics": (2, lambda: _request("add_replication_metrics", "replicationMetricList", _METRICS)),
     "sasl_message_bytes": (9, _sasl),
     "bearer_token_bytes": (10, lambda: BearerTokens(cast(Any, None), cast(Any, None)).check("x" * 11)),
     "session_variables": (2, _variables),
