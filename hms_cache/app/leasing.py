@@ -16,6 +16,11 @@ from hms_cache.store.engine.database import Database
 #: A renewal that takes longer than a lease is worth nothing, and a revocation that waits is tried again.
 _STATEMENT_S = 5.0
 
+#: How long one look, renewal or change of a member's row may take: the thread that does it has also to tell others of
+#: the writes under way, and they give up a write of which they hear nothing for one and a half leases. The row of a
+#: writer that is stopped while it holds the lock stays locked as long.
+_LEAST_WAIT_S = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class CacheMemory:
@@ -46,7 +51,10 @@ def start_lease(
     given = settings.lease
     times = ("statement_timeout_s", "pool_timeout_s", "connect_timeout_s")
     limits = {name: min(getattr(settings.database, name), _STATEMENT_S) for name in times}
-    quick = settings.database.model_copy(update={"pool_size": 4, **limits})
+    check_s = min(settings.database.check_timeout_s, max(_LEAST_WAIT_S, given.length_s / 3))
+    quick = settings.database.model_copy(
+        update={"pool_size": 4, "check_pool_size": 4, "check_timeout_s": check_s, **limits}
+    )
     own = Database(settings.database.sqlalchemy_url(), quick, reserved_places=1, clock=database.clock)
     membership = Membership(own, CacheMemory(caching), given.secret.get_secret_value().encode(), given.length_s)
     state = membership.state

@@ -267,7 +267,8 @@ class Membership:
 
     def _tend(self) -> None:
         """Writes whose end was not heard: their writer is fenced, then the position is read."""
-        unheard = self.state.unheard(self.length_s * INTENT_PATIENCE_LEASES)
+        patience_s = self.length_s * INTENT_PATIENCE_LEASES
+        unheard = self.state.unheard(patience_s)
         if not unheard:
             return
         # Read after the last word of these writes: no epoch in it is older than theirs.
@@ -276,6 +277,8 @@ class Membership:
             return
         self.rows = found.rows
         for intent in unheard:
+            if intent not in self.state.unheard(patience_s):
+                continue  # heard of while the one before was waited for
             row = next((row for row in self.rows if row.member == intent[0]), None)
             if row is not None:
                 _log.warning("member %s does not say how its write ended: its writes are fenced", row.member)

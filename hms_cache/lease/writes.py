@@ -26,9 +26,6 @@ Message = tuple[str | int | None, ...]
 PATIENCE_S: Final = 0.2
 """How long a member may take to acknowledge before it is revoked: a thousand times what it takes when all is well."""
 
-JOIN_PATIENCE_S: Final = 30.0
-"""How long a write waits for its server to be a member; joining takes two statements."""
-
 
 class Links(Protocol):
     """The connections to the other members."""
@@ -116,14 +113,17 @@ class LeaseWrites:
     def ready(self) -> None:
         """Waits until this server is a member; before any connection is taken, since joining needs one.
 
+        Joining waits for the lock that all writes share, so this waits as long as a write may wait for that lock.
+
         :raises DatabaseUnavailable: it does not become one in time.
         """
         self.revocations.before_writing()
         if self._state.epoch is not None:
             return
         self._state.changed.set()
+        patience_s = self._guarded.settings.statement_timeout_s
         with self._joined:
-            if not self._joined.wait_for(lambda: self._state.epoch is not None, JOIN_PATIENCE_S):
+            if not self._joined.wait_for(lambda: self._state.epoch is not None, patience_s):
                 raise DatabaseUnavailable("this server could not join the set whose members read by lease")
 
     def begin(self) -> Write:

@@ -9,10 +9,13 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from hms_cache.lease import membership
+from hms_cache.store.engine import work_units
 from hms_cache.store.members import members
-from tests.lease.member import LENGTH_S, Member, wait_until
+from hms_cache.store.schema import NOTIFICATION_SEQUENCE
+from tests.lease.member import LENGTH_S, PATIENCE_S, Member, wait_until
 from tests.lease.test_guards import Make, make, write
 
 __all__ = ["make"]
@@ -123,3 +126,65 @@ def test_the_row_of_a_member_that_was_killed_is_deleted(make: Make, monkeypatch:
     write(a)
     assert (waits, a.membership.writes.waits) == (1, 1)
     wait_until(lambda: [row.member for row in a.membership.rows] == [a.membership.member])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
+def test_a_write_that_waits_for_a_stopped_one_is_not_fenced(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others hear that it is under way, although its server waits to fence the one that is stopped."""
+    stopped, writer, other = make(), make(), make()
+    for one in (stopped, writer):
+        one.wait_for(other)
+    commit, go_on, has_lock = work_units._commit, threading.Event(), threading.Event()
+
+    def stop(transaction: Any) -> None:
+        if not has_lock.is_set():
+            has_lock.set()
+            assert go_on.wait(PATIENCE_S * 2)
+        commit(transaction)
+
+    monkeypatch.setattr(work_units, "_commit", stop)
+    threads = [threading.Thread(target=write, args=(stopped,), daemon=True)]
+    threads[0].start()
+    assert has_lock.wait(PATIENCE_S)
+    stopped.falls_silent()
+    attempts: list[int | None] = []
+    threads.append(
+        threading.Thread(target=write, args=(writer, lambda: attempts.append(writer.state.epoch)), daemon=True)
+    )
+    threads[1].start()
+    # Long enough for others to give up a write that is not heard of, and to wait for a row that stays locked.
+    assert not threading.Event().wait(5 * LENGTH_S)
+    fenced = {row.member for row in other.membership.rows if row.is_fenced}
+    go_on.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+    assert writer.membership.member not in fenced
+    assert len(attempts) == 1
+    assert not other.is_wrong() and not writer.is_wrong()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
+def test_a_write_waits_for_its_server_to_join_as_long_as_for_the_lock(make: Make) -> None:
+    """A server that is stopped with the lock holds up a join for half a minute and more, and with it a write."""
+    writer = make()
+    wait_until(lambda: writer.state.epoch is not None)
+    assert writer.server.database.settings.statement_timeout_s > 60
+    done: list[bool] = []
+
+    def write_one() -> None:
+        write(writer)
+        done.append(True)
+
+    thread = threading.Thread(target=write_one, daemon=True)
+    with writer.membership._database.writing() as connection:
+        connection.execute(select(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID).with_for_update())
+        epoch = writer.state.epoch
+        writer.state.lost(epoch)
+        thread.start()
+        assert not threading.Event().wait(32.0)
+        assert thread.is_alive() and not done
+    thread.join(PATIENCE_S)
+    assert done and writer.state.epoch not in (None, epoch)
