@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from h11 import LocalProtocolError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hms_cache.server.transports.tls import TlsPort
@@ -47,6 +48,14 @@ class _CountingLog:
 
     def warning(self, *_: Any, **__: Any) -> None:
         self._limits.bad_requests += 1
+
+    def error(self, *arguments: Any, **options: Any) -> None:
+        """A body that turns out to be malformed while the answer is on its way fails in the answer's sending: that is
+        the client's doing, too, and would write a whole traceback."""
+        if isinstance(options.get("exc_info"), LocalProtocolError):
+            self._limits.bad_requests += 1
+        else:
+            self._logger.error(*arguments, **options)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._logger, name)

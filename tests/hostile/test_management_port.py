@@ -141,6 +141,7 @@ def exchange(running: Running, request: bytes) -> bytes:
 
 
 HOST = b"Host: localhost\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -153,11 +154,15 @@ HOST = b"Host: localhost\r\n"
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 10 + b"\r\n\r\n", b"400"),
         (b"GET /livez HTTP/1.0\r\n\r\n", b"200"),
         (b"GET / HTTP/1.1\r\n" + HOST + b"Connection: upgrade\r\nUpgrade: websocket\r\n\r\n", b"200"),
+        (b"POST /metastore HTTP/1.1\r\n" + HOST + CHUNKED + b"-1\r\nabc\r\n0\r\n\r\n", b"400"),
         # Slow: the end of the header never comes, the connection is closed all the same.
         (b"GET /livez HTTP/1.1\r\nHo", b""),
         (b"", b""),
     ],
-    ids=["two hosts", "large body", "negative body", "large header", "TLS", "HTTP 1.0", "websocket", "half", "silence"],
+    ids=[
+        *("two hosts", "large body", "negative body", "large header", "TLS", "HTTP 1.0", "websocket", "negative chunk"),
+        *("half", "silence"),
+    ],
 )
 def test_strange_requests_end_and_write_no_line(
     running: Running, caplog: pytest.LogCaptureFixture, request_bytes: bytes, status: bytes
