@@ -57,7 +57,7 @@ def measure_leases(comparison: Comparison) -> None:
         with _pair(c, label, c.url) as (reader, writer), _writing(writer) as took_s:
             for clients in c.sizes.clients:
                 rows += _in_turn(c, [_of(label, reader)], clients, f"{WRITES_PER_S:g}/s")
-        rows.append(_write_row(label, "on this machine", took_s))
+        rows.append(_write_row(c, label, "on this machine", took_s))
     _far_away(c, rows)
     titles = ["server", "writes on the other server", "clients", "calls/s", "p50 ms", "p99 ms", "statements/call"]
     c.results.sections.append(("Exact reads of `get_table`", titles, rows))
@@ -78,7 +78,7 @@ def _far_away(comparison: Comparison, rows: list[list[str]]) -> None:
                     rows += _in_turn(
                         comparison, [_of(label, reader)], 16, f"{WRITES_PER_S:g}/s, database {DELAY_MS:g} ms away"
                     )
-                rows.append(_write_row(label, f"{DELAY_MS:g} ms away", took_s))
+                rows.append(_write_row(comparison, label, f"{DELAY_MS:g} ms away", took_s))
                 proxy.delay(0)
     finally:
         proxy.close()
@@ -160,10 +160,10 @@ def _in_turn(comparison: Comparison, servers: list[_Server], clients: int, write
 _FIGURES = ("calls_per_second", "p50_us", "p99_us", "statements")
 
 
-def _write_row(label: str, where: str, took_s: list[float]) -> list[str]:
+def _write_row(comparison: Comparison, label: str, where: str, took_s: list[float]) -> list[str]:
     """The writes themselves: alter_table."""
     times = sorted(took_s)
-    return [
+    row = [
         f"{label}: the writes",
         f"database {where}",
         "1",
@@ -172,3 +172,5 @@ def _write_row(label: str, where: str, took_s: list[float]) -> list[str]:
         f"{times[int(len(times) * 0.99)] * 1000:,.2f}",
         "",
     ]
+    comparison.report(" | ".join(row))
+    return row
