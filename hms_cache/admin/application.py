@@ -12,6 +12,8 @@ from starlette.routing import Route
 
 from hms_cache.admin.commands.routes import CommandRoutes
 from hms_cache.admin.event_commands import EventRoutes
+from hms_cache.admin.feed.change_feed import ChangeFeed
+from hms_cache.admin.feed.route import FeedRoute
 from hms_cache.admin.guard import Guard
 from hms_cache.admin.health import DatabaseProbe, readiness
 from hms_cache.admin.history import History
@@ -27,7 +29,11 @@ _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def build_application(
-    sources: AdminSources, probe: DatabaseProbe, history: History, siblings: Siblings | None = None
+    sources: AdminSources,
+    probe: DatabaseProbe,
+    history: History,
+    siblings: Siblings | None = None,
+    feed: ChangeFeed | None = None,
 ) -> Guard:
     """All routes over these parts."""
     siblings = siblings or Siblings()
@@ -78,6 +84,7 @@ def build_application(
     commands, events = CommandRoutes(sources, siblings), EventRoutes(sources, siblings)
     routes.append(Route("/commands/{command}", commands.command, methods=["POST"]))
     routes.append(Route("/events/{command}", events.command, methods=["POST"]))
+    routes.append(Route("/changes", FeedRoute(sources, feed or ChangeFeed(sources)).listen))
     routes.append(Route("/locks/release", LockRoutes(sources).release, methods=["POST"]))
     return Guard(
         Starlette(routes=routes),

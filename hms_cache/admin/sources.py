@@ -19,6 +19,7 @@ from hms_cache.metrics.operations import Operations
 from hms_cache.notifications.poller import Poller
 from hms_cache.store.snapshots import StoreReads
 from hms_cache.store.txn_store import TxnStore
+from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest, NotificationEventResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,9 @@ class AdminSources:
     metrics: Metrics
     read_log_end: Callable[[], int]
     """The last event's id, by one statement; raises ``DatabaseUnavailable`` when the database does not answer."""
+
+    read_notifications: Callable[[NotificationEventRequest], NotificationEventResponse]
+    """As clients read the log; raises ``DatabaseUnavailable``."""
 
     store: StoreReads
     """The database, not through the cache."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import uvicorn
 
 from hms_cache.admin.application import build_application
+from hms_cache.admin.feed.change_feed import ChangeFeed
 from hms_cache.admin.health import DatabaseProbe
 from hms_cache.admin.history import SAMPLE_INTERVAL_S, History
 from hms_cache.admin.siblings import Siblings
@@ -78,15 +79,18 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     probe = DatabaseProbe(sources.read_log_end, sources.clock, _start_probe)
     history = History(sources, probe)
     tls = _tls(sources)
-    limits = ConnectionLimits(settings.max_connections, settings.request_timeout_s)
+    limits = ConnectionLimits(settings.max_connections, settings.request_timeout_s, settings.max_listeners)
+    feed = ChangeFeed(sources)
     metrics = sources.metrics.management
     metrics.connections.set_function(lambda: limits.open)
     metrics.refused_connections.set_function(lambda: limits.refused_connections)
     metrics.timeouts.set_function(lambda: limits.timeouts)
     metrics.bad_requests.set_function(lambda: limits.bad_requests)
+    metrics.listeners.set_function(lambda: limits.listeners)
+    metrics.refused_listeners.set_function(lambda: limits.refused_listeners)
     server = uvicorn.Server(
         uvicorn.Config(
-            build_application(sources, probe, history, siblings),
+            build_application(sources, probe, history, siblings, feed),
             http=on_each_socket(guarded_protocol(limits), tls),  # type: ignore[arg-type]
             ws="none",
             h11_max_incomplete_event_size=_LARGEST_HEADER_BYTES,
@@ -103,6 +107,7 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     thread.start()
 
     def stop() -> None:
+        feed.close()
         server.should_exit = True
         thread.join(_STOP_TIMEOUT_S)
         listening.close()

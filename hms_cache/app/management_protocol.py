@@ -27,6 +27,10 @@ class ConnectionLimits:
     max_connections: int
     request_timeout_s: float
     """For a request's header from its first byte, or from the connection; and for a client to take an answer."""
+    max_listeners: int = 0
+    """Connections on which the change feed is sent: they last, and are none of `max_connections`."""
+    listeners: int = 0
+    refused_listeners: int = 0
     refused_connections: int = 0
     timeouts: int = 0
     bad_requests: int = 0
@@ -69,6 +73,10 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             super().__init__(*arguments, **options)
             self.logger: Any = _CountingLog(self.logger, limits)
             self._address: str | None = None
+            self._is_watched = False
+            """Whether a stranger's, under limits of time."""
+            self._is_listener = False
+            self.app_state = {**self.app_state, "become_listener": self._become_listener}
             self._header_timer: asyncio.TimerHandle | None = None
             self._reader_timer: asyncio.TimerHandle | None = None
 
@@ -82,6 +90,7 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
                 transport.abort()
                 return
             self._address = address
+            self._is_watched = True
             limits.open += 1
             limits.by_address[address] = limits.by_address.get(address, 0) + 1
             self._watch_header()
@@ -90,12 +99,32 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             super().connection_lost(exc)
             self._cancel("_header_timer")
             self._cancel("_reader_timer")
+            self._is_watched = False
+            self._leave_place()
+            if self._is_listener:
+                self._is_listener = False
+                limits.listeners -= 1
+
+        def _leave_place(self) -> None:
             if self._address is not None:
                 limits.open -= 1
                 left = limits.by_address.pop(self._address) - 1
                 if left:
                     limits.by_address[self._address] = left
                 self._address = None
+
+        def _become_listener(self) -> bool:
+            """The connection gives its place back and takes one of the listeners, for as long as it lives; False: all
+            are taken."""
+            if self._is_listener:
+                return True
+            if limits.listeners >= limits.max_listeners:
+                limits.refused_listeners += 1
+                return False
+            self._is_listener = True
+            limits.listeners += 1
+            self._leave_place()
+            return True
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -107,7 +136,7 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
 
         def pause_writing(self) -> None:
             super().pause_writing()
-            if self._address is not None and self._reader_timer is None:
+            if self._is_watched and self._reader_timer is None:
                 self._reader_timer = self.loop.call_later(limits.request_timeout_s, self._time_out)
 
         def resume_writing(self) -> None:
@@ -119,7 +148,7 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             awaited = self.cycle is None or self.cycle.response_complete
             if not awaited:
                 self._cancel("_header_timer")
-            elif self._header_timer is None and self._address is not None and not self.transport.is_closing():
+            elif self._header_timer is None and self._is_watched and not self.transport.is_closing():
                 self._header_timer = self.loop.call_later(limits.request_timeout_s, self._time_out)
 
         def _time_out(self) -> None:

@@ -230,6 +230,7 @@ class Service:
             configuration_in_force=lambda: self._configuration,
             metrics=self.metrics,
             read_log_end=stores.log.current_event_id,
+            read_notifications=stores.log.get_next_notification,
             store=stores.objects.reads,
             transactions=stores.transactions,
             cache=caching.cache if caching is not None else None,

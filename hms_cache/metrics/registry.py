@@ -320,6 +320,17 @@ class ManagementMetrics(_Subsystem):
         self.refused_requests = self._tally(
             "management_requests_refused_total", "Requests refused for their host, their origin or their size."
         )
+        self.listeners = self._gauge("change_feed_listeners", "Listeners of the change feed now.")
+        self.refused_listeners = self._count(
+            "change_feed_listeners_refused_total", "Listeners refused because admin.max_listeners were there."
+        )
+        self.feed_events = self._tally("change_feed_events_total", "Events sent to listeners.")
+        self.feed_ends = self._tally(
+            "change_feed_ends_total",
+            "Feeds that the server ended. reason: cleaned and replaced (the log no longer continues the place), slow "
+            "(admin.listener_buffer_bytes), stopping, failed.",
+            "reason",
+        )
 
 
 class LeaseMetrics(_Subsystem):

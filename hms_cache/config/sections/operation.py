@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import SecretStr
 
-from hms_cache.config.quantities import OptionalPath, Seconds, Words
+from hms_cache.config.quantities import OptionalPath, Seconds, SizeBytes, Words
 from hms_cache.config.setting import Section, setting
 
 
@@ -70,6 +70,30 @@ class AdminSettings(Section):
         reason="A header is one packet; half a minute of a stalled client would be three scrapes.",
         gt=0,
         le=3600,
+    )
+    max_listeners: int = setting(
+        1000,
+        "Listeners of the change feed at once, beside max_connections; one more is answered 503.",
+        unit="connections",
+        reason="Each costs a socket and some 100 KiB at most, and a copy of each event.",
+        ge=0,
+        le=10_000,
+    )
+    listener_heartbeat_s: Seconds = setting(
+        15.0,
+        "A listener that no event was sent to for so long is sent its position.",
+        unit="seconds",
+        reason="Proxies close connections that are idle for a minute, some for half of it.",
+        gt=0,
+        le=3600,
+    )
+    listener_buffer_bytes: SizeBytes = setting(
+        16 * 1024 * 1024,
+        "Newest events kept for all listeners of the change feed together, and at least what the last two reads of the"
+        " log brought; one that followed and falls further behind is told so and its feed ends.",
+        unit="bytes",
+        reason="Some thousand events: seconds of a busy metastore.",
+        ge=64 * 1024,
     )
     serve_stale: bool = setting(
         False,

@@ -1,0 +1,121 @@
+"""Events as they are sent, and which of them a listener wants."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hms_cache.admin.feed.positions import EndReason, FeedPosition
+from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.object_names import DatabaseName
+from hms_cache.notifications.events import NotificationRow
+from hms_cache.notifications.message_reader import read_event
+from hms_cache.notifications.scope import Scope
+
+_OVERHEAD_BYTES = 1_000
+"""What an event weighs beside its texts: objects and the frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEvent:
+    """One event, encoded once for all listeners."""
+
+    position: FeedPosition
+    scope: Scope
+    header: bytes
+    """A whole server-sent event without the message."""
+    row: NotificationRow
+
+    @classmethod
+    def of(cls, row: NotificationRow) -> FeedEvent:
+        """Decodes the message for its scope; one that cannot be read may concern anything."""
+        position = FeedPosition.of(row)
+        return cls(position, read_event(row).scope, _frame(position, _columns(row)), row)
+
+    @property
+    def weight_bytes(self) -> int:
+        """About what it holds in memory."""
+        return _OVERHEAD_BYTES + len(self.row.message or "")
+
+    def encoded(self, *, with_message: bool) -> bytes:
+        """The server-sent event."""
+        if not with_message:
+            return self.header
+        message = {"message": self.row.message, "message_format": self.row.message_format}
+        return _frame(self.position, _columns(self.row) | message)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedFilter:
+    """What a listener wants: empty fields want all. Names are normalized."""
+
+    catalogs: frozenset[str] = frozenset()
+    databases: frozenset[str] = frozenset()
+    tables: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, catalogs: Iterable[str], databases: Iterable[str], tables: Iterable[str]) -> FeedFilter:
+        """From names as a client spells them."""
+        return cls(
+            *(frozenset(normalize_identifier(name) for name in names) for names in (catalogs, databases, tables))
+        )
+
+    @property
+    def wants_all(self) -> bool:
+        """Whether nothing is left out."""
+        return not (self.catalogs or self.databases or self.tables)
+
+    def wants(self, scope: Scope) -> bool:
+        """Whether the event may concern what is wanted: too many rather than too few.
+
+        A rename concerns both names; what drops a database concerns its tables. Transactions by themselves concern
+        none.
+        """
+        if self.wants_all or scope.everything:
+            return True
+        catalogs, databases = set(scope.whole_catalogs), set(scope.whole_databases)
+        if not self.tables:
+            databases |= scope.databases
+            databases |= {DatabaseName(one.catalog, one.database) for one in scope.functions}
+            if not self.databases:
+                catalogs |= scope.catalogs
+        tables = (*scope.tables, *scope.partitions)
+        return (
+            any(self._wants(catalog) for catalog in catalogs)
+            or any(self._wants(*name) for name in databases)
+            or any(self._wants(*name) for name in tables)
+        )
+
+    def _wants(self, catalog: str, database: str | None = None, table: str | None = None) -> bool:
+        return (
+            (not self.catalogs or catalog in self.catalogs)
+            and (not self.databases or database is None or database in self.databases)
+            and (not self.tables or table is None or table in self.tables)
+        )
+
+
+def position_frame(position: FeedPosition) -> bytes:
+    """Moves the listener's `Last-Event-ID` without an event (HTML, server-sent events: data is empty); a heartbeat."""
+    return f": alive\nid: {position}\n\n".encode()
+
+
+def end_frame(reason: EndReason, problem: str) -> bytes:
+    """The last event of a feed. It has no id: the listener's place stays that of the last event it was sent."""
+    data = json.dumps({"reason": reason.value, "problem": problem})
+    return f"event: end\ndata: {data}\n\n".encode()
+
+
+def _columns(row: NotificationRow) -> dict[str, object]:
+    return {
+        "event_id": row.event_id,
+        "event_time_s": row.event_time_s,
+        "event_type": row.event_type,
+        "catalog": row.catalog,
+        "database": row.database,
+        "table": row.table,
+    }
+
+
+def _frame(position: FeedPosition, data: dict[str, object]) -> bytes:
+    return f"id: {position}\nevent: change\ndata: {json.dumps(data)}\n\n".encode()

@@ -1,0 +1,127 @@
+"""Places in the notification log as a listener keeps them, and what is read from there on.
+
+A place is an event's id and, where the log held the event, a digest of its row: a database that was restored from a
+copy gives the same ids to other events. Ids have no gaps (see `hms_cache.notifications.event_log`), so a missing one is
+a lost event.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hms_cache.errors import HmsCacheError
+from hms_cache.notifications.event_log import digest_of
+from hms_cache.notifications.events import NotificationRow
+
+ReadRows = Callable[[int], Sequence[NotificationRow]]
+"""Rows after an event, by id: two at least if the log holds two."""
+
+ReadEnd = Callable[[], int]
+"""The last event's id."""
+
+_POSITION = re.compile(r"([0-9]{1,18})(?:-([0-9a-f]{32}))?", re.ASCII)
+
+
+class EndReason(StrEnum):
+    """Why a feed ends."""
+
+    CLEANED = "cleaned"
+    REPLACED = "replaced"
+    SLOW = "slow"
+    STOPPING = "stopping"
+    FAILED = "failed"
+
+
+class FeedEndedError(HmsCacheError):
+    """Nothing can follow a place without a gap."""
+
+    def __init__(self, reason: EndReason, problem: str) -> None:
+        super().__init__(problem)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPosition:
+    """After the event with this id; as text the `id` of a server-sent event."""
+
+    event_id: int
+    digest: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> FeedPosition:
+        """From `123` or `123-DIGEST`; raises ValueError for anything else."""
+        found = _POSITION.fullmatch(text)
+        if found is None:
+            raise ValueError(f"not a position: {text[:80]!r}")
+        return cls(int(found[1]), found[2])
+
+    @classmethod
+    def of(cls, row: NotificationRow) -> FeedPosition:
+        """The place after this row."""
+        return cls(row.event_id, digest_of([row]))
+
+    def __str__(self) -> str:
+        return str(self.event_id) if self.digest is None else f"{self.event_id}-{self.digest}"
+
+
+def position_at(event_id: int, read_rows: ReadRows) -> FeedPosition:
+    """The place after this event, with its digest if the log holds it."""
+    for row in read_rows(event_id - 1) if event_id > 0 else ():
+        if row.event_id == event_id:
+            return FeedPosition.of(row)
+    return FeedPosition(event_id)
+
+
+def oldest_position(read_rows: ReadRows, read_end: ReadEnd) -> FeedPosition:
+    """The place before the oldest event that is kept, the end if there is none."""
+    rows = read_rows(0)
+    return FeedPosition(rows[0].event_id - 1) if rows else FeedPosition(read_end())
+
+
+def rows_following(position: FeedPosition, read_rows: ReadRows, read_end: ReadEnd) -> list[NotificationRow]:
+    """The next rows, none at the log's end.
+
+    The row of the place is read with them: one statement proves the place and reads on. Raises FeedEndedError when
+    events after it were deleted, or the log is another history.
+    """
+    rows = read_rows(max(0, position.event_id - 1))
+    if not any(row.event_id >= position.event_id for row in rows):
+        # Before the rows are read again: what commits in between would pass for deleted.
+        end = read_end()
+        if end < position.event_id:
+            raise _replaced(f"the notification log ends at event {end}, before {position.event_id}")
+        if end > position.event_id:
+            rows = read_rows(position.event_id)
+            if not rows:
+                raise _cleaned(position.event_id + 1, end)
+    here = [row for row in rows if row.event_id == position.event_id]
+    if here and position.digest is not None and all(digest_of([row]) != position.digest for row in here):
+        raise _replaced(f"event {position.event_id} is another one")
+    following = [row for row in rows if row.event_id > position.event_id]
+    expected = position.event_id + 1
+    for row in following:
+        # Before Hive 4 an id could be given twice (HIVE-16886).
+        if row.event_id not in (expected, expected - 1):
+            raise _cleaned(expected, row.event_id - 1)
+        expected = row.event_id + 1
+    return following
+
+
+def _cleaned(first: int, last: int) -> FeedEndedError:
+    which = f"event {first} is" if first == last else f"events {first} to {last} are"
+    return FeedEndedError(
+        EndReason.CLEANED,
+        f"{which} no longer in the notification log (events.retention_s): read everything anew and listen with"
+        " after=latest, or go on with after=oldest and miss them",
+    )
+
+
+def _replaced(what: str) -> FeedEndedError:
+    return FeedEndedError(
+        EndReason.REPLACED,
+        f"{what}: this is another history, such as a database restored from a copy. Read everything anew and listen"
+        " with after=latest",
+    )

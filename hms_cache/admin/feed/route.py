@@ -1,0 +1,102 @@
+"""``GET /changes``: what a listener may ask for, and the connection as long as it listens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from hms_cache.admin.access import refusal
+from hms_cache.admin.feed.change_feed import ChangeFeed
+from hms_cache.admin.feed.events import FeedFilter
+from hms_cache.admin.feed.positions import FeedEndedError
+from hms_cache.admin.sources import AdminSources
+from hms_cache.errors import DatabaseUnavailableError
+
+_PARAMETERS = frozenset({"after", "catalog", "database", "table", "messages"})
+
+_RETRY = {"Retry-After": "10"}
+
+
+class FeedRoute:
+    """The endpoint over one feed."""
+
+    def __init__(self, sources: AdminSources, feed: ChangeFeed) -> None:
+        self._sources = sources
+        self._feed = feed
+
+    async def listen(self, request: Request) -> Response:
+        """Server-sent events.
+
+        400 for a request that cannot be read, 401 and 403 for messages without the token of commands, 410 for a place
+        that the log no longer continues, 503 when the database does not answer or all places are taken.
+        """
+        query = request.query_params
+        unknown = sorted(set(query) - _PARAMETERS)
+        if unknown:
+            return PlainTextResponse(f"unknown parameter {unknown[0][:80]}: {', '.join(sorted(_PARAMETERS))}\n", 400)
+        with_messages = query.get("messages", "false")
+        if with_messages not in ("true", "false"):
+            return PlainTextResponse("messages: true or false\n", 400)
+        if with_messages == "true" and (refused := refusal(self._sources, request)) is not None:
+            return refused
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
+        try:
+            position = await self._feed.position(request.headers.get("last-event-id") or query.get("after") or "latest")
+        except ValueError as error:
+            return PlainTextResponse(f"{error}; after and Last-Event-ID: latest, oldest or an event's id\n", 400)
+        except FeedEndedError as error:
+            self._sources.metrics.management.feed_ends.add((error.reason.value,))
+            return JSONResponse({"reason": error.reason.value, "problem": str(error)}, 410)
+        except DatabaseUnavailableError as error:
+            return PlainTextResponse(f"{error}\n", 503, _RETRY)
+        become_listener = request.scope.get("state", {}).get("become_listener")
+        if become_listener is not None and not become_listener():
+            return PlainTextResponse("there are admin.max_listeners listeners\n", 503, _RETRY)
+        wanted = FeedFilter.of(query.getlist("catalog"), query.getlist("database"), query.getlist("table"))
+        return _Feed(self._feed.frames(position, wanted, with_messages=with_messages == "true"))
+
+
+class _Feed(Response):
+    """Sends frames until they end or the listener is gone; then the frames are closed at once."""
+
+    def __init__(self, frames: AsyncGenerator[bytes]) -> None:
+        self._frames = frames
+        self.status_code = 200
+        self.background = None
+        self.init_headers(
+            {
+                "Content-Type": "text/event-stream; charset=utf-8",
+                "Cache-Control": "no-store",
+                "Connection": "close",
+                "X-Accel-Buffering": "no",
+            }
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One listener."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        tasks = {asyncio.create_task(self._send(send)), asyncio.create_task(_gone(receive))}
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._frames.aclose()
+        for task in done:
+            task.result()
+
+    async def _send(self, send: Send) -> None:
+        async for frame in self._frames:
+            await send({"type": "http.response.body", "body": frame, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,89 @@
+"""A listener of the change feed: server-sent events over a socket, without a library between."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.admin.running import Running
+
+
+@dataclass(frozen=True)
+class Received:
+    """A dispatched event, as the HTML standard defines it."""
+
+    kind: str
+    data: Any
+
+
+class Listener:
+    """Reads one feed; `last_id` is what an EventSource would send as Last-Event-ID."""
+
+    def __init__(self, running: Running, last_id: str = "", token: str = "", **query: str | list[str]) -> None:
+        assert running.service.management_address is not None
+        self.connection = http.client.HTTPConnection(*running.service.management_address, timeout=30)
+        headers = {"Last-Event-ID": last_id} if last_id else {}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        self.connection.request("GET", f"/changes?{urlencode(query, doseq=True)}", headers=headers)
+        self.answer = self.connection.getresponse()
+        self.last_id = last_id
+        self.positions = 0
+        """Frames that moved the place without an event."""
+
+    @property
+    def status(self) -> int:
+        return self.answer.status
+
+    def step(self) -> Received | None:
+        """The next frame: an event, or None for one that has no data. Raises EOFError at the end."""
+        kind, data, is_empty = "message", "", True
+        while True:
+            line = self.answer.readline().decode().rstrip("\n")
+            if not line:
+                if is_empty:
+                    raise EOFError
+                return Received(kind, json.loads(data)) if data else None
+            is_empty = False
+            name, _, value = line.partition(": ")
+            if name == "id":
+                self.last_id = value
+                self.positions += not data
+            elif name == "event":
+                kind = value
+            elif name == "data":
+                data = value
+
+    def next(self) -> Received:
+        """The next event."""
+        while True:
+            found = self.step()
+            if found is not None:
+                return found
+
+    def changes(self, count: int) -> list[Any]:
+        """The data of so many events."""
+        found = [self.next() for _ in range(count)]
+        assert [one.kind for one in found] == ["change"] * count, found
+        return [one.data for one in found]
+
+    def end(self) -> Any:
+        """What the feed ends with: the next event, and nothing after it."""
+        found = self.next()
+        assert found.kind == "end", found
+        try:
+            while True:
+                assert self.step() is None
+        except EOFError:
+            return found.data
+
+    def body(self) -> Any:
+        """Of a refusal."""
+        return self.answer.read().decode()
+
+    def close(self) -> None:
+        self.answer.close()
+        self.connection.close()

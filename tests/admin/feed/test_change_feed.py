@@ -1,0 +1,270 @@
+"""The change feed of a running server, over SQLite and HTTP."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Database,
+    FieldSchema,
+    NotificationEventRequest,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
+)
+from tests.admin.feed.listening import Listener
+from tests.admin.running import TOKEN, Running
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    server = Running(
+        tmp_path_factory.mktemp("feed"),
+        admin__listener_heartbeat_s=0.3,
+        admin__max_listeners=4,
+        events__poll_interval_s=0.1,
+    )
+    yield server
+    server.close()
+
+
+def make_database(running: Running, name: str) -> None:
+    running.client.create_database(Database(name=name, locationUri=f"file:///tmp/none/{name}"))
+
+
+def make_table(running: Running, database: str, name: str, comment: str = "") -> None:
+    running.client.create_table(
+        Table(
+            tableName=name,
+            dbName=database,
+            owner="o",
+            sd=StorageDescriptor(
+                cols=[FieldSchema("a", "int", "")], serdeInfo=SerDeInfo(), parameters={}, bucketCols=[], sortCols=[]
+            ),
+            partitionKeys=[],
+            parameters={"EXTERNAL": "TRUE", "comment": comment},
+            tableType="EXTERNAL_TABLE",
+        )
+    )
+
+
+def log_file(running: Running) -> str:
+    return running.sources.configuration.settings.database.url.removeprefix("sqlite:///")
+
+
+def logged(running: Running) -> list[dict[str, object]]:
+    """The log as it stands in the database: the oracle."""
+    names = ("event_id", "event_time_s", "event_type", "catalog", "database", "table")
+    with closing(sqlite3.connect(log_file(running), timeout=30)) as connection:
+        rows = connection.execute(
+            "SELECT EVENT_ID, EVENT_TIME, EVENT_TYPE, CAT_NAME, DB_NAME, TBL_NAME FROM NOTIFICATION_LOG"
+            " ORDER BY EVENT_ID"
+        ).fetchall()
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def clean(running: Running, up_to: int) -> None:
+    """Deletes events as a cleaner does."""
+    with closing(sqlite3.connect(log_file(running), timeout=30)) as connection, connection:
+        connection.execute("DELETE FROM NOTIFICATION_LOG WHERE EVENT_ID <= ?", (up_to,))
+
+
+def test_old_and_new_events_arrive_once_and_in_order(running: Running) -> None:
+    make_database(running, "one")
+    with closing(Listener(running, after="oldest")) as listener:
+        before = logged(running)
+        assert listener.changes(len(before)) == before
+        for number in range(5):
+            make_table(running, "one", f"t{number}")
+        assert listener.changes(5) == logged(running)[len(before) :]
+        place = listener.last_id
+    make_table(running, "one", "while_away")
+    with closing(Listener(running, last_id=place, after="oldest")) as listener:
+        assert [one["table"] for one in listener.changes(1)] == ["while_away"], "Last-Event-ID is the newer word"
+    with closing(Listener(running)) as listener:
+        make_table(running, "one", "from_now_on")
+        assert [one["table"] for one in listener.changes(1)] == ["from_now_on"]
+
+
+def test_filters_by_name_of_catalog_database_and_table(running: Running) -> None:
+    for name in ("two", "three"):
+        make_database(running, name)
+    place = str(running.sources.read_log_end())
+    for database in ("two", "three"):
+        for table in ("a", "b"):
+            make_table(running, database, table)
+    renamed = running.client.get_table("three", "b")
+    renamed.tableName = "c"
+    running.client.alter_table("three", "b", renamed)
+    running.client.drop_table("two", "a", False)
+    expected = {
+        (("database", "TWO"),): ["a", "b", "a"],
+        (("database", "three"), ("table", "B")): ["b", "b"],  # the second is the rename, whose row names one of both
+        (("database", "three"), ("table", "c")): ["b"],
+        (("table", "a"),): ["a", "a", "a"],
+        (("catalog", "hive"), ("database", "three"), ("table", "a")): ["a"],
+    }
+    for query, tables in expected.items():
+        with closing(Listener(running, after=place, **dict(query))) as listener:
+            found = [one["table"] for one in listener.changes(len(tables))]
+            assert [table if table != "c" else "b" for table in found] == tables, query
+            assert listener.step() is None, "nothing else but its place"
+            assert int(listener.last_id.partition("-")[0]) == running.sources.read_log_end(), query
+    with closing(Listener(running, after=place, catalog="elsewhere")) as listener:
+        while int(listener.last_id.partition("-")[0] or 0) < running.sources.read_log_end():
+            assert listener.step() is None
+
+
+def test_messages_need_the_token_of_commands(running: Running) -> None:
+    make_database(running, "secrets")
+    place = str(running.sources.read_log_end())
+    make_table(running, "secrets", "t")
+    for token, status in (("", 401), ("wrong", 401), (TOKEN, 200)):
+        with closing(Listener(running, after=place, messages="true", token=token)) as listener:
+            assert listener.status == status
+            if status == 200:
+                (event,) = listener.changes(1)
+                (logged_event,) = running.client.get_next_notification(
+                    NotificationEventRequest(lastEvent=int(place))
+                ).events
+                assert (event["message"], event["message_format"]) == (
+                    logged_event.message,
+                    logged_event.messageFormat,
+                )
+    with closing(Listener(running, after=place)) as listener:
+        assert "message" not in listener.changes(1)[0]
+
+
+@pytest.mark.parametrize(
+    "query", ["after=-1", "after=x", "after=1-2", "after=9999999999999999999", "messages=1", "tabel=t"]
+)
+def test_what_cannot_be_read_is_told(running: Running, query: str) -> None:
+    status, text = running.ask(f"/changes?{query}")
+    assert status == 400 and text.strip()
+
+
+def test_a_place_that_is_gone(running: Running) -> None:
+    make_database(running, "gone")
+    with closing(Listener(running, after="oldest")) as listener:
+        listener.changes(len(logged(running)))
+        place = listener.last_id
+    last = int(place.partition("-")[0])
+    # All up to the place and no further: nothing is missing.
+    make_table(running, "gone", "t0")
+    clean(running, last)
+    with closing(Listener(running, last_id=place)) as listener:
+        assert [one["table"] for one in listener.changes(1)] == ["t0"]
+    make_table(running, "gone", "t1")
+    clean(running, last + 1)
+    with closing(Listener(running, last_id=place)) as listener:
+        assert listener.status == 410
+        told = json.loads(listener.body())
+        assert told["reason"] == "cleaned" and f"event {last + 1} is no longer" in told["problem"]
+    with closing(Listener(running, after="oldest")) as listener:
+        assert [one["table"] for one in listener.changes(1)] == ["t1"]
+    for other in (f"{last + 2}-{'0' * 32}", str(last + 100)):
+        with closing(Listener(running, last_id=other)) as listener:
+            assert (listener.status, json.loads(listener.body())["reason"]) == (410, "replaced")
+    assert 'change_feed_ends_total{reason="cleaned"}' in running.ask("/metrics")[1]
+
+
+def test_a_log_that_is_replaced_ends_a_feed_that_listens(running: Running) -> None:
+    make_database(running, "restored")
+    with closing(Listener(running)) as listener:
+        make_table(running, "restored", "t")
+        listener.changes(1)
+        with closing(sqlite3.connect(log_file(running), timeout=30)) as connection, connection:
+            connection.execute(
+                "UPDATE NOTIFICATION_LOG SET EVENT_TIME = EVENT_TIME - 7 WHERE EVENT_ID ="
+                " (SELECT MAX(EVENT_ID) FROM NOTIFICATION_LOG)"
+            )
+        assert listener.end()["reason"] == "replaced"
+    with closing(Listener(running, last_id=listener.last_id)) as again:
+        assert again.status == 410
+
+
+def test_places_of_listeners_are_their_own(running: Running) -> None:
+    def count() -> float:
+        return running.sources.metrics.registry.get_sample_value("hms_cache_change_feed_listeners") or 0
+
+    while count():  # those of tests before
+        assert running.ask("/livez")[0] == 200
+    listeners = [Listener(running) for _ in range(4)]
+    assert [one.status for one in listeners] == [200] * 4 and count() == 4
+    with closing(Listener(running)) as refused:
+        assert refused.status == 503 and refused.answer.headers["Retry-After"]
+    others = running.sources.metrics.registry.get_sample_value("hms_cache_management_connections")
+    assert others is not None and others <= 1, "at most the refused"
+    for one in listeners:
+        one.close()
+    while count():
+        assert running.ask("/livez")[0] == 200
+    with closing(Listener(running)) as listener:
+        assert listener.status == 200
+
+
+def test_heartbeats_carry_the_place(running: Running) -> None:
+    with closing(Listener(running)) as listener:
+        for _ in range(3):
+            assert listener.step() is None
+        assert listener.positions == 3
+
+
+def test_a_slow_one_is_told_and_others_are_not_kept(tmp_path: Path) -> None:
+    running = Running(
+        tmp_path,
+        admin__listener_buffer_bytes=1024 * 1024,
+        admin__request_timeout_s=120,
+        admin__max_listeners=4,
+        events__poll_interval_s=0.1,
+    )
+    try:
+        make_database(running, "d")
+        slow, quick = Listener(running), Listener(running)
+        slow_messages = Listener(running, messages="true", token=TOKEN)
+        count = 120
+        with ThreadPoolExecutor(1) as thread:
+            read = thread.submit(quick.changes, count)
+            for number in range(count):  # 24 MB, more than sockets hold
+                make_table(running, "d", f"t{number}", "x" * 200_000)
+            assert [one["table"] for one in read.result(timeout=60)] == [f"t{number}" for number in range(count)]
+        seen = 0
+        while (received := slow_messages.next()).kind == "change":
+            assert received.data["table"] == f"t{seen}", "no gap before the end"
+            seen += 1
+        assert received.data["reason"] == "slow" and 0 < seen < count
+        place = slow_messages.last_id
+        with closing(Listener(running, last_id=place)) as again:
+            assert [one["table"] for one in again.changes(count - seen)] == [f"t{n}" for n in range(seen, count)]
+        for one in (slow, slow_messages):
+            one.close()
+    finally:
+        running.close()
+    assert quick.end()["reason"] == "stopping"
+    quick.close()
+
+
+@pytest.mark.soak
+def test_a_thousand_listeners(tmp_path: Path) -> None:
+    running = Running(tmp_path, events__poll_interval_s=0.1)
+    try:
+        make_database(running, "d")
+        listeners = [Listener(running) for _ in range(1000)]
+        assert {one.status for one in listeners} == {200}
+        for number in range(20):
+            make_table(running, "d", f"t{number}")
+        for one in listeners:
+            assert [change["table"] for change in one.changes(20)] == [f"t{number}" for number in range(20)]
+        assert running.ask("/livez")[0] == 200
+    finally:
+        running.close()
+    for one in listeners:
+        assert one.end()["reason"] == "stopping"
+        one.close()
