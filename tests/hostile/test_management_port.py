@@ -58,7 +58,8 @@ def status_of(running: Running, method: str, path: str, headers: dict[str, str])
             connection.putheader(name, value)
         connection.endheaders()
         answer = connection.getresponse()
-        answer.read()
+        if answer.headers.get_content_type() != "text/event-stream":  # which has no end
+            answer.read()
         return answer.status
     finally:
         connection.close()
