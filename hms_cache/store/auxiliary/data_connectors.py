@@ -132,8 +132,9 @@ def _missing(name: str) -> NoSuchObjectException:
 
 
 def _owner_type(connector: DataConnector) -> str:
+    """A number that names no type is none, as Java reads it."""
     kind = PrincipalType.USER if connector.ownerType is None else connector.ownerType
-    return str(PrincipalType._VALUES_TO_NAMES[kind])
+    return str(PrincipalType._VALUES_TO_NAMES.get(kind, "USER"))
 
 
 def _lock(connection: Connection, name: str) -> bool:

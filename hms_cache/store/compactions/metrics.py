@@ -10,6 +10,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionMetricsDataRequest,
     CompactionMetricsDataStruct,
     CompactionMetricsMetricType,
+    MetaException,
 )
 
 M = COMPACTION_METRICS_CACHE.c
@@ -59,4 +60,7 @@ def _condition(database: str, table: str, partition: str | None, metric_type: in
 
 
 def _type_name(metric_type: int) -> str:
-    return str(CompactionMetricsMetricType._VALUES_TO_NAMES[metric_type])
+    name = CompactionMetricsMetricType._VALUES_TO_NAMES.get(metric_type)
+    if name is None:
+        raise MetaException(f"there is no compaction metric of type {metric_type}")
+    return str(name)

@@ -50,6 +50,7 @@ from hms_cache.store.engine.features import SchemaFeatures, read_features
 from hms_cache.store.engine.log_sessions import HistoryText, file_identity, kept_history, last_event_id, read_head
 from hms_cache.store.engine.mysql_tls import take_tls
 from hms_cache.store.engine.sequences import IdBlocks
+from hms_cache.store.engine.statement_cache import StatementCache
 
 #: Where a pooled connection keeps the `Database` it belongs to.
 _OWNER = "hms_cache.database"
@@ -358,6 +359,7 @@ class Database:
             # Every user above ends its transaction; the pool's own ROLLBACK would be one more round trip per call.
             pool_reset_on_return=None,
             skip_autocommit_rollback=kind == "check",
+            execution_options={"compiled_cache": StatementCache()},
             **isolation,
         )
         if self.dialect == "mysql":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, or_
 
 from hms_cache.metadata.names import LIKE_ESCAPE, name_pattern
+
+_LONGEST_CHARACTERS: Final = 10_000
+"""Of a pattern for LIKE: SQLite refuses those of 50,000 bytes. Half of it may be escapes, and no name has 5,000."""
 
 
 def may_match(column: ColumnElement[Any], pattern: str | None) -> list[ColumnElement[bool]]:
@@ -19,6 +22,7 @@ def may_match(column: ColumnElement[Any], pattern: str | None) -> list[ColumnEle
     patterns = name_pattern(pattern).like_patterns
     if patterns is None:
         return []
-    likes = [column.like(text, escape=LIKE_ESCAPE) for text in patterns]
-    # A pattern of no alternative at all ("", "|") matches nothing.
+    can_match = [text for text in patterns if len(text) - text.count("%") <= _LONGEST_CHARACTERS]
+    likes = [column.like(text, escape=LIKE_ESCAPE) for text in can_match]
+    # A pattern of no alternative at all ("", "|"), or of too long ones, matches nothing.
     return [or_(*likes)] if likes else [column.is_(None) & column.is_not(None)]
