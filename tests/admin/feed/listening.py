@@ -58,11 +58,12 @@ class Listener:
                 data = value
 
     def next(self) -> Received:
-        """The next event."""
-        while True:
+        """The next event; many heartbeats in its place mean that there is none."""
+        for _ in range(60):
             found = self.step()
             if found is not None:
                 return found
+        raise AssertionError("nothing but heartbeats")
 
     def changes(self, count: int) -> list[Any]:
         """The data of so many events."""

@@ -171,7 +171,8 @@ def test_a_place_that_is_gone(running: Running) -> None:
         assert [one["table"] for one in listener.changes(1)] == ["t1"]
     for other in (f"{last + 2}-{'0' * 32}", str(last + 100)):
         with closing(Listener(running, last_id=other)) as listener:
-            assert (listener.status, json.loads(listener.body())["reason"]) == (410, "replaced")
+            assert listener.status == 410
+            assert json.loads(listener.body())["reason"] == "replaced"
     assert 'change_feed_ends_total{reason="cleaned"}' in running.ask("/metrics")[1]
 
 
@@ -222,6 +223,7 @@ def test_a_slow_one_is_told_and_others_are_not_kept(tmp_path: Path) -> None:
         tmp_path,
         admin__listener_buffer_bytes=1024 * 1024,
         admin__request_timeout_s=120,
+        admin__listener_heartbeat_s=0.3,
         admin__max_listeners=4,
         events__poll_interval_s=0.1,
     )
