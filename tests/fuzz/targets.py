@@ -6,11 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from hms_cache.authentication.delegation.token_format import MalformedTokenError
 from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.authorization.policy import PolicyError, parse_policy
 from hms_cache.config import database_url
 from hms_cache.config.quantities import parse_duration_s, parse_size_bytes
+from hms_cache.config.site_file import read_site_files, settings_of_site
+from hms_cache.errors import ConfigurationError
 from hms_cache.expressions import FilterError, parse_expression, parse_filter
 from hms_cache.expressions.kryo import KryoError, read_expression
 from hms_cache.metadata.column_types import are_compatible, type_name
@@ -48,6 +52,14 @@ class Target:
     """Memory that any input may take."""
     bytes_per_byte: int = 1_000
     """Memory that each byte of an input may take beyond it."""
+
+
+def _read_site(data: bytes) -> None:
+    """A site file, and what settings it gives."""
+    with NamedTemporaryFile(suffix=".xml") as file:
+        file.write(data)
+        file.flush()
+        settings_of_site(read_site_files((Path(file.name),), {"USER": "u"}))
 
 
 def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
@@ -268,6 +280,35 @@ TARGETS: dict[str, Target] = {
         _text(before.read_principal),
         (),
         _pieces("a", "/", "@", "R", "RULE:[", "1:$1", "]", "(.*)", "s/", "/g", "L", "DEFAULT", "$", "(", "\\", " "),
+    ),
+    "policy": Target(
+        _text(lambda text: parse_policy(text).decisions("alice")),
+        (PolicyError,),
+        _pieces(
+            *("[[grants]]\n", "[groups]\n", "[roles]\n", "a", "=", "[", "]", '"', '"alice"', "*", ",", "\n", "{", "}"),
+            *('to = "user:alice"\n', 'on = "d.t"\n', 'actions = ["read"]\n', "1", "1979-05-27", "é", "\0", ".", "'"),
+        ),
+    ),
+    "site": Target(
+        _read_site,
+        (ConfigurationError,),
+        _pieces(
+            *("<configuration>", "</configuration>", "<property>", "</property>", "<name>", "</name>", "<value>"),
+            *("</value>", "metastore.thrift.port", "javax.jdo.option.ConnectionURL", "hive.metastore.uris", "${", "}"),
+            *(
+                "env.USER",
+                ":-",
+                "1s",
+                "9083",
+                "&amp;",
+                "&a;",
+                "<!DOCTYPE c [<!ENTITY a 'aaaa'>",
+                "]>",
+                "<final>true",
+                "é",
+            ),
+        ),
+        fixed_bytes=64 << 20,  # expat bounds what entities become from 8 MiB on
     ),
     "quartz": Target(
         _text(lambda text: parse_schedule(text).next_epoch_s(1_700_000_000)),
