@@ -565,8 +565,6 @@ class SharedCache:
             self.answers.drop(entry)
 
     def _charge(self, entry: Entry, facet: Facet, weight: int) -> None:
-        # The name counts, too: that a database of a name of megabytes is absent takes no more than that name.
-        weight += len(str(entry.key))
         self.weight += weight - entry.weights.get(facet, 0)
         entry.weights[facet] = weight
 

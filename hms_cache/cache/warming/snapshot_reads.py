@@ -193,7 +193,9 @@ class Moment:
                 return self._read_statistics(one)
             case _:
                 value = self._read_plain(one)
-                return [] if value is None else [Loaded(one, one.facet, value, OVERHEAD_BYTES + weight_of(value))]
+                # The name counts, too: that there are no tables in a database whose name has megabytes is remembered.
+                weight = OVERHEAD_BYTES + len(str(one.key)) + weight_of(value)
+                return [] if value is None else [Loaded(one, one.facet, value, weight)]
 
     def _read_plain(self, one: Wanted) -> Any:
         key = one.key
