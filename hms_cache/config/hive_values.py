@@ -94,7 +94,7 @@ class HiveValues:
             return "true" if value else "false"
         if isinstance(value, tuple):
             return ",".join(value)
-        if isinstance(value, float):
+        if isinstance(value, float) or (isinstance(value, int) and reference.key.endswith(("_s", "_ms"))):
             unit = {"_s": "s", "_ms": "ms"}.get("_" + reference.key.rpartition("_")[2], "")
             return f"{value:.0f}{unit}"
         return str(value)
