@@ -14,12 +14,12 @@ from hms_cache.config import LogSettings
 
 @pytest.fixture(autouse=True)
 def loggers_as_before() -> Iterator[None]:
-    root, program = logging.getLogger(), logging.getLogger("hms_cache")
-    handlers, level, program_level = list(root.handlers), root.level, program.level
+    loggers = [logging.getLogger(name) for name in (None, "hms_cache", "hms_cache.audit")]
+    handlers, levels = list(loggers[0].handlers), [logger.level for logger in loggers]
     yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    program.setLevel(program_level)
+    loggers[0].handlers[:] = handlers
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
 
 
 def test_text_lines_have_time_level_and_place(capsys: pytest.CaptureFixture[str]) -> None:
