@@ -3,8 +3,9 @@
 (* A writer that takes no part in leases beside the first member of a set. *)
 (*                                                                         *)
 (* The writer looks at the table of members now and then. A look that      *)
-(* found none lets it commit for LookUnits of its clock; otherwise it ends *)
-(* the lease first, which Lease.tla is about. The member holds no lease    *)
+(* found none lets it commit for LookUnits of its clock; a write that      *)
+(* takes longer looks again, under the lock. If there is a lease it is     *)
+(* ended first, which Lease.tla is about. The member holds no lease        *)
 (* before its row was there for WaitUnits of its own clock, and takes the  *)
 (* lock once more for it. Time passes as in Lease.tla; a process may stop  *)
 (* anywhere.                                                               *)
@@ -79,11 +80,11 @@ Lock == /\ phase = "idle" /\ lock = "nobody" /\ position < MaxWrites
 Allow ==
     /\ phase = "locked"
     /\ \/ ~known /\ (age.last < LookUnits \/ Broken = "a look for good")
-       \/ known /\ ~lease      \* it was ended, by Lease.tla
+       \/ ~lease               \* it looked under the lock, or ended it, by Lease.tla
     /\ phase' = "allowed"
     /\ UNCHANGED <<position, lock, there, waited, lease, applied, age, look, found, known>>
 
-End == /\ phase = "locked" /\ known /\ lease /\ lease' = FALSE
+End == /\ phase = "locked" /\ (known \/ age.last >= LookUnits) /\ lease /\ lease' = FALSE
        /\ UNCHANGED <<position, lock, there, waited, applied, age, look, found, known, phase>>
 
 Commit ==

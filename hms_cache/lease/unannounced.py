@@ -6,7 +6,8 @@ their end. It needs neither the secret nor a connection to anybody.
 So that it costs nothing where nobody reads by lease, the table of members is looked at seldom: a look that found no
 member lets this server write for `LOOK_S`. That is a lease as well, on writing without asking, and members respect it:
 the first of a set holds none before its row has been there for so long, and then takes the lock once more
-(`Membership`). A write that looked before the row was there has either the lock before that, or looks again.
+(`Membership`). A write that looked before the row was there has either the lock before that, or looks again, under the
+lock: a look is never the reason that a write does not commit, however long it takes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from hms_cache.lease.clock import lease_clock_s
 from hms_cache.lease.revocations import LOOK_AGAIN_S, Revocations
 from hms_cache.lease.state import DRIFT
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.members import members
 
 _log = logging.getLogger(__name__)
@@ -89,14 +89,14 @@ class UnannouncedWrites:
     def before_commit(self, connection: Connection) -> None:
         """See the module.
 
-        :raises RetryableConflict: the last look is too old, or (SQLite) a lease is to be revoked.
+        :raises RetryableConflict: (SQLite) a lease is to be revoked.
         """
         with self._lock:
-            if not self._has_members:
-                if self._now_s() - self._looked_s < LOOK_S * (1 - 2 * DRIFT):
-                    return
-                raise RetryableConflict("it is too long ago that there were no members that read by lease")
-        rows = [row for row in members.read(connection) if row.lease_ms]
+            is_looked = not self._has_members and self._now_s() - self._looked_s < LOOK_S * (1 - 2 * DRIFT)
+        if is_looked:
+            return
+        # A long write has outlasted its look. It looks again: who joins later needs the lock that it holds.
+        rows = [row for row in members.read_if_there(connection) if row.lease_ms]
         with self._lock:
             missing = [row for row in rows if not self.revocations.is_out(row)]
             self.waits += bool(missing)

@@ -118,6 +118,11 @@ def read(connection: Connection) -> tuple[MemberRow, ...]:
     return tuple(_row(found) for found in connection.execute(select(*_ROW).order_by(_M.MEMBER_ID)))
 
 
+def read_if_there(connection: Connection) -> tuple[MemberRow, ...]:
+    """As `read`; none where no server of this database ever read by lease."""
+    return read(connection) if inspect(connection).has_table(HMS_CACHE_MEMBERS.name) else ()
+
+
 def read_with_history(database: Database) -> MembersRead:
     """All members and the history they are read in, by one statement that sees the latest commit: a renewal.
 

@@ -1,0 +1,59 @@
+"""A write may take as long as it takes: no look at members, however old, keeps it from its commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hms_cache.lease.unannounced import LOOK_S, UnannouncedWrites
+from hms_cache.notifications.events import EventRow
+from hms_cache.store.engine.database import Database, read_log_end
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.members import members
+from hms_cache.store.schema.members import HMS_CACHE_MEMBERS, OWN_METADATA
+from tests.databases import closing
+from tests.manual_clock import ManualClock
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def database(initialized_database_url: str, clock: ManualClock) -> Iterator[Database]:
+    with closing(Database(initialized_database_url)) as made:
+        made.write_guard = UnannouncedWrites(made, clock.monotonic_s)
+        yield made
+        with made.writing() as connection:
+            OWN_METADATA.drop_all(connection)  # the database is used again
+            connection.commit()
+
+
+@pytest.mark.parametrize("members_are", ["without a table", "none", "without a lease"])
+@pytest.mark.parametrize("took_s", [0.0, LOOK_S, 3600.0])
+def test_a_write_commits_at_its_first_attempt(
+    database: Database, clock: ManualClock, members_are: str, took_s: float
+) -> None:
+    if members_are != "without a table":
+        members.create_table(database)
+    if members_are == "without a lease":
+        with database.writing() as connection:
+            connection.execute(
+                HMS_CACHE_MEMBERS.insert().values(
+                    MEMBER_ID="m", ADDRESS="nowhere:1", EPOCH=1, LEASE_MS=0, REVOKED=0, FENCED=0
+                )
+            )
+            connection.commit()
+    attempts = []
+
+    def work(transaction: WriteTransaction) -> None:
+        attempts.append(1)
+        transaction.append_event(EventRow("CREATE_DATABASE", "hive", "not_there", None, "{}", "json-0.2"))
+        clock.advance(took_s)
+
+    before = read_log_end(database).last_event_id
+    for number in (1, 2):
+        run_write(database, work)
+        assert (len(attempts), read_log_end(database).last_event_id - before) == (number, number)
