@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
+
+from hms_cache.computing import turns
 
 _log = logging.getLogger(__name__)
 
@@ -21,7 +24,9 @@ class BackgroundTask:
     An error is logged and never ends the task. :meth:`wake` ends a pause early.
     """
 
-    def __init__(self, name: str, work: Callable[[], float]) -> None:
+    def __init__(self, name: str, work: Callable[[], float], *, takes_turns: bool = False) -> None:
+        """`takes_turns`: the thread computes by turns with those of reads (`hms_cache.computing`)."""
+        self._takes_turns = takes_turns
         self._work = work
         self._stopping = threading.Event()
         self._woken = threading.Event()
@@ -47,7 +52,8 @@ class BackgroundTask:
         while not self._stopping.is_set():
             self._woken.clear()
             try:
-                pause_s = self._work()
+                with turns.taken() if self._takes_turns else nullcontext():
+                    pause_s = self._work()
             except Exception:
                 _log.exception("%s failed; next try in %g s", self._thread.name, _AFTER_FAILURE_S)
                 pause_s = _AFTER_FAILURE_S

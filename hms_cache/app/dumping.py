@@ -57,11 +57,12 @@ class Dumping:
         self._stopping = threading.Event()
         self._identity = Identity(build_of_this_program(), _rules(settings))
         self._lock = threading.Lock()
-        """Guards the file's name and `_commands`: what was captured before a command must not take the name after."""
-        self._commands = 0
+        """Guards the file's name and `_removals`: what was captured before something was dropped must not take the
+        name after."""
+        self._removals = 0
         self._is_ours = True
         """Whether the file is a dump, or there is none."""
-        cache.command_listener = self._remove
+        cache.forgetting_listener = self._remove
         self._restore = Restore(cache, self._path, self._identity)
         self._written: tuple[int, int, int] | None = None
         """Generation, position and weight of what was written last."""
@@ -81,10 +82,10 @@ class Dumping:
         self._identity = replace(self._identity, settings=_rules(settings))
 
     def _remove(self) -> None:
-        """Something is dropped on command: its old state must not come back with a restart. What is held of other
-        things is written again at the next interval."""
+        """Something was dropped, and no event tells why: its old state must not come back with a restart. What is held
+        of other things is written again at the next interval."""
         with self._lock:
-            self._commands += 1
+            self._removals += 1
             self._written = None
             if not self._is_ours:
                 return
@@ -100,6 +101,7 @@ class Dumping:
 
     def start(self, stack: ExitStack) -> None:
         """Read what is left, and write at intervals; what has to be stopped again goes onto the stack."""
+        stack.callback(self._restore.close)
         reading = BackgroundTask("hms-dump-read", self._read)
         reading.start()
         if self._writes:
@@ -142,17 +144,18 @@ class Dumping:
         if not self._is_ours or self.is_reading or self._poller.status is not PollerStatus.ACTIVE:
             return
         now = self._cache.generation, self._cache.position, self._cache.weight
-        if now == self._written:
+        # Another worker that shares the file may have removed it.
+        if now == self._written and self._path.exists():
             return
         began_s = time.monotonic()
         with self._lock:
-            commands, identity = self._commands, self._identity
+            removals, identity = self._removals, self._identity
         captured = capture(self._cache, self._poller.position, wait)
         if captured is None:
             self._metrics.dump_writes.add(("unproven",))
             return
         try:
-            size = write_dump(self._path, captured, identity, rest, lambda take: self._take_name(take, commands))
+            size = write_dump(self._path, captured, identity, rest, lambda take: self._take_name(take, removals))
         except _GivenUp:
             return
         except OSError as error:
@@ -166,9 +169,9 @@ class Dumping:
         took_s = time.monotonic() - began_s
         _log.info("a dump of %d bytes at event %d was written in %.1f s", size, captured.place.event_id, took_s)
 
-    def _take_name(self, take: Callable[[], None], commands: int) -> None:
+    def _take_name(self, take: Callable[[], None], removals: int) -> None:
         with self._lock:
-            if self._commands != commands:
+            if self._removals != removals:
                 raise _GivenUp
             take()
 

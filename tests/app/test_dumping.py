@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +65,14 @@ def test_a_server_that_is_stopped_starts_with_what_it_held(tmp_path: Path) -> No
 
 
 def test_what_is_dropped_on_command_does_not_come_back(tmp_path: Path) -> None:
-    """Who commands it has changed the database by hand: the dump tells what was before."""
+    """Who commands it has changed the database by hand, and a resync follows what no event tells: the dump tells what
+    was before."""
     service, uri = start(tmp_path)
     make_tables(uri)
     read_all(uri)
     service.stop()
     assert (tmp_path / "dump").exists()
-    for command in ("all", "one", "partitions", "rules"):
+    for command in ("all", "one", "partitions", "rules", "reset"):
         service, uri = start(tmp_path)
         read_all(uri)
         cache = cache_of(service).shared
@@ -82,6 +84,8 @@ def test_what_is_dropped_on_command_does_not_come_back(tmp_path: Path) -> None:
                 cache.forget(key)
             case "partitions":
                 cache.forget_partitions(key, (("1",),))
+            case "reset":  # a resync, or another history of the log: what was before may be of that
+                cache.reset("a test", cache.position)
             case _:
                 service.reload(configured(tmp_path, admin__enabled=True, admin__port=0, cache__exclude="x.*"))
         assert not (tmp_path / "dump").exists(), command
@@ -103,6 +107,29 @@ def test_a_dump_taken_before_a_command_does_not_take_its_name(tmp_path: Path, mo
     monkeypatch.setattr(dumping, "write_dump", command_meanwhile)
     service.stop()
     assert not list(tmp_path.glob("dump*"))
+
+
+def test_a_dump_taken_after_a_command_was_told_lacks_what_it_drops(tmp_path: Path) -> None:
+    """A dump that is captured between the telling and the drop would bring back what is dropped."""
+    service, uri = start(tmp_path)
+    make_tables(uri)
+    read_all(uri)
+    cache = cache_of(service).shared
+    remove = cache.forgetting_listener
+
+    def removed_and_written_again() -> None:
+        remove()
+        remove.__self__._write_last()
+        shutil.copy(tmp_path / "dump", tmp_path / "copy")
+
+    cache.forgetting_listener = removed_and_written_again
+    for key in list(cache.tables):
+        cache.forget(key)
+    service.stop()
+    shutil.move(tmp_path / "copy", tmp_path / "dump")
+    service, uri = start(tmp_path)
+    assert not cache_of(service).shared.tables
+    service.stop()
 
 
 def test_what_was_let_in_by_other_rules_is_not_read(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ class Restore:
                 _log.info("the dump is read: %d bytes of memory came from it", self.bytes)
             self.close()
             return False
-        one = self._late.pop(0)
+        one = self._late[0]
         try:
             if not one.load.abandoned and not self._is_full():
                 assert self._reader is not None
@@ -143,6 +143,7 @@ class Restore:
             _log.warning("the partitions of %s in the dump are not used: %s", one.key, error)
         finally:
             self._cache.end_load(one.load)
+            del self._late[:1]  # not before: until then the dump is still being read
         return True
 
     def _is_full(self) -> bool:

@@ -141,11 +141,6 @@ class CatalogSettings(Section):
         "Users that get the role admin when a server starts. Without one nobody can grant the first role.",
         site_keys=("metastore.users.in.admin.role", "hive.users.in.admin.role"),
     )
-    default_partition_name: str = setting(
-        "__HIVE_DEFAULT_PARTITION__",
-        "How a NULL or empty partition value is written in a partition's name.",
-        site_keys=("metastore.default.partition.name", "hive.exec.default.partition.name"),
-    )
     special_characters_in_table_names: bool = setting(
         True,
         "Allow characters other than letters, digits and underscores in names of tables.",

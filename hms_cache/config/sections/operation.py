@@ -79,6 +79,14 @@ class AdminSettings(Section):
         ge=0,
         le=10_000,
     )
+    max_listeners_per_address: int = setting(
+        250,
+        "Of these from one client address; 0: no limit. Behind a proxy all come from its address.",
+        unit="connections",
+        reason="One client that takes all it can get leaves room for others.",
+        ge=0,
+        le=10_000,
+    )
     listener_heartbeat_s: Seconds = setting(
         15.0,
         "A listener that no event was sent to for so long is sent its position.",
