@@ -79,7 +79,12 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     probe = DatabaseProbe(sources.read_log_end, sources.clock, _start_probe)
     history = History(sources, probe)
     tls = _tls(sources)
-    limits = ConnectionLimits(settings.max_connections, settings.request_timeout_s, settings.max_listeners)
+    limits = ConnectionLimits(
+        settings.max_connections,
+        settings.request_timeout_s,
+        settings.max_listeners,
+        settings.max_listeners_per_address,
+    )
     feed = ChangeFeed(sources)
     metrics = sources.metrics.management
     metrics.connections.set_function(lambda: limits.open)

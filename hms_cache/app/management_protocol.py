@@ -29,18 +29,39 @@ class ConnectionLimits:
     """For a request's header from its first byte, or from the connection; and for a client to take an answer."""
     max_listeners: int = 0
     """Connections on which the change feed is sent: they last, and are none of `max_connections`."""
+    max_listeners_per_address: int = 0
+    """0: as many as there are at all."""
     listeners: int = 0
     refused_listeners: int = 0
     refused_connections: int = 0
     timeouts: int = 0
     bad_requests: int = 0
     by_address: dict[str, int] = field(default_factory=dict)
+    listeners_by_address: dict[str, int] = field(default_factory=dict)
     open: int = 0
 
     @property
     def max_of_one_address(self) -> int:
         """Connections that one address may have open."""
         return max(_LEAST_OF_ONE_ADDRESS, self.max_connections // _SHARE_OF_ONE_ADDRESS)
+
+    def admit_listener(self, address: str) -> bool:
+        """Counts a listener in, unless all places are taken, or all that its address may have."""
+        of_address = self.listeners_by_address.get(address, 0)
+        most_of_address = self.max_listeners_per_address or self.max_listeners
+        if self.listeners >= self.max_listeners or of_address >= most_of_address:
+            self.refused_listeners += 1
+            return False
+        self.listeners += 1
+        self.listeners_by_address[address] = of_address + 1
+        return True
+
+    def release_listener(self, address: str) -> None:
+        """Counts it out."""
+        self.listeners -= 1
+        left = self.listeners_by_address.pop(address) - 1
+        if left:
+            self.listeners_by_address[address] = left
 
 
 class _CountingLog:
@@ -75,7 +96,8 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             self._address: str | None = None
             self._is_watched = False
             """Whether a stranger's, under limits of time."""
-            self._is_listener = False
+            self._listens_from: str | None = None
+            """The address that it is counted under as a listener."""
             self.app_state = {**self.app_state, "become_listener": self._become_listener}
             self._header_timer: asyncio.TimerHandle | None = None
             self._reader_timer: asyncio.TimerHandle | None = None
@@ -101,9 +123,9 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             self._cancel("_reader_timer")
             self._is_watched = False
             self._leave_place()
-            if self._is_listener:
-                self._is_listener = False
-                limits.listeners -= 1
+            if self._listens_from is not None:
+                limits.release_listener(self._listens_from)
+                self._listens_from = None
 
         def _leave_place(self) -> None:
             if self._address is not None:
@@ -116,13 +138,12 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
         def _become_listener(self) -> bool:
             """The connection gives its place back and takes one of the listeners, for as long as it lives; False: all
             are taken."""
-            if self._is_listener:
+            if self._listens_from is not None:
                 return True
-            if limits.listeners >= limits.max_listeners:
-                limits.refused_listeners += 1
+            address = self.client[0] if self.client is not None else ""
+            if not limits.admit_listener(address):
                 return False
-            self._is_listener = True
-            limits.listeners += 1
+            self._listens_from = address
             self._leave_place()
             return True
 

@@ -17,6 +17,7 @@ from thrift.Thrift import TApplicationException
 from hms_cache.cache.answers import Reply
 from hms_cache.server.faults import wire_fault
 from hms_cache.server.first_call import FirstCall
+from hms_cache.server.layer import part_from
 from hms_cache.server.session import ANONYMOUS, CLAIMED_USER, IDENTITY, Session
 from hms_cache.wire import Message, MessageReader, ServerFull, WireError, encode_exception
 
@@ -224,6 +225,22 @@ class Connection(asyncio.Protocol):
                 self._writing.cancel()
                 self._watch_writing()
 
+    def part(self) -> None:
+        """Closes; a client that is still sending hears the refusal that was written, see `part_from`.
+
+        One that does not take what was written before hears nothing: its time to take it goes on, as in `close`.
+        """
+        transport = self._transport
+        if self._ended or transport is None or self._closing or not self._writable:
+            self.close()
+            return
+        self._closing = True
+        self._cancel_timers()
+        self._hot = None
+        self._reader.close()
+        self._charge()
+        part_from(transport, self.connection_lost)
+
     def cut_off(self, reason: str) -> None:
         """Its bytes are needed: closes at once. A client that was sending is told, if its message can be answered."""
         self._listener.log_limited("closing the connection of %s: %s", self._address, reason)
@@ -234,7 +251,7 @@ class Connection(asyncio.Protocol):
         self._reader.fail(error)
         if error.message is not None and error.message.expects_reply:
             self._write(encode_exception(error.message, _busy(reason)))
-        self.close()
+        self.part()
 
     def abort(self) -> None:
         """Closes at once."""
@@ -421,7 +438,7 @@ class Connection(asyncio.Protocol):
         self._listener.log_limited("closing the connection of %s: %s", self._address, error)
         if error.message is not None and error.message.expects_reply:
             self._write(encode_exception(error.message, wire_fault(error)))
-        self.close()
+        self.part()
         # The reader keeps the error, and tracebacks keep this connection's frames: a cycle that would stay a while.
         error.__traceback__ = error.__cause__ = error.__context__ = None
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 _log = logging.getLogger(__name__)
 
 MAX_LOGGED_ADDRESSES = 1024
 """Addresses whose first failed handshake is logged; beyond them failures are counted only."""
+
+
+LINGER_S = 2.0
+"""How long what a refused client still sends is thrown away: as long as its system takes to send a full buffer, and to
+notice that nobody wants the rest. Its place among the connections is taken for that time."""
 
 
 class Handshakes:
@@ -47,6 +52,13 @@ class Layer(asyncio.Protocol, asyncio.Transport):
 
     _lower: asyncio.Transport
     _upper: Writer
+    _closing: bool
+
+    def part(self) -> None:
+        """Closes as `part_from` does, after what is already written."""
+        if not self._closing:
+            self._closing = True
+            part_from(self._lower, self.connection_lost)
 
     def pause_writing(self) -> None:
         """The client takes less than is sent."""
@@ -84,3 +96,38 @@ class Layer(asyncio.Protocol, asyncio.Transport):
     def _address(self) -> str:
         name = self._lower.get_extra_info("peername")
         return str(name[0]) if isinstance(name, tuple) and name else "local"
+
+
+class _Parting(asyncio.Protocol):
+    """What a socket is read by until its client has heard that it is refused."""
+
+    def __init__(self, transport: asyncio.Transport, lost: Callable[[Exception | None], None]) -> None:
+        self._lost = lost
+        self._timer = asyncio.get_running_loop().call_later(LINGER_S, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        """Nobody wants it."""
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The client has gone, or its time is up."""
+        self._timer.cancel()
+        self._lost(error)
+
+
+def part_from(transport: asyncio.Transport, lost: Callable[[Exception | None], None]) -> None:
+    """Closes the connection of a client that was refused while it may still be sending; `lost` is told of its end.
+
+    A socket that is closed with bytes unread resets its connection, and the client's system throws away the refusal
+    that it has not handed over: all that the client learns is "broken pipe". So the socket is closed for writing, and
+    read until the client closes it, `LINGER_S` at most.
+    """
+    if isinstance(transport, Layer):
+        transport.part()
+        return
+    if transport.is_closing():
+        return
+    transport.set_protocol(_Parting(transport, lost))
+    if transport.can_write_eof():
+        transport.write_eof()
+    if not transport.is_reading():
+        transport.resume_reading()

@@ -9,7 +9,14 @@ from typing import Any, Final, TypeVar
 from thrift.protocol import fastbinary
 from thrift.protocol.TProtocol import TProtocolException
 
-from hms_cache.wire.errors import MalformedMessage, MessageTooDeep, TruncatedMessage, UnencodableReply
+from hms_cache.wire.errors import (
+    MalformedMessage,
+    MessageTooDeep,
+    MessageTooLarge,
+    TruncatedMessage,
+    UnencodableReply,
+    WireError,
+)
 
 T = TypeVar("T")
 
@@ -92,6 +99,15 @@ class DecoderState:
 def is_too_deep(error: BaseException) -> bool:
     """Whether the C decoder gave up because of nesting."""
     return getattr(error, "type", None) == _DEPTH_LIMIT
+
+
+def undecodable(error: Exception) -> WireError:
+    """What the C decoder's error means for the arguments of a call."""
+    if is_too_deep(error):
+        return MessageTooDeep("the arguments are nested too deep")
+    if "exceeded specified limit" in str(error):
+        return MessageTooLarge(f"a value is longer than a message may be (server.max_message_bytes): {error}")
+    return MalformedMessage(f"the arguments cannot be decoded: {error}")
 
 
 def encode_struct(struct: Any, *, compact: bool = False) -> bytes:

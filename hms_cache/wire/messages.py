@@ -8,7 +8,7 @@ from io import BytesIO
 from types import MappingProxyType
 from typing import Any, Final
 
-from hms_cache.wire.codec import DecoderState, FixedBuffer, is_too_deep
+from hms_cache.wire.codec import DecoderState, FixedBuffer, undecodable
 from hms_cache.wire.encodings import (
     BINARY,
     CALL,
@@ -21,7 +21,6 @@ from hms_cache.wire.encodings import (
 )
 from hms_cache.wire.errors import (
     MalformedMessage,
-    MessageTooDeep,
     MessageTooLarge,
     TruncatedMessage,
     WireError,
@@ -373,9 +372,7 @@ class MessageReader:
                 if frame_end is None:
                     return self._start_stream(header, start, None)
                 raise MalformedMessage("the message does not end within its frame") from None
-            if is_too_deep(error):
-                raise MessageTooDeep("the arguments are nested too deep") from error
-            raise MalformedMessage(f"the arguments cannot be decoded: {error}") from error
+            raise undecodable(error) from error
         stop = buffer.stop() if in_windows else window_start + source.tell()
         if end - start > _SMALL_BYTES:
             made = gc.get_count()[0]

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from hms_cache.wire.codec import DecoderState, is_too_deep
+from hms_cache.wire.codec import DecoderState, undecodable
 from hms_cache.wire.encodings import Encoding
-from hms_cache.wire.errors import MalformedMessage, MessageTooDeep, MessageTooLarge, WireError
+from hms_cache.wire.errors import MalformedMessage, MessageTooLarge, WireError
 
 #: How much the decoder gets at a time. What it makes of that, and how long it takes, is looked at in between: after a
 #: piece that takes long (a struct of one byte takes more than a microsecond) comes a smaller one.
@@ -123,9 +123,7 @@ class MessageStream:
             self._decoder = None
             if self._failure is not None:
                 raise self._failure from None
-            if is_too_deep(error):
-                raise MessageTooDeep("the arguments are nested too deep") from error
-            raise MalformedMessage(f"the arguments cannot be decoded: {error}") from error
+            raise undecodable(error) from error
         if decoder.dead:
             self._decoder = None
             if self._counts:

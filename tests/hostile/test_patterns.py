@@ -7,6 +7,7 @@ import socket
 import threading
 import urllib.request
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from thrift.Thrift import TException
@@ -75,6 +76,17 @@ def attack_by_expression(client: Client) -> None:
     client.get_partitions_by_expr(ttypes.PartitionsByExprRequest("default", "a" * 100 + "0", name + nulls, maxParts=-1))
 
 
+def attack_by_properties(client: Client) -> None:
+    protocol: Any = vars(client)["_iprot"]  # the other client does not know these methods
+    client = Client(protocol)
+    maps = {"tableA1.x": "a" * 4_000}
+    client.set_properties(ttypes.PropertySetRequest("hms", maps))
+    assert client.get_properties(ttypes.PropertyGetRequest("hms", "tableA1", "x =~ 'a*'", None)).properties
+    for predicate in ("x =~ '(a*)*b'", "x =~ '(a|a)*b'", "x =~ '" + "a?" * 500 + "a" * 500 + "b'", "(" * 2_000 + "x"):
+        with contextlib.suppress(ttypes.MetaException):
+            client.get_properties(ttypes.PropertyGetRequest("hms", "tableA1", predicate, None))
+
+
 ATTACKS = [
     attack_by_names,
     attack_by_many_alternatives,
@@ -82,6 +94,7 @@ ATTACKS = [
     attack_by_escaped_quotes,
     attack_by_likes,
     attack_by_expression,
+    attack_by_properties,
 ]
 
 

@@ -132,7 +132,7 @@ def test_what_is_refused(server: Running) -> None:
         assert post(server, wrong)[0] == 400
 
 
-def _open(server: Running) -> int:
+def open_connections(server: Running) -> int:
     samples = next(iter(server.service.metrics.server.connections.collect())).samples
     return int(samples[0].value)
 
@@ -154,7 +154,7 @@ def test_users_of_one_socket_share_nothing(server: Running) -> None:
         call("ann", "create_database", database=database("of_ann"))
         call("bob", "create_database", database=database("of_bob"))
         assert b"of_ann" in call("bob", "get_database", name="of_ann")
-    wait_for(lambda: _open(server) == 0)
+    wait_for(lambda: open_connections(server) == 0)
 
 
 def test_within_tls(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,4 +186,4 @@ def test_what_cannot_work_stops_the_start(serve: Serve, wrong: dict[str, object]
 @pytest.fixture(autouse=True)
 def nothing_stays(server: Running) -> Iterator[None]:
     yield
-    wait_for(lambda: _open(server) == 0)
+    wait_for(lambda: open_connections(server) == 0)

@@ -56,7 +56,9 @@ class FeedRoute:
             return PlainTextResponse(f"{error}\n", 503, _RETRY)
         become_listener = request.scope.get("state", {}).get("become_listener")
         if become_listener is not None and not become_listener():
-            return PlainTextResponse("there are admin.max_listeners listeners\n", 503, _RETRY)
+            return PlainTextResponse(
+                "no place is left: admin.max_listeners, admin.max_listeners_per_address\n", 503, _RETRY
+            )
         wanted = FeedFilter.of(query.getlist("catalog"), query.getlist("database"), query.getlist("table"))
         return _Feed(self._feed.frames(position, wanted, with_messages=with_messages == "true"))
 

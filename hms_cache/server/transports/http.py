@@ -138,7 +138,7 @@ class HttpLayer(Layer):
         if not self._greeted and not data[:1].isalpha():
             self._port.failed("bad_message", self._address, "it does not speak HTTP")
             self._lower.write(refusal_of_plain_call(data, _HTTP_REQUIRED))
-            self.close()
+            super().part()
             return
         self._greeted = True
         self._http.receive_data(data)
@@ -187,13 +187,21 @@ class HttpLayer(Layer):
 
     def close(self) -> None:
         """Closes after what is already written has gone out; a request without an answer is told that there is none."""
+        self._answer_that_is_owed()
+        self._closing = True
+        self._lower.close()
+
+    def part(self) -> None:
+        """As `close`, but what the client still sends is read, see `part_from`."""
+        self._answer_that_is_owed()
+        super().part()
+
+    def _answer_that_is_owed(self) -> None:
         if self._awaited and not self._closing:
             # A one-way call may end the conversation: fb303's `shutdown` does.
             upper = self._upper
             status = 400 if upper.has_refused_bytes else 200 if upper.is_idle() else 503
             self._respond(status, [(b"content-length", b"0"), (b"connection", b"close")], [])
-        self._closing = True
-        self._lower.close()
 
     def abort(self) -> None:
         """Closes at once."""
@@ -355,8 +363,11 @@ class HttpLayer(Layer):
         out.append(http.send(h11.EndOfMessage()))
         self._lower.writelines(out)
         if http.our_state is h11.MUST_CLOSE:
-            self._closing = True
-            self._lower.close()
+            if self._in_body and not self._ended:
+                super().part()
+            else:
+                self._closing = True
+                self._lower.close()
 
     def _refuse(self, refusal: _Refusal) -> None:
         """The connection ends with it: the rest of the body is not read."""
@@ -366,8 +377,10 @@ class HttpLayer(Layer):
             length = (b"content-length", b"%d" % len(text))
             self._respond(refusal.status, [plain, length, (b"connection", b"close"), *refusal.headers], [text])
         self._awaited = False
-        self._closing = True
-        self._lower.close()
+        if self._ended:
+            self.close()
+        elif not self._closing:
+            super().part()
 
     def _overdue(self) -> None:
         self._timer = None

@@ -249,7 +249,7 @@ class SaslLayer(Layer):
         self._counted = True
         self._port.failed(outcome, self._address, reason)
         self._lower.write(told)
-        self.close()
+        self.part()
 
     def _overdue(self) -> None:
         self._timer = None

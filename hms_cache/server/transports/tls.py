@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, cast
 
-from hms_cache.server.layer import Handshakes, Layer
+from hms_cache.server.layer import Handshakes, Layer, part_from
 
 PIECE_BYTES = 256 * 1024
 """Of a reply, encrypted at once: the rest waits as it is until the client has taken this, so that a large reply is not
@@ -89,6 +89,7 @@ class TlsLayer(Layer):
         self._upper_paused = False
         self._ended = False
         self._closing = False
+        self._parting = False
 
     # The socket's protocol
 
@@ -192,6 +193,11 @@ class TlsLayer(Layer):
             if not self._backlog:
                 self._finish()
 
+    def part(self) -> None:
+        """As `close`, but what the client still sends is read, see `part_from`."""
+        self._parting = not self._closing
+        self.close()
+
     def abort(self) -> None:
         """Closes at once."""
         self._closing = True
@@ -223,9 +229,8 @@ class TlsLayer(Layer):
 
     def _refuse_plaintext(self, data: bytes) -> None:
         self._fail("plaintext", "it does not speak TLS")
-        self._closing = True
         self._lower.write(self._port.answer_plaintext(data))
-        self._lower.close()
+        super().part()
 
     def _overdue(self) -> None:
         self._timer = None
@@ -292,7 +297,10 @@ class TlsLayer(Layer):
             with suppress(ssl.SSLError):  # the end is told; the client's own is not there yet
                 self._tls.unwrap()
             self._flush()
-        self._lower.close()
+        if self._parting:
+            part_from(self._lower, self.connection_lost)
+        else:
+            self._lower.close()
 
     def _flush(self) -> None:
         if self._outgoing.pending and not self._lower.is_closing():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -22,9 +23,25 @@ class Received:
 class Listener:
     """Reads one feed; `last_id` is what an EventSource would send as Last-Event-ID."""
 
-    def __init__(self, running: Running, last_id: str = "", token: str = "", **query: str | list[str]) -> None:
+    def __init__(
+        self,
+        running: Running,
+        last_id: str = "",
+        token: str = "",
+        receive_bytes: int | None = None,
+        source: str = "127.0.0.1",
+        **query: str | list[str],
+    ) -> None:
+        """`receive_bytes`: what its socket holds, unread."""
         assert running.service.management_address is not None
-        self.connection = http.client.HTTPConnection(*running.service.management_address, timeout=30)
+        self.connection = http.client.HTTPConnection(
+            *running.service.management_address, timeout=30, source_address=(source, 0)
+        )
+        if receive_bytes is not None:
+            self.connection.sock = socket.socket()
+            self.connection.sock.settimeout(30)
+            self.connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+            self.connection.sock.connect(running.service.management_address)
         headers = {"Last-Event-ID": last_id} if last_id else {}
         if token:
             headers["Authorization"] = f"Bearer {token}"

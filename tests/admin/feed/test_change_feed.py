@@ -1,16 +1,17 @@
-"""The change feed of a running server, over SQLite and HTTP."""
+"""The change feed of a running server, over HTTP."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection, create_engine, delete, func, select, update
 
+from hms_cache.store.schema import NOTIFICATION_LOG
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Database,
     FieldSchema,
@@ -21,18 +22,34 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from tests.admin.feed.listening import Listener
 from tests.admin.running import TOKEN, Running
+from tests.conftest import ServerLookup
+
+LOG = NOTIFICATION_LOG.c
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+@pytest.fixture(
+    scope="module",
+    params=[
+        "sqlite",
+        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak, pytest.mark.long]),
+        pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.soak, pytest.mark.long]),
+    ],
+)
+def running(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLookup
+) -> Iterator[Running]:
+    databases = database_servers(request.param)
+    url = databases.initialized_database()
     server = Running(
         tmp_path_factory.mktemp("feed"),
+        database__url=url,
         admin__listener_heartbeat_s=0.3,
         admin__max_listeners=4,
         events__poll_interval_s=0.1,
     )
     yield server
     server.close()
+    databases.give_back(url)
 
 
 def make_database(running: Running, name: str) -> None:
@@ -55,25 +72,30 @@ def make_table(running: Running, database: str, name: str, comment: str = "") ->
     )
 
 
-def log_file(running: Running) -> str:
-    return running.sources.configuration.settings.database.url.removeprefix("sqlite:///")
+@contextmanager
+def log_of(running: Running) -> Iterator[Connection]:
+    """The database itself, beside the server: one transaction."""
+    engine = create_engine(running.sources.configuration.settings.database.url)
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
 
 
 def logged(running: Running) -> list[dict[str, object]]:
     """The log as it stands in the database: the oracle."""
     names = ("event_id", "event_time_s", "event_type", "catalog", "database", "table")
-    with closing(sqlite3.connect(log_file(running), timeout=30)) as connection:
-        rows = connection.execute(
-            "SELECT EVENT_ID, EVENT_TIME, EVENT_TYPE, CAT_NAME, DB_NAME, TBL_NAME FROM NOTIFICATION_LOG"
-            " ORDER BY EVENT_ID"
-        ).fetchall()
+    columns = (LOG.EVENT_ID, LOG.EVENT_TIME, LOG.EVENT_TYPE, LOG.CAT_NAME, LOG.DB_NAME, LOG.TBL_NAME)
+    with log_of(running) as connection:
+        rows = connection.execute(select(*columns).order_by(LOG.EVENT_ID)).tuples().all()
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def clean(running: Running, up_to: int) -> None:
     """Deletes events as a cleaner does."""
-    with closing(sqlite3.connect(log_file(running), timeout=30)) as connection, connection:
-        connection.execute("DELETE FROM NOTIFICATION_LOG WHERE EVENT_ID <= ?", (up_to,))
+    with log_of(running) as connection:
+        connection.execute(delete(NOTIFICATION_LOG).where(LOG.EVENT_ID <= up_to))
 
 
 def test_old_and_new_events_arrive_once_and_in_order(running: Running) -> None:
@@ -181,10 +203,10 @@ def test_a_log_that_is_replaced_ends_a_feed_that_listens(running: Running) -> No
     with closing(Listener(running)) as listener:
         make_table(running, "restored", "t")
         listener.changes(1)
-        with closing(sqlite3.connect(log_file(running), timeout=30)) as connection, connection:
+        with log_of(running) as connection:
+            newest = connection.execute(select(func.max(LOG.EVENT_ID))).scalar_one()
             connection.execute(
-                "UPDATE NOTIFICATION_LOG SET EVENT_TIME = EVENT_TIME - 7 WHERE EVENT_ID ="
-                " (SELECT MAX(EVENT_ID) FROM NOTIFICATION_LOG)"
+                update(NOTIFICATION_LOG).where(LOG.EVENT_ID == newest).values(EVENT_TIME=LOG.EVENT_TIME - 7)
             )
         assert listener.end()["reason"] == "replaced"
     with closing(Listener(running, last_id=listener.last_id)) as again:
@@ -230,11 +252,11 @@ def test_a_slow_one_is_told_and_others_are_not_kept(tmp_path: Path) -> None:
     try:
         make_database(running, "d")
         slow, quick = Listener(running), Listener(running)
-        slow_messages = Listener(running, messages="true", token=TOKEN)
-        count = 120
+        slow_messages = Listener(running, receive_bytes=64 * 1024, messages="true", token=TOKEN)
+        count = 45
         with ThreadPoolExecutor(1) as thread:
             read = thread.submit(quick.changes, count)
-            for number in range(count):  # 24 MB, more than sockets hold
+            for number in range(count):  # 9 MB, more than its socket and what is kept hold
                 make_table(running, "d", f"t{number}", "x" * 200_000)
             assert [one["table"] for one in read.result(timeout=60)] == [f"t{number}" for number in range(count)]
         seen = 0
@@ -253,9 +275,29 @@ def test_a_slow_one_is_told_and_others_are_not_kept(tmp_path: Path) -> None:
     quick.close()
 
 
+def test_one_address_leaves_places_for_others(tmp_path: Path) -> None:
+    running = Running(tmp_path, admin__max_listeners=3, admin__max_listeners_per_address=2)
+    try:
+        first = [Listener(running) for _ in range(3)]
+        assert [one.status for one in first] == [200, 200, 503]
+        with closing(Listener(running, source="127.0.0.2")) as other:
+            assert other.status == 200
+            with closing(Listener(running, source="127.0.0.3")) as late:
+                assert late.status == 503
+        first[0].close()
+        statuses = [0]
+        while statuses[-1] != 200:  # until the server has noticed
+            with closing(Listener(running)) as again:
+                statuses.append(again.status)
+        for one in first:
+            one.close()
+    finally:
+        running.close()
+
+
 @pytest.mark.soak
 def test_a_thousand_listeners(tmp_path: Path) -> None:
-    running = Running(tmp_path, events__poll_interval_s=0.1)
+    running = Running(tmp_path, events__poll_interval_s=0.1, admin__max_listeners_per_address=0)
     try:
         make_database(running, "d")
         listeners = [Listener(running) for _ in range(1000)]
