@@ -95,6 +95,38 @@ def test_the_name_of_the_database_may_be_a_pattern(link: Link) -> None:
     assert link.call("get_tables_by_type", db_name="*", pattern="*", tableType="MANAGED_TABLE") == []
 
 
+def test_names_and_a_pattern_of_tables_both_narrow(link: Link) -> None:
+    for name in ("fact", "flat"):
+        link.call("create_table", tbl=table("d", name))
+    request = ttypes.GetTablesRequest(dbName="d", tblNames=["FACT", "flat", "no"], tablesPattern="fl*")
+    assert [one.tableName for one in link.call("get_table_objects_by_name_req", req=request).tables] == ["flat"]
+
+
+def test_tables_without_their_parameters_need_no_capability(link: Link) -> None:
+    parameters = {"transactional": "true", "transactional_properties": "insert_only"}
+    new = table("d", "inserted")
+    new.parameters = parameters
+    link.call("create_table", tbl=new)
+    request = ttypes.GetTablesRequest(dbName="d", tblNames=["inserted"])
+    with pytest.raises(ttypes.MetaException, match="does not appear to support insert-only tables"):
+        link.call("get_table_objects_by_name_req", req=request)
+    # Patterns that are empty are none.
+    request.projectionSpec = ttypes.GetProjectionsSpec(["dbName", "tableName"], "", "")
+    assert [one.tableName for one in link.call("get_table_objects_by_name_req", req=request).tables] == ["inserted"]
+    request.projectionSpec.fieldList.append("parameters")
+    with pytest.raises(ttypes.MetaException, match="does not appear to support insert-only tables"):
+        link.call("get_table_objects_by_name_req", req=request)
+
+
+@pytest.mark.parametrize("values", [None, []])
+def test_names_of_partitions_of_no_table(link: Link, values: list[str] | None) -> None:
+    with pytest.raises(ttypes.NoSuchObjectException):
+        link.call("get_partition_names_ps", db_name="d", tbl_name="no", part_vals=values, max_parts=-1)
+    with pytest.raises(ttypes.NoSuchObjectException):
+        request = ttypes.GetPartitionNamesPsRequest(dbName="d", tblName="no", partValues=values)
+        link.call("get_partition_names_ps_req", req=request)
+
+
 def partition(value: str, database: str | None = "d", name: str | None = "p") -> ttypes.Partition:
     descriptor = ttypes.StorageDescriptor(cols=[ttypes.FieldSchema("a", "int")], serdeInfo=ttypes.SerDeInfo())
     return ttypes.Partition(values=[value], dbName=database, tableName=name, sd=descriptor, parameters={})

@@ -23,6 +23,7 @@ from hms_cache.store.contract.partitions import (
     PartitionSelection,
 )
 from hms_cache.store.contract.read_version import ReadVersion
+from hms_cache.store.rows.parameters import with_accurate_columns
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetPartitionNamesPsResponse,
@@ -343,7 +344,7 @@ def _without_columns(request: Shaping, partitions: list[Partition]) -> list[Part
 def _with_statistics(
     call: Call, name: TableName, partitions: list[Partition], names: tuple[str, ...], engine: str, snapshot: ReadVersion
 ) -> list[Partition]:
-    """Copies of the partitions with the column statistics of those that have any."""
+    """Copies of the partitions with the column statistics of those that have any that are up to date."""
     table = call.stores.reads.tables.get_table(name, version=snapshot)
     columns = [column.name for column in (table.sd.cols if table.sd is not None else None) or ()]
     statistics = call.stores.reads.statistics.get_partition_column_statistics(
@@ -352,7 +353,7 @@ def _with_statistics(
     by_values = {tuple(parse_partition_name(s.statsDesc.partName).values()): s for s in statistics}
     answer = [copy.copy(partition) for partition in partitions]
     for partition in answer:
-        partition.colStats = by_values.get(tuple(partition.values))
+        partition.colStats = with_accurate_columns(by_values.get(tuple(partition.values)), partition.parameters)
     return answer
 
 
@@ -479,13 +480,18 @@ def fetch_partition_names_req(call: Call, arguments: methods.fetch_partition_nam
 
 @handlers.read("get_partition_names_ps")
 def get_partition_names_ps(call: Call, arguments: methods.get_partition_names_ps_args) -> list[str]:
-    selection = _named_values(arguments.part_vals)
-    return _names(call, positional(arguments), selection, max_parts=limit(arguments.max_parts))
+    name = positional(arguments)
+    selection = _named_values(call, name, arguments.part_vals)
+    return _names(call, name, selection, max_parts=limit(arguments.max_parts))
 
 
-def _named_values(values: list[str] | None) -> ByPartialValues:
-    """Names are asked for with at least one value, be it empty: Hive refuses less, and its client tests for that."""
+def _named_values(call: Call, name: TableName, values: list[str] | None) -> ByPartialValues:
+    """Names are asked for with at least one value, be it empty: Hive refuses less, and its client tests for that.
+
+    Raises NoSuchObjectException first where the table is not there, as Hive does.
+    """
     if not values:
+        call.stores.reads.tables.get_table(name)
         raise MetaException("Invalid partition key & values; keys [], values []")
     return ByPartialValues(tuple(values))
 
@@ -495,10 +501,9 @@ def get_partition_names_ps_req(
     call: Call, arguments: methods.get_partition_names_ps_req_args
 ) -> GetPartitionNamesPsResponse:
     request = arguments.req
-    selection = _named_values(request.partValues)
-    names = _names(
-        call, requested_table(request), selection, max_parts=limit(request.maxParts), version=version(request)
-    )
+    name = requested_table(request)
+    selection = _named_values(call, name, request.partValues)
+    names = _names(call, name, selection, max_parts=limit(request.maxParts), version=version(request))
     return GetPartitionNamesPsResponse(names=names)
 
 

@@ -105,8 +105,7 @@ def project_tables(tables: list[Table], specification: Any) -> list[Table]:
     """
     if specification is None:
         return tables
-    patterns = specification.includeParamKeyPattern, specification.excludeParamKeyPattern
-    if patterns != (None, None):
+    if specification.includeParamKeyPattern or specification.excludeParamKeyPattern:
         raise InvalidOperationException("Include and Exclude Param key are not supported.")
     fields = list(specification.fieldList or ())
     unknown = sorted(set(fields) - _SINGLE_VALUED - _MULTI_VALUED)

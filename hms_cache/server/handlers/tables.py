@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from hms_cache.cache.encoded_lists import EncodedTables
+from hms_cache.metadata.names import name_pattern
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.server.calls import Call, HandlerTable, one_moment
 from hms_cache.server.handlers.names import (
@@ -103,13 +104,18 @@ def get_table_objects_by_name_req(call: Call, arguments: methods.get_table_objec
             raise InvalidOperationException(f"{request.dbName} cannot find null tables")
         tables = _matching_tables(call, *name, request.tablesPattern)
     else:
+        if request.tablesPattern is not None:
+            matching = name_pattern(request.tablesPattern)
+            names = [one for one in names if matching.matches(one)]
         tables = call.stores.reads.tables.get_tables(name, names)
     tables = call.only_readable(tables)
     if not tables and names is None and _is_pattern(name.database):
         raise UnknownDBException(f"Could not find database {name.catalog}.{name.database}")
+    tables = project_tables(tables, request.projectionSpec)
+    # Hive looks at what it answers: who asks for no parameters needs no capability.
     for table in tables.frozen if isinstance(tables, EncodedTables) and tables.is_encoded else tables:
         _check_capabilities(call, table, request.capabilities)
-    return GetTablesResult(tables=project_tables(tables, request.projectionSpec))
+    return GetTablesResult(tables=tables)
 
 
 def _matching_tables(call: Call, catalog: str, database: str, pattern: str) -> list[Table]:

@@ -5,12 +5,13 @@ Facts: `StatsSetupConst`, `MetaStoreServerUtils.updateTableStatsSlow`, `populate
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 
 from hms_cache.store.warehouse import DirectoryStatistics
-from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, EnvironmentContext, Table
 
 DDL_TIME = "transient_lastDdlTime"
 COLUMN_STATS_ACCURATE = "COLUMN_STATS_ACCURATE"
@@ -148,6 +149,25 @@ def accurate_columns(parameters: Mapping[str, str]) -> frozenset[str]:
     """The columns whose statistics are claimed to be up to date."""
     claims = accuracy(parameters).get(_COLUMNS)
     return frozenset(claims) if isinstance(claims, dict) else frozenset()
+
+
+def with_accurate_columns(
+    statistics: ColumnStatistics | None, parameters: Mapping[str, str] | None
+) -> ColumnStatistics | None:
+    """Of these statistics, those that the parameters of their table or partition claim to be up to date; None: of none.
+
+    Whoever reads statistics together with a table or partition gets no outdated ones (`HMSHandler.getTableInternal` and
+    `get_partitions_by_names`, Hive 4.0.1: `StatsSetupConst.getColumnsHavingStats`). The given struct stays as it is.
+    """
+    if statistics is None or not parameters:
+        return None
+    claimed = accurate_columns(parameters)
+    kept = [one for one in statistics.statsObj or () if one.colName in claimed]
+    if not kept:
+        return None
+    answer = copy.copy(statistics)
+    answer.statsObj = kept
+    return answer
 
 
 def remove_columns_from_accuracy(parameters: MutableMapping[str, str] | None, columns: Iterable[str]) -> None:

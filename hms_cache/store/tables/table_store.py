@@ -17,7 +17,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.name_queries import may_match
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.rows.database_rows import read_database_id
-from hms_cache.store.rows.parameters import set_basic_statistics_accurate
+from hms_cache.store.rows.parameters import set_basic_statistics_accurate, with_accurate_columns
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.rows.table_rows import MATERIALIZED_VIEW, TableRow, read_table, read_tables
@@ -55,8 +55,9 @@ class StoredTables(TableReads):
         def read(connection: Connection) -> Table:
             found = require_table(connection, *table)
             if statistics_engine is not None:
-                found.table.colStats = self._read_column_statistics(
-                    connection, found, statistics_engine, version.valid_write_ids
+                found.table.colStats = with_accurate_columns(
+                    self._read_column_statistics(connection, found, statistics_engine, version.valid_write_ids),
+                    found.table.parameters,
                 )
             judge_table(connection, found.table, version.valid_write_ids)
             return found.table

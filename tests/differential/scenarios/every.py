@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.differential.scenarios import (
     auxiliary,
+    combined_fields,
     constraints,
     databases,
     expressions,
@@ -38,6 +39,7 @@ SCENARIOS = {
         transactions,
         writers,
         spellings,
+        combined_fields,
     )
     for scenario in module.SCENARIOS
 }

@@ -396,3 +396,19 @@ def test_a_privilege_that_somebody_granted_goes_with_the_table(catalog: StoreUnd
     )
     catalog.drop()
     assert catalog.counts()["TBL_PRIVS"] == 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [("x" * 60_000, []), ("\u00e9" * 30_000, []), ("_%\\" * 20_000, []), ("x" * 60_000 + "|t*", ["t"])],
+    ids=["letters", "of two bytes", "signs of LIKE", "an alternative"],
+)
+def test_a_pattern_longer_than_databases_take(catalog: StoreUnderTest, pattern: str, found: list[str]) -> None:
+    """SQLite refuses a LIKE of more than 50,000 bytes; no name is as long."""
+    catalog.store.writes.tables.create_table(table("t"))
+    reads = catalog.store.reads
+    assert reads.tables.get_table_names(DatabaseName(CATALOG, "d"), pattern) == found
+    assert [one.tableName for one in reads.tables.get_table_meta(CATALOG, "*", pattern)] == found
+    assert reads.tables.get_table_meta(CATALOG, pattern.partition("|")[0], "*") == []
+    assert reads.databases.get_database_names(CATALOG, pattern.partition("|")[0]) == []
+    assert reads.functions.get_function_names(DatabaseName(CATALOG, "d"), pattern) == []
