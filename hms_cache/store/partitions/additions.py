@@ -248,10 +248,14 @@ def prepare_added(
         if place is not None:
             wanted.append((partition, place, files.allow(location) is not None))
     made = changes.make_directories([place for _, place, _ in wanted])
-    for (partition, place, is_allowed), is_made in zip(wanted, made, strict=True):
-        if is_allowed and not is_made and gathers and not has_fast_statistics(partition.parameters):
-            found = warehouse.directory_statistics(place)
-            update_directory_statistics(partition.parameters, found, environment_context)
+    counted = [
+        (partition, place)
+        for (partition, place, is_allowed), is_made in zip(wanted, made, strict=True)
+        if is_allowed and not is_made and gathers and not has_fast_statistics(partition.parameters)
+    ]
+    found = warehouse.directory_statistics_all([place for _, place in counted])
+    for (partition, _), statistics in zip(counted, found, strict=True):
+        update_directory_statistics(partition.parameters, statistics, environment_context)
     for partition in partitions.values():
         partition.createTime = now
         set_ddl_time(partition.parameters, now)

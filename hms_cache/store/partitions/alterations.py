@@ -107,12 +107,11 @@ def alter_partitions(
             f"{len(stored)}"
         )
     files = FileAccess(context, transaction.connection)
-    changes: list[tuple[_Stored, Partition]] = []
-    for name, partition in zip(names, partitions, strict=True):
-        old = stored[name]
-        new = _new_image(context, table, old.partition, partition, write_id)
-        _update_basic_statistics(context, files, table, old.partition, new, environment_context)
-        changes.append((old, new))
+    changes = [
+        (stored[name], _new_image(context, table, stored[name].partition, partition, write_id))
+        for name, partition in zip(names, partitions, strict=True)
+    ]
+    _update_basic_statistics(context, files, table, changes, environment_context)
     _drop_outdated_column_statistics(transaction, changes)
     aborted = _aborted(transaction, table, [old for old, _ in changes])
     for old, new in changes:
@@ -157,8 +156,8 @@ def rename_partition(
     files = FileAccess(context, transaction.connection)
     copying_write_id = new.writeId if is_copy_wanted(table, environment_context, new.writeId) else None
     _move(context, transaction, files, row, old.partition, new, new_name, copying_write_id)
-    _update_basic_statistics(context, files, table, old.partition, new, None)
     changes = [(old, new)]
+    _update_basic_statistics(context, files, table, changes, None)
     _drop_outdated_column_statistics(transaction, changes)
     _settle_write_id(table, old.partition, new, valid_write_ids, _aborted(transaction, table, [old]))
     _store(transaction, row, changes)
@@ -272,27 +271,36 @@ def _update_basic_statistics(
     context: StoreContext,
     files: FileAccess,
     table: Table,
-    old: Partition,
-    new: Partition,
+    changes: Sequence[tuple[_Stored, Partition]],
     environment_context: EnvironmentContext | None,
 ) -> None:
     """numFiles and totalSize are counted anew unless the client's are there and unchanged; a statistics task's or a
-    user's word only settles what counts as accurate (`MetaStoreServerUtils.requireCalStats`)."""
+    user's word only settles what counts as accurate (`MetaStoreServerUtils.requireCalStats`).
+
+    File systems are asked about all partitions together.
+    """
     properties = context_properties(environment_context)
     if properties.get(DO_NOT_UPDATE_STATS) == "true" or is_view(table):
         return
-    is_same = _has_same_fast_statistics(old.parameters, new.parameters)
     is_generated = properties.get(STATS_GENERATED) in ("TASK", "USER")
-    if has_fast_statistics(new.parameters) and is_same and not is_generated:
-        return
-    if is_same:
-        set_basic_statistics_accurate(new.parameters, properties.get(STATS_GENERATED) == "TASK")
-    elif not is_transactional(table) and new.sd is not None:
-        place = files.allow_text(new.sd.location)
-        if place is not None:
-            found = context.warehouse.directory_statistics(place)
-            update_directory_statistics(new.parameters, found, environment_context)
-    new.parameters = dict(sorted(new.parameters.items()))
+    updated: list[Partition] = []
+    counted: list[Partition] = []
+    for old, new in changes:
+        is_same = _has_same_fast_statistics(old.partition.parameters, new.parameters)
+        if has_fast_statistics(new.parameters) and is_same and not is_generated:
+            continue
+        updated.append(new)
+        if is_same:
+            set_basic_statistics_accurate(new.parameters, properties.get(STATS_GENERATED) == "TASK")
+        elif not is_transactional(table) and new.sd is not None:
+            counted.append(new)
+    files.judge_texts(new.sd.location for new in counted)
+    places = [(new, place) for new in counted if (place := files.allow_text(new.sd.location)) is not None]
+    found = context.warehouse.directory_statistics_all([place for _, place in places])
+    for (new, _), statistics in zip(places, found, strict=True):
+        update_directory_statistics(new.parameters, statistics, environment_context)
+    for new in updated:
+        new.parameters = dict(sorted(new.parameters.items()))
 
 
 def _has_same_fast_statistics(old: Mapping[str, str], new: Mapping[str, str]) -> bool:

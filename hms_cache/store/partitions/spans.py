@@ -59,6 +59,22 @@ def read_partition_span(database: Database, table: TableName, lowest_id: int, hi
     return run_read(database, read)
 
 
+def read_partition_names_span(database: Database, table: TableName, lowest_id: int, highest_id: int) -> list[str]:
+    """Names of the partitions with ids in this range, both ends included, by name.
+
+    Raises NoSuchObjectException, DatabaseUnavailable.
+    """
+
+    def read(connection: Connection) -> list[str]:
+        header = find_partitioned_table(connection, table)
+        statement = select(PARTITIONS.c.PART_NAME).where(
+            PARTITIONS.c.TBL_ID == header.table_id, PARTITIONS.c.PART_ID.between(lowest_id, highest_id)
+        )
+        return sorted(connection.execute(statement).scalars())
+
+    return run_read(database, read)
+
+
 @lru_cache(maxsize=1)
 def _elsewhere() -> Select[Any]:
     # A location is compared as it is written: another spelling of the usual one is one row more.

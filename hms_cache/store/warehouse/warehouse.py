@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,7 +57,7 @@ def _translated(text: str) -> Iterator[None]:
     """Turns errors of the file system into MetaException with this text in front."""
     try:
         yield
-    except (MetaException, ListingTooLong, StillWaiting):
+    except (MetaException, StillWaiting):
         raise
     except Exception as error:
         # Drivers raise classes of their own besides OSError (botocore, pyarrow, …).
@@ -635,32 +636,70 @@ class Warehouse:
         None if it holds more than `listing_max_entries` or listing takes longer than `listing_timeout_s`: whoever asks
         for statistics goes on without them.
         """
+        return self.directory_statistics_all((location,))[0]
+
+    def directory_statistics_all(self, locations: Sequence[AllowedLocation]) -> list[DirectoryStatistics | None]:
+        """As `directory_statistics` of each, in order; on this machine many within one time limit."""
+        found: list[DirectoryStatistics | None] = [None] * len(locations)
+        by_mount: dict[str, list[int]] = {}
+        for index, location in enumerate(locations):
+            if location.is_local:
+                by_mount.setdefault(mount_of(location.location.path), []).append(index)
+            else:
+                counted = self._count([location], partial(self._count_remote, location))
+                found[index] = counted[0]
+        for indexes in by_mount.values():
+            while indexes:
+                some = [locations[index] for index in indexes[:_DIRECTORIES_AT_ONCE]]
+                wanted = [(location.location.path, location.root_paths) for location in some]
+                counted = self._count(some, partial(_count_local, wanted))
+                for index, each in zip(indexes, counted, strict=False):
+                    found[index] = each
+                indexes = indexes[len(counted) :]
+        return found
+
+    def _count_remote(
+        self, location: AllowedLocation, limits: dict[str, Any]
+    ) -> list[tuple[int, int] | ListingTooLong]:
+        file_system, path = self._file_systems.open(location.location)
+        try:
+            return [remote_files.count(file_system, path, **limits)]
+        except ListingTooLong as error:
+            return [error]
+
+    def _count(
+        self,
+        locations: Sequence[AllowedLocation],
+        count: Callable[[dict[str, Any]], list[tuple[int, int] | ListingTooLong]],
+    ) -> list[DirectoryStatistics | None]:
+        """One question about these directories of one file system: answers of the first of them, one at least."""
         listing_s = self.settings.listing_timeout_s
         waits = current_waits()
         if waits is not None and waits.holds_locks and waits.has_moved:
             listing_s = min(listing_s, self.settings.file_wait_with_locks_s * (MOVE_WAITS - 1))
-        limits: dict[str, Any] = {
-            "max_entries": self.settings.listing_max_entries,
-            "deadline_s": time.monotonic() + listing_s,
-        }
-        try:
-            found = self._do(
-                "count",
-                f"Cannot list {location}",
-                location,
-                lambda: local_files.count(location.location.path, location.root_paths, **limits),
-                lambda file_system, path: remote_files.count(file_system, path, **limits),
-                timeout_s=max(self.settings.file_timeout_s, self.settings.listing_timeout_s),
-                question="directory_statistics",
-            )
-        except ListingTooLong as error:
-            _LOG.warning(
-                "the files of %s are not counted: %s (warehouse.listing_max_entries, warehouse.listing_timeout_s)",
-                location,
-                error,
-            )
-            return None
-        return DirectoryStatistics(*found)
+        limits = {"max_entries": self.settings.listing_max_entries, "deadline_s": time.monotonic() + listing_s}
+        first = locations[0]
+        answers = self._in_thread(
+            _file_system_of(first),
+            "count",
+            f"Cannot list {first}",
+            lambda: count(limits),
+            timeout_s=max(self.settings.file_timeout_s, self.settings.listing_timeout_s),
+            question=("directory_statistics", tuple(map(str, locations))),
+        )
+        found: list[DirectoryStatistics | None] = []
+        for location, answer in zip(locations, answers, strict=False):
+            if isinstance(answer, ListingTooLong):
+                self._operations.add(("count", "too_long"))
+                _LOG.warning(
+                    "the files of %s are not counted: %s (warehouse.listing_max_entries, warehouse.listing_timeout_s)",
+                    location,
+                    answer,
+                )
+                found.append(None)
+            else:
+                found.append(DirectoryStatistics(*answer))
+        return found
 
     def _move(self, source: AllowedLocation, destination: AllowedLocation, *, is_undone_late: bool = True) -> None:
         def rename(*, may_copy: bool) -> bool:
@@ -722,16 +761,12 @@ class Warehouse:
 
         `question`: its name where a write that holds locks may be run again for it (`StillWaiting`).
         """
-        if location.is_local:
-            file_system, work = mount_of(location.location.path), local
-        else:
-            file_system = f"{location.location.scheme}://{location.location.authority.lower()}"
 
-            def work() -> T:
-                return remote(*self._file_systems.open(location.location))
+        def work() -> T:
+            return local() if location.is_local else remote(*self._file_systems.open(location.location))
 
         return self._in_thread(
-            file_system,
+            _file_system_of(location),
             operation,
             failure,
             work,
@@ -766,9 +801,6 @@ class Warehouse:
                     if_late=if_late,
                 )
             outcome = "ok"
-        except ListingTooLong:
-            outcome = "too_long"
-            raise
         except StillWaiting:
             outcome = "waiting"
             raise
@@ -795,3 +827,16 @@ class Warehouse:
             name = place.location.name + str(time.time_ns() // 1_000_000)
             place = AllowedLocation(place.location.parent.child(name), (trash,))
         return place
+
+
+def _count_local(
+    directories: Sequence[tuple[str, Sequence[str]]], limits: dict[str, Any]
+) -> list[tuple[int, int] | ListingTooLong]:
+    return local_files.count_each(directories, **limits)
+
+
+def _file_system_of(location: AllowedLocation) -> str:
+    """What has threads of its own: a mount of this machine, or a host or bucket."""
+    if location.is_local:
+        return mount_of(location.location.path)
+    return f"{location.location.scheme}://{location.location.authority.lower()}"
