@@ -135,7 +135,7 @@ def build_caching(
     poller = pollers[0]
     refill = None
     if settings.cache.refill == "recent":
-        refill = BackgroundTask("hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S)
+        refill = BackgroundTask("hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S, takes_turns=True)
     events = BackgroundTask("hms-events", lambda: poller.step().next_step_in_s)
     dumping = None
     if settings.cache.dump_file:
@@ -148,7 +148,11 @@ def build_caching(
         warming_processes,
         lambda: dumping is not None and dumping.is_reading,
     )
-    background = BackgroundTask("hms-background-loads", lambda: 0.0 if cache.background.step() else _REFILL_PAUSE_S)
+    background = BackgroundTask(
+        "hms-background-loads",
+        lambda: 0.0 if cache.background.step() else _REFILL_PAUSE_S,
+        takes_turns=True,
+    )
     rules = settings.cache.include, settings.cache.exclude
     return Caching(cache, poller, events, refill, background, warming, dumping, rules)
 

@@ -24,6 +24,7 @@ from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.clock import Clock
+from hms_cache.computing import turns
 from hms_cache.notifications.event_log import History
 from hms_cache.notifications.poller_status import PollerStatus
 
@@ -198,8 +199,12 @@ class Freshness:
             return True
         if not wants_proof and self.is_recent():
             return True
-        if not wants_proof and self.max_staleness_s == NEVER_ASKS and not self._is_required():
-            return self._follower.ensure_applied(self.floor, self.apply_timeout_s)
+        with turns.waiting():
+            if not wants_proof and self.max_staleness_s == NEVER_ASKS and not self._is_required():
+                return self._follower.ensure_applied(self.floor, self.apply_timeout_s)
+            return self._ensure_by_asking()
+
+    def _ensure_by_asking(self) -> bool:
         applied, generation = self._cache.position, self._cache.generation
         result = self._check.check()
         if result.position < applied or self._cache.generation != generation:

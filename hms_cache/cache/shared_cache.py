@@ -94,9 +94,9 @@ class SharedCache:
         self.creations = CreationWatch()
         self.position_listener: Callable[[int, bool], None] | None = None
         """Told of each position before memory is brought to it, without the lock, and whether by a reset."""
-        self.command_listener: Callable[[], None] | None = None
-        """Told before something is dropped on command, without the lock: who commands it knows of a change that no
-        event tells of, and nothing that was kept from before may come back."""
+        self.forgetting_listener: Callable[[], None] | None = None
+        """Told after something was dropped on command or by a reset, without the lock and before the command answers:
+        no event tells why, so nothing that was kept from before may come back (P7)."""
         self.evictions = 0
         self.resets = 0
         self._transactions = TransactionTracker()
@@ -198,6 +198,7 @@ class SharedCache:
             self.position = self._skipped_to = position
             self.generation += 1
             self.resets += 1
+        self._tell_of_forgetting()
 
     def start_at(self, position: int) -> None:
         """Before the log is followed: what is installed from now on is true at `position`, which still has to be proven
@@ -211,13 +212,14 @@ class SharedCache:
 
     def forget_all(self) -> None:
         """Drops everything on command, at the same position; what loads read meanwhile is not kept either."""
-        self._tell_of_command()
         with self.lock:
             self._forget_all()
+        self._tell_of_forgetting()
 
-    def _tell_of_command(self) -> None:
-        if self.command_listener is not None:
-            self.command_listener()
+    def _tell_of_forgetting(self) -> None:
+        """Afterwards: what was copied before is older than the telling, and what is copied later lacks it."""
+        if self.forgetting_listener is not None:
+            self.forgetting_listener()
 
     def _forget_all(self) -> None:
         self._clear()
@@ -645,7 +647,6 @@ class SharedCache:
     def forget(self, key: Key, facets: frozenset[Facet] | None = None) -> None:
         """Drops one subject, or these facets of it, on command (flush, refresh); what loads of it read meanwhile is not
         kept either."""
-        self._tell_of_command()
         with self.lock:
             if facets is None:
                 facets = (
@@ -660,6 +661,7 @@ class SharedCache:
             if entry is not None:
                 for facet in facets:
                     self._remove_facet(entry, facet)
+        self._tell_of_forgetting()
 
     def forget_tag(self, table: TableName, now_s: float, interval_s: float) -> None:
         """Under the lock. Drops what a table's tag stands beside, to have it read again, once in `interval_s`."""
@@ -674,7 +676,6 @@ class SharedCache:
 
     def forget_partitions(self, table: TableName, partitions: tuple[Values, ...]) -> None:
         """Drops these partitions of a table on command, and the statistics of any, as `forget` does a subject."""
-        self._tell_of_command()
         with self.lock:
             for load in self.loads.of(table):
                 if load.facets & {Facet.PARTITIONS, Facet.PARTITION_STATISTICS}:
@@ -683,6 +684,7 @@ class SharedCache:
             if entry is not None:
                 self._act(entry, Facet.PARTITIONS, Action.DROP_NAMED, partitions)
                 self._remove_facet(entry, Facet.PARTITION_STATISTICS)
+        self._tell_of_forgetting()
 
 
 def _concerns(action: Action, value: Any) -> bool:

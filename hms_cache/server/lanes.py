@@ -111,6 +111,11 @@ LANES: Mapping[str, Lane] = MappingProxyType({name: lane for lane, names in _MET
 """Of each method that may need the database."""
 
 
+BY_TURNS: frozenset[Lane] = frozenset({Lane.READS, Lane.HEAVY})
+"""Lanes whose threads compute by turns (`hms_cache.computing`): the others wait for one thread of theirs at most, not
+for each. Writes hold locks of the database, and wait for nobody."""
+
+
 class Lanes:
     """The pools of a server, one for each lane."""
 

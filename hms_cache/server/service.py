@@ -20,7 +20,7 @@ from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
 from hms_cache.server.calls import Handler
 from hms_cache.server.dispatch import CallObserver, Dispatcher
 from hms_cache.server.hot_path import HotPath, PositionSource
-from hms_cache.server.lanes import Lane, Lanes
+from hms_cache.server.lanes import BY_TURNS, Lane, Lanes
 from hms_cache.server.listener import Listener
 from hms_cache.server.loads.traffic import traffic_by
 from hms_cache.server.stores import Stores
@@ -78,6 +78,7 @@ class MetastoreServer:
                     on_thread_start=on_transaction_thread if lane is Lane.TRANSACTIONS else None,
                     cut_off=cut_off,
                     observe_wait=observe_wait,
+                    takes_turns=lane in BY_TURNS,
                 )
                 for lane, count in threads.items()
             }

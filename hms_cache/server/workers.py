@@ -10,8 +10,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import NamedTuple
 
+from hms_cache.computing import turns
 from hms_cache.metrics.lanes import LaneLoad
 
 _log = logging.getLogger(__name__)
@@ -47,9 +49,11 @@ class WorkerPool:
         on_thread_start: Callable[[], None] | None = None,
         cut_off: Callable[[int], bool] | None = None,
         observe_wait: Callable[[str, float], None] | None = None,
+        takes_turns: bool = False,
     ) -> None:
         """`on_thread_start` runs first on each thread. `cut_off` closes the database connection that the thread of this
         identifier holds; `observe_wait` is told the lane and the seconds that a call waited for its thread.
+        `takes_turns`: the threads compute by turns (`hms_cache.computing`).
         """
         self.name = name
         self._size = threads
@@ -57,6 +61,7 @@ class WorkerPool:
         self._on_thread_start = on_thread_start
         self._cut_off = cut_off
         self._observe_wait = observe_wait
+        self._takes_turns = takes_turns
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._waiting: deque[_Waiting] = deque()
@@ -182,7 +187,8 @@ class WorkerPool:
         done: list[object] = []
         while (one := self._next(done)) is not None:
             try:
-                one.work()
+                with turns.taken() if self._takes_turns else nullcontext():
+                    one.work()
             except Exception:
                 # Work reports its own failures to its client; anything here is a defect, and must not end the thread.
                 _log.exception("a call failed outside its own error handling")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
@@ -94,6 +95,20 @@ def test_a_cold_read_costs_what_an_uncached_one_costs(name: str, here: Server, s
     assert here.reasons() == [Reason.NOT_HELD]
     assert seen.count == without.count + 1, "the position check"
     assert here.cache.loader.loads == 0
+
+
+@pytest.mark.parametrize("name", ["table", *READS])
+def test_connections_of_position_checks_are_for_nothing_else(name: str, here: Server) -> None:
+    """There are two for all calls: a read that took one, however short, could hold up every answer from memory (P9)."""
+    asked: list[str] = []
+    engine = here.database.check_engine
+    event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    read = READS.get(name, lambda store: store.reads.tables.get_table(T))
+    for _ in range(2):
+        assert encoded(lambda: read(here.store)) == encoded(lambda: read(here.objects))
+        here.cache.background.drain()
+    of_the_log = ("NOTIFICATION_SEQUENCE", "NOTIFICATION_LOG")
+    assert asked and not [text for text in asked if not any(table in text for table in of_the_log)]
 
 
 @pytest.mark.parametrize("name", READS)

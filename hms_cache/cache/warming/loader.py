@@ -22,6 +22,7 @@ from hms_cache.cache.warming.loaded_parts import add_part
 from hms_cache.cache.warming.process_memory import SharedParts
 from hms_cache.cache.warming.snapshot_reads import Loaded, Reader, SnapshotRead, SnapshotReads, Wanted
 from hms_cache.cache.weights import weight_of
+from hms_cache.computing import turns
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.snapshots import StoreReads
@@ -90,8 +91,10 @@ class Loader:
                 for one in mine:
                     del self._running[one]
             done.set()
-        for event in others:
-            event.wait(self._wait_timeout_s)
+        if others:
+            with turns.waiting():
+                for event in others:
+                    event.wait(self._wait_timeout_s)
         return kept
 
     def load_ahead(self, wanted: Iterable[Wanted], read: Reader | None = None) -> bool:
@@ -151,7 +154,11 @@ class Loader:
 
     def bring_up_to(self, fence: int) -> bool:
         """Applies events until A is at the fence; False when that cannot be done in time."""
-        if self._cache.position >= fence or self._apply(fence, self._freshness.apply_timeout_s):
+        if self._cache.position >= fence:
+            return True
+        with turns.waiting():
+            is_applied = self._apply(fence, self._freshness.apply_timeout_s)
+        if is_applied:
             return True
         # Somebody may have been shown more than is applied: the floor keeps later reads from going back (P3).
         self._freshness.raise_floor(fence)

@@ -17,6 +17,7 @@ from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeEr
 from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.statistics_by_column import partitions_of
 from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
+from hms_cache.computing import turns
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.rows.table_kinds import is_transactional
@@ -144,7 +145,8 @@ def _with_rests(pages: Iterator[Page]) -> Iterator[Page]:
     began_s = time.monotonic()
     for page in pages:
         yield page
-        time.sleep(min(LONGEST_REST_S, REST_SHARE * (time.monotonic() - began_s)))
+        with turns.waiting():
+            time.sleep(min(LONGEST_REST_S, REST_SHARE * (time.monotonic() - began_s)))
         began_s = time.monotonic()
 
 

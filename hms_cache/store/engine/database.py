@@ -34,6 +34,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool
 
 from hms_cache.clock import Clock, SystemClock
+from hms_cache.computing import turns
 from hms_cache.config.database_url import sqlalchemy_url
 from hms_cache.config.sections import DatabaseSettings
 from hms_cache.errors import ConfigurationError
@@ -333,8 +334,11 @@ class Database:
         """One of the ``pool_size`` places that write and load connections share, or SQLite's one turn to write."""
         if getattr(self._holding, "taken", False):
             raise RuntimeError("this thread holds a database connection already and must not wait for a second one")
-        if not places.acquire(timeout=self.settings.pool_timeout_s):
-            raise self._no_connection()
+        if not places.acquire(blocking=False):
+            with turns.waiting():
+                came_free = places.acquire(timeout=self.settings.pool_timeout_s)
+            if not came_free:
+                raise self._no_connection()
         self._holding.taken = True
         try:
             yield
@@ -457,10 +461,12 @@ class Database:
             )
             if kind == "load":
                 cursor.execute("SET SESSION TRANSACTION READ ONLY")
+        connection.rolls_back_later = kind == "load"
 
     def _prepare_postgresql(self, connection: Any, kind: str) -> None:
         if kind == "load":
             connection.read_only = True
+            connection.rolls_back_later = True
 
     def _count(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if statement not in _TRANSACTION_CONTROL:

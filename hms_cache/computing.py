@@ -1,0 +1,124 @@
+"""Threads that read take turns at computing, so that who computes little does not wait behind all of them.
+
+Python runs one thread at a time, and a thread that wants to run waits for each one before it to give way, which takes
+`sys.getswitchinterval` each time. A heartbeat goes to its thread, to the database some times, and back to the event
+loop: it waits some ten times. Beside sixteen threads that decode rows that is a tenth of a second. So threads that take
+part compute one at a time: they queue for their turn rather than for the interpreter, which has only one place anyway,
+and whoever takes no part (transactions, writes, the event loop, the poller) waits behind one of them at most.
+
+A turn ends where a thread waits: for the database's answer (`pause` and `resume`, by the drivers' connections), for
+another thread (`waiting`), and at the end of its call (`end`). Who computes longer than `SLICE_S`, or waits without
+saying so, loses its turn to the next one, and goes on without: a turn is a courtesy, and nobody waits for long for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+SLICE_S: Final = 0.01
+"""An ordinary answer of some hundred partitions is made within it; a large one takes no one else's time besides."""
+
+
+class _Part(threading.local):
+    """What a thread has to do with it."""
+
+    def __init__(self) -> None:
+        self.takes_part = False
+        self.told = threading.Lock()
+        """Released to tell a waiting thread that its turn has come."""
+        self.told.acquire()
+
+
+class Turns:
+    """Who may compute. `_lock` guards all attributes."""
+
+    def __init__(self, slice_s: float = SLICE_S) -> None:
+        self._lock = threading.Lock()
+        self._slice_s = slice_s
+        self._owner: int | None = None
+        """The thread whose turn it is."""
+        self._since_s = 0.0
+        self._queue: deque[tuple[int, threading.Lock]] = deque()
+        self._part = _Part()
+
+    @property
+    def has_turn(self) -> bool:
+        """Whether it is this thread's turn."""
+        return self._owner == threading.get_ident()
+
+    @property
+    def waiting_threads(self) -> int:
+        """How many wait for their turn."""
+        return len(self._queue)
+
+    def begin(self) -> None:
+        """This thread takes part from now on, and computes: waits for its turn."""
+        self._part.takes_part = True
+        self.resume()
+
+    def end(self) -> None:
+        """It has done its work."""
+        self._part.takes_part = False
+        self.pause()
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Around work that computes: `begin` and `end`."""
+        self.begin()
+        try:
+            yield
+        finally:
+            self.end()
+
+    def pause(self) -> bool:
+        """It is about to wait; whether it takes part, and is to `resume` then."""
+        if self.has_turn:
+            with self._lock:
+                if self.has_turn:  # else another has just taken it
+                    self._hand_on()
+        return self._part.takes_part
+
+    def resume(self) -> None:
+        """It has waited, and goes on: waits for its turn. Nothing where it takes no part, or has its turn."""
+        part = self._part
+        me = threading.get_ident()
+        if not part.takes_part or self._owner == me:
+            return
+        with self._lock:
+            if self._owner is None:  # then nobody waits
+                self._owner, self._since_s = me, time.monotonic()
+                return
+            self._queue.append((me, part.told))
+        while not part.told.acquire(timeout=self._slice_s):
+            with self._lock:
+                if time.monotonic() - self._since_s >= self._slice_s:
+                    self._hand_on()  # the owner computes without a turn from here on
+
+    def _hand_on(self) -> None:
+        """Under the lock: the next one has its turn."""
+        self._owner = None
+        if self._queue:
+            self._owner, told = self._queue.popleft()
+            self._since_s = time.monotonic()
+            told.release()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Around a wait for another thread, or work that others wait for."""
+        part = self._part
+        took_part, part.takes_part = part.takes_part, False
+        self.pause()
+        try:
+            yield
+        finally:
+            part.takes_part = took_part
+            self.resume()
+
+
+turns = Turns()
+"""Of this process, as the interpreter is."""

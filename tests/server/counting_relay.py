@@ -1,0 +1,119 @@
+"""A TCP relay before a database server that counts questions: round trips that somebody waits for."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+
+class CountingRelay:
+    """Forwards connections to a port. `_lock` guards the attributes.
+
+    A question is what a client sends before the next answer; several statements sent at once are one. A ROLLBACK is
+    one if more is asked on its connection: nobody waits for the answer to a last one. Between `keep_back` and `deliver`
+    it does not come. What only prepares a statement of PostgreSQL is none: a driver does so once for a connection.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self._target = host, port
+        self._lock = threading.Lock()
+        self._delivering = threading.Event()
+        self._delivering.set()
+        self._questions: list[bytes] = []
+        self.call = 0
+        """How often it has begun to count."""
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def begin(self) -> None:
+        """Counts from zero."""
+        with self._lock:
+            self._questions = []
+            self.call += 1
+
+    def questions(self) -> list[bytes]:
+        """Those since `begin`."""
+        with self._lock:
+            return list(self._questions)
+
+    def keep_back(self) -> None:
+        """Answers to ROLLBACK, and what comes after them, wait for `deliver`."""
+        self._delivering.clear()
+
+    def deliver(self) -> None:
+        """Lets everything through."""
+        self._delivering.set()
+
+    def close(self) -> None:
+        """Accepts no more."""
+        self._delivering.set()
+        self._listening.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                _Way(self, client, socket.create_connection(self._target)).start()
+
+    def asked(self, question: bytes) -> None:
+        """A question went over one of the ways."""
+        with self._lock:
+            self._questions.append(question)
+
+
+class _Way:
+    """One connection, both directions. `is_answered`: whether the database has spoken since the last question."""
+
+    def __init__(self, relay: CountingRelay, client: socket.socket, server: socket.socket) -> None:
+        self._relay, self._client, self._server = relay, client, server
+        self._is_answered = True
+        self._rolls_back = False
+        self._rolled_back_in = 0
+
+    def start(self) -> None:
+        for work in (self._ask, self._answer):
+            threading.Thread(target=work, daemon=True).start()
+
+    def _ask(self) -> None:
+        with contextlib.suppress(OSError):
+            while data := self._client.recv(65536):
+                self._rolls_back = b"ROLLBACK" in data
+                if self._rolls_back:
+                    self._rolled_back_in = self._relay.call
+                elif self._is_answered and not _only_prepares(data):
+                    if self._rolled_back_in == self._relay.call:
+                        self._relay.asked(b"ROLLBACK")
+                    self._rolled_back_in = 0
+                    self._relay.asked(data)
+                    self._is_answered = False
+                self._server.sendall(data)
+        self._end()
+
+    def _answer(self) -> None:
+        with contextlib.suppress(OSError):
+            while data := self._server.recv(65536):
+                if self._rolls_back:
+                    self._relay._delivering.wait()
+                self._is_answered = True
+                self._client.sendall(data)
+        self._end()
+
+    def _end(self) -> None:
+        for one in (self._client, self._server):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
+_EXECUTE_OR_QUERY = b"EQ"
+
+
+def _only_prepares(data: bytes) -> bool:
+    """Whether these are messages of PostgreSQL, a Parse first, none of which runs a statement."""
+    kinds = b""
+    at = 0
+    while at + 5 <= len(data):
+        kinds += data[at : at + 1]
+        at += 1 + int.from_bytes(data[at + 1 : at + 5])
+    return at == len(data) and kinds.startswith(b"P") and not any(kind in kinds for kind in _EXECUTE_OR_QUERY)

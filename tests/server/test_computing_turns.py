@@ -1,0 +1,194 @@
+"""Threads that read compute one at a time, and give way where they wait: nobody else waits behind all of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import hms_cache.store.engine.mysql_driver
+import hms_cache.store.engine.postgresql_driver
+from hms_cache.computing import Turns
+from hms_cache.server import workers
+from hms_cache.server.lanes import BY_TURNS, Lane
+from hms_cache.store.engine.database import Database
+
+PATIENCE_S = 10.0
+NEVER_S = 3600.0
+"""A slice within which nobody loses a turn in a test."""
+
+THREADS = 8
+
+
+def started(work: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def joined(*threads: threading.Thread) -> None:
+    for thread in threads:
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+
+
+def wait_until_queued(turns: Turns, count: int) -> None:
+    queued = threading.Event()
+    for _ in range(int(PATIENCE_S * 1000)):
+        if turns.waiting_threads >= count:
+            return
+        queued.wait(0.001)
+    raise AssertionError(f"{turns.waiting_threads} of {count} wait")
+
+
+def test_one_at_a_time_computes_and_those_who_wait_come_in_order() -> None:
+    turns = Turns(NEVER_S)
+    order: list[int] = []
+    computing = 0
+
+    def compute(number: int) -> None:
+        nonlocal computing
+        with turns.taken():
+            computing += 1
+            assert turns.has_turn and computing == 1
+            order.append(number)
+            computing -= 1
+
+    threads = []
+    with turns.taken():
+        for number in range(THREADS):
+            threads.append(started(lambda number=number: compute(number)))  # type: ignore[misc]
+            wait_until_queued(turns, number + 1)
+        assert not order
+    joined(*threads)
+    assert order == list(range(THREADS))
+
+
+def test_who_waits_gives_way_and_takes_part_again() -> None:
+    turns = Turns(NEVER_S)
+    paused, proceed = threading.Event(), threading.Event()
+    ended: list[bool] = []
+
+    def wait() -> None:
+        with turns.taken():
+            with turns.waiting():
+                turns.resume()  # as a driver does within: what others wait for waits for no turn
+                assert not turns.has_turn
+                paused.set()
+                assert proceed.wait(PATIENCE_S)
+            ended.append(turns.has_turn)
+        ended.append(turns.has_turn)
+
+    thread = started(wait)
+    assert paused.wait(PATIENCE_S)
+    with turns.taken():
+        proceed.set()
+        wait_until_queued(turns, 1)
+        assert not ended
+    joined(thread)
+    assert ended == [True, False]
+
+
+def test_who_takes_no_part_waits_for_nobody() -> None:
+    turns = Turns(NEVER_S)
+    with turns.taken():
+        joined(started(lambda: (turns.resume(), turns.pause())))
+
+
+def test_who_computes_for_long_loses_its_turn_once_and_each_turn_has_one_owner() -> None:
+    turns = Turns(0.001)
+    proceed = threading.Event()
+    begun = threading.Semaphore(0)
+    held: list[bool] = []
+
+    def compute_on() -> None:
+        with turns.taken():
+            begun.release()
+            assert proceed.wait(PATIENCE_S)  # tells nobody
+            held.append(turns.has_turn)
+
+    long_ones = [started(compute_on) for _ in range(THREADS)]
+    for _ in range(THREADS):
+        assert begun.acquire(timeout=PATIENCE_S)
+    joined(started(lambda: turns.begin() or turns.end()))  # type: ignore[func-returns-value]
+    proceed.set()
+    joined(*long_ones)
+    assert held.count(True) == 0
+    assert not turns.waiting_threads
+    with turns.taken():
+        assert turns.has_turn
+
+
+@pytest.mark.parametrize("lane", list(Lane))
+def test_lanes_of_reads_take_turns_and_no_other_waits_for_one(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(NEVER_S)
+    monkeypatch.setattr(workers, "turns", turns)
+    pool = workers.WorkerPool(1, lane.value, takes_turns=lane in BY_TURNS)
+    pool.start()
+    answered = threading.Event()
+    try:
+        with turns.taken():
+            assert pool.submit(answered.set, "call")
+            if lane in BY_TURNS:
+                wait_until_queued(turns, 1)
+                assert not answered.is_set()
+            else:
+                assert answered.wait(PATIENCE_S)
+        assert answered.wait(PATIENCE_S)
+    finally:
+        pool.close()
+        pool.join(PATIENCE_S)
+    assert BY_TURNS == {Lane.READS, Lane.HEAVY}
+
+
+def test_a_server_gives_turns_to_the_threads_of_its_reads(
+    serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A heartbeat's lane goes on while one who reads keeps its turn for ever."""
+    server = serve(**{"cache.enabled": False})
+    turns = Turns(NEVER_S)
+    monkeypatch.setattr(workers, "turns", turns)
+    with turns.taken():
+        reading = started(lambda: server.link().call("get_all_databases"))
+        wait_until_queued(turns, 1)
+        server.link().call("get_open_txns")
+        assert reading.is_alive()
+    joined(reading)
+
+
+LOCKS = {
+    "mysql": ("SELECT GET_LOCK('turns', 60)", "SELECT RELEASE_LOCK('turns')"),
+    "postgresql": ("SELECT pg_advisory_lock(17)", "SELECT pg_advisory_unlock(17)"),
+}
+
+
+def test_who_waits_for_the_database_gives_way(initialized_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    if initialized_database.is_sqlite:
+        pytest.skip("SQLite works in the thread itself")
+    lock, unlock = LOCKS[initialized_database.dialect]
+    turns = Turns(NEVER_S)
+    monkeypatch.setattr(hms_cache.store.engine.mysql_driver, "turns", turns)
+    monkeypatch.setattr(hms_cache.store.engine.postgresql_driver, "turns", turns)
+    held: list[bool] = []
+    connected = threading.Event()
+
+    def wait_for_lock() -> None:
+        with initialized_database.loading() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            with turns.taken():
+                connected.set()
+                connection.exec_driver_sql(lock)
+                held.append(turns.has_turn)
+            connection.exec_driver_sql(unlock)
+
+    with initialized_database.loading() as connection:
+        connection.exec_driver_sql(lock)
+        waiting = started(wait_for_lock)
+        assert connected.wait(PATIENCE_S)
+        joined(started(lambda: turns.begin() or turns.end()))  # type: ignore[func-returns-value]
+        assert not held
+        connection.exec_driver_sql(unlock)
+    joined(waiting)
+    assert held == [True]
