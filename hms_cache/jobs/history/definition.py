@@ -9,7 +9,7 @@ JOB = Job(
     summary="Keep the notification log as a Parquet table by day: who changed what when.",
     description=(
         "Goes on after the last event of the run before; each event is kept exactly once, whatever happens in between. "
-        "Give one of --metastore and --database."
+        "The files of days that are over are merged. Give one of --metastore and --database."
     ),
     main="hms_cache.jobs.history.main:main",
     options=(
@@ -26,6 +26,15 @@ JOB = Job(
         # What a task holds while it writes: messages are of a few KiB, 100,000 of them some hundred MiB in all.
         Option("batch_events", "Events of one commit.", kind=int, default=100_000, minimum=1),
         Option("keep_messages", "Keep the messages of the events, too: larger, and nothing is lost.", kind=bool),
+        # What Spark, Trino and Hive take for a file of good size: one task reads it.
+        Option(
+            "target_mib",
+            "Size up to which files of a day are merged; 0: they are not.",
+            kind=int,
+            default=128,
+            minimum=0,
+        ),
+        Option("keep_days", "Days to keep, counted from the newest; 0: all.", kind=int, default=0, minimum=0),
         Option("churn_rows", "Tables with the most changes to show.", kind=int, default=20, minimum=0),
     ),
 )

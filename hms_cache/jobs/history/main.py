@@ -3,12 +3,13 @@
 Each batch is written into directories of its own, ``day=…/batch=N``, and replaces what is there: a batch that is run
 again after a failure leaves the same rows, for every reader of the files. What a batch holds is decided before it is
 written, in the checkpoint beside the table (``_checkpoint``), so that a restart goes on where the run before ended.
+After the last batch the files of days that are over are merged: see `compaction`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -16,6 +17,8 @@ from pyspark.sql import functions as F
 
 from hms_cache.errors import HmsCacheError
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
+from hms_cache.jobs.history.compaction import Compacted, compact, delete_days, journals, recover
+from hms_cache.jobs.history.files import Files
 from hms_cache.jobs.history.transform import HISTORY_TABLE, churn, transform
 from hms_cache.jobs.sources.event_range import EventLogError
 from hms_cache.jobs.sources.origin import Origin
@@ -30,9 +33,12 @@ def main(run: JobRun) -> JobResult:
     origin, output = Origin.of_options(options), str(options["output"]).rstrip("/")
     with origin.following() as log:
         last_event_id = log.head().last_event_id
+    files = Files(run.spark, output)
     with run.progress.step("Looking at the history"):
+        if not run.dry_run:
+            recover(files)
         before = _last_kept(run.spark, output)
-    if before is not None and not _exists(run.spark, f"{output}/{CHECKPOINT}"):
+    if before is not None and not files.exists(CHECKPOINT):
         raise HmsCacheError(
             f"{output} holds events up to {before} and no {CHECKPOINT}, which tells where to go on: put it back, or "
             "begin another history elsewhere"
@@ -46,8 +52,21 @@ def main(run: JobRun) -> JobResult:
     source["max_events_per_batch"] = str(options["batch_events"])
     with run.progress.step("Adding events"):
         _follow(run.spark, source, output, keep_messages=bool(options["keep_messages"]))
+    done = Compacted()
+    if options["target_mib"]:
+        with run.progress.step("Merging files"):
+            done = compact(run.spark, files, int(options["target_mib"]) << 20)
     with run.progress.step("Counting changes"):
-        return _report(run, output, before, last_event_id)
+        result = _report(run, output, before, last_event_id)
+    if options["keep_days"]:
+        done.days_deleted = delete_days(files, int(options["keep_days"]))
+    kept = {
+        "days merged": done.days,
+        "files merged": done.files_before,
+        "files they are now": done.files_after,
+        "days deleted": done.days_deleted,
+    }
+    return replace(result, summary={**result.summary, **kept})
 
 
 def _follow(spark: SparkSession, source: dict[str, str], output: str, *, keep_messages: bool) -> None:
@@ -89,21 +108,30 @@ def _explained(error: StreamingQueryException) -> HmsCacheError:
 
 
 def read_history(spark: SparkSession, output: str) -> DataFrame:
-    """The table in this directory, rows of `HISTORY_TABLE`; none if there is nothing yet."""
-    if not _exists(spark, output):
-        return spark.createDataFrame([], HISTORY_TABLE)
-    return spark.read.schema(HISTORY_TABLE).parquet(output)
+    """The table in this directory, rows of `HISTORY_TABLE`; none if there is nothing yet.
+
+    Columns that a file lacks, of a release that did not write them, are null. A day whose files are just being merged
+    is read from the merged ones.
+    """
+    files = Files(spark, output)
+    if not any(name.startswith("day=") for name in files.directories()):
+        stored = spark.createDataFrame([], HISTORY_TABLE)
+    else:
+        stored = spark.read.schema(HISTORY_TABLE).parquet(output)
+    for journal in journals(files):
+        places = [f"{journal.staging}/{name}" for name in journal.new]
+        places = [place if files.exists(place) else journal.target(place.rpartition("/")[2]) for place in places]
+        merged = spark.read.schema(HISTORY_TABLE).parquet(*(f"{output}/{place}" for place in places))
+        merged = merged.withColumns(
+            {"day": F.lit(journal.day).cast("date"), "batch": F.lit(journal.batch).cast("long")}
+        )
+        stored = stored.where(~F.col("day").eqNullSafe(F.lit(journal.day).cast("date"))).unionByName(merged)
+    return stored
 
 
 def _last_kept(spark: SparkSession, output: str) -> int | None:
     last: int | None = read_history(spark, output).agg(F.max("event_id")).collect()[0][0]
     return last
-
-
-def _exists(spark: SparkSession, path: str) -> bool:
-    jvm: Any = spark._jvm
-    place = jvm.org.apache.hadoop.fs.Path(path)
-    return bool(place.getFileSystem(spark._jsc.hadoopConfiguration()).exists(place))
 
 
 def _report(run: JobRun, output: str, before: int | None, last_event_id: int) -> JobResult:

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from thrift.Thrift import TException
+
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
 from hms_cache.jobs.repair.directories import Directories, reason_of
@@ -26,7 +28,7 @@ from hms_cache.jobs.repair.writing import Outcome, RepairWriter
 from hms_cache.jobs.sources.database_reader import DatabaseReader
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.scope import TableScope
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 _SOMETHING_LEFT = 3
 _WITH_FILES = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE"})
@@ -95,7 +97,7 @@ def _plan(
                     continue
                 try:
                     plan = plan_table(table, known, directories, pool, scope)
-                except (MetaException, OSError) as error:
+                except (TException, OSError) as error:
                     notes.append((_name(table), "failed", table.sd.location, reason_of(error)))
                     continue
                 plans.append(_within(plan, options["drop_limit"]))

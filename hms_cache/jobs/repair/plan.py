@@ -109,9 +109,13 @@ def plan_table(
     for leaf in tree.walk(pool):
         plan.notes += [(problem.kind, problem.location, problem.reason) for problem in leaf.problems]
         plan.found += len(leaf.partitions)
+        here = absent.intersection(leaf.partitions)
+        absent -= here
+        if len(here) == len(leaf.partitions):
+            continue  # nothing new, and no name twice
         for name, directory in zip(leaf.partitions, leaf.directories, strict=True):
-            if name in absent:
-                absent.remove(name)
+            if name in here:
+                here.remove(name)
                 continue
             location = f"{leaf.location}/{directory}"
             if name in candidates:

@@ -3,19 +3,21 @@
 ``spark.read.format("hms_catalog").option("metastore", "thrift://host:9083").load("partitions")``
 
 Options: ``kind`` (or the path): databases, tables, columns, partitions or statistics; ``metastore`` or ``database``;
-``tables``: patterns, separated by commas; ``tables_per_slice`` and ``partitions_per_slice``: how much one task reads;
-``engine``: whose statistics (hive).
+``tables``: patterns, separated by commas; ``columns``: those to read, separated by commas; ``tables_per_slice`` and
+``partitions_per_slice``: how much one task reads; ``engine``: whose statistics (hive); ``password_variable``: the
+variable of the environment that holds the database's password.
 
 Slices are read in parallel, each at a moment of its own: what changes meanwhile is seen as it was before or after.
-What is dropped meanwhile is left out. Equality, IN and prefixes on ``catalog``, ``database`` and ``table`` decide what
-is asked for at all.
+What is dropped meanwhile is left out. Equality, IN and prefixes on ``catalog``, ``database``, ``table`` and
+``partition`` decide what is asked for at all. Spark tells a Python source no columns (`PythonScanBuilder` of 4.1), so
+these are an option, or a schema; where names are enough, nothing else is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from pyspark.sql.datasource import (
@@ -34,13 +36,39 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources import catalog_rows as rows
 from hms_cache.jobs.sources.catalog_reader import CatalogReader, PartitionRange, TableName, packed
 from hms_cache.jobs.sources.catalog_schemas import SCHEMAS
-from hms_cache.jobs.sources.options import positive
+from hms_cache.jobs.sources.options import (
+    all_options,
+    chosen_columns,
+    column_positions,
+    positive,
+    with_saved_options,
+)
 from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import NAME_COLUMNS, TableScope
+from hms_cache.metadata.partition_names import values_of_name
 
 TABLES_PER_SLICE = 500
 PARTITIONS_PER_SLICE = 20_000
 """A second or so of a task's work: less costs more in starting tasks, more leaves cores idle at the end."""
+
+OPTIONS = (
+    "kind",
+    "metastore",
+    "database",
+    "password_variable",
+    "tables",
+    "tables_per_slice",
+    "partitions_per_slice",
+    "engine",
+)
+"""What a table made by ``CREATE TABLE … USING hms_catalog`` keeps; its columns say the rest."""
+
+_NAMES = {
+    "databases": frozenset(("catalog", "database")),
+    "tables": frozenset(("catalog", "database", "table")),
+    "partitions": frozenset(("catalog", "database", "table", "partition", "values")),
+}
+"""By kind: columns for which names are enough."""
 
 _NAMES_OF_A_READ = 1_000
 """Partitions whose statistics are read at once: they have many columns."""
@@ -77,26 +105,30 @@ class HmsCatalogSource(DataSource):  # type: ignore[misc]
     def name(cls) -> str:
         return "hms_catalog"
 
-    @property
-    def kind(self) -> str:
-        """Which rows. Raises ConfigurationError."""
-        kind = self.options.get("kind") or self.options.get("path") or "tables"
-        if kind not in SCHEMAS:
-            raise ConfigurationError(f"hms_catalog has no kind {kind!r}; it has {', '.join(SCHEMAS)}")
-        return str(kind)
-
     def schema(self) -> StructType:
-        return SCHEMAS[self.kind]
+        kind = _kind(self.options)
+        columns = chosen_columns(SCHEMAS[kind], self.options)
+        return with_saved_options(columns, {**dict(self.options), "kind": kind}, OPTIONS)
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        options = all_options(self.options, schema)
         return HmsCatalogReader(
-            self.kind,
-            Origin.of_options(self.options),
-            TableScope.of_text(self.options.get("tables")),
-            tables_per_slice=positive(self.options, "tables_per_slice", TABLES_PER_SLICE),
-            partitions_per_slice=positive(self.options, "partitions_per_slice", PARTITIONS_PER_SLICE),
-            engine=self.options.get("engine") or "hive",
+            _kind(options),
+            Origin.of_options(options),
+            TableScope.of_text(options.get("tables")),
+            tables_per_slice=positive(options, "tables_per_slice", TABLES_PER_SLICE),
+            partitions_per_slice=positive(options, "partitions_per_slice", PARTITIONS_PER_SLICE),
+            engine=options.get("engine") or "hive",
+            columns=schema,
         )
+
+
+def _kind(options: Mapping[str, str]) -> str:
+    """Which rows. Raises ConfigurationError."""
+    kind = options.get("kind") or options.get("path") or "tables"
+    if kind not in SCHEMAS:
+        raise ConfigurationError(f"hms_catalog has no kind {kind!r}; it has {', '.join(SCHEMAS)}")
+    return str(kind)
 
 
 class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
@@ -111,13 +143,19 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
         tables_per_slice: int = TABLES_PER_SLICE,
         partitions_per_slice: int = PARTITIONS_PER_SLICE,
         engine: str = "hive",
+        columns: StructType | None = None,
     ) -> None:
+        """`columns`: those to answer, in their order; all of the kind's by default. Raises ConfigurationError."""
         self._kind = kind
         self._origin = origin
         self._scope = scope
         self._tables_per_slice = tables_per_slice
         self._partitions_per_slice = partitions_per_slice
         self._engine = engine
+        schema = SCHEMAS[kind]
+        self._positions = column_positions(schema if columns is None else columns, schema)
+        asked = {schema.names[position] for position in self._positions}
+        self._names_only = kind in _NAMES and asked <= _NAMES[kind]
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Takes over what it decides exactly, leaves the rest to Spark."""
@@ -129,8 +167,10 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
                 yield condition
 
     def _narrow(self, column: str, condition: Filter) -> bool:
+        if isinstance(condition, EqualNullSafe) and condition.value is None and column == "partition":
+            return False  # statistics of tables themselves
         if isinstance(condition, EqualTo | EqualNullSafe):
-            # Names are never null: a comparison with null admits none of them.
+            # Other names are never null: a comparison with null admits none of them.
             self._scope = self._scope.narrowed(column, [] if condition.value is None else [condition.value])
         elif isinstance(condition, In):
             self._scope = self._scope.narrowed(column, [value for value in condition.value if value is not None])
@@ -147,7 +187,9 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
                     DatabaseSlice(catalog, tuple(names)) for catalog, names in self._databases(reader) if names
                 ]
                 return slices
-            slices = list(self._table_slices(reader)) if self._kind != "partitions" else []
+            # Of a table itself the partition is null, which no condition on names admits.
+            of_tables = self._kind != "partitions" and not self._scope.narrows("partition")
+            slices = list(self._table_slices(reader)) if of_tables else []
             if self._kind in ("partitions", "statistics"):
                 slices.extend(self._partition_slices(reader))
             return slices
@@ -178,35 +220,69 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
                 yield PartitionSlice(some)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        found = self._rows(partition)
+        if self._positions == list(range(len(SCHEMAS[self._kind].names))):
+            return found
+        if len(self._positions) == 1:
+            return ((row[self._positions[0]],) for row in found)
+        return map(itemgetter(*self._positions), found) if self._positions else (() for _ in found)
+
+    def _rows(self, partition: InputPartition) -> Iterator[rows.Row]:
         with self._origin.reading() as reader:
             if isinstance(partition, DatabaseSlice):
-                for database in reader.databases(partition.catalog, partition.names):
-                    yield rows.database_row(database, partition.catalog)
+                yield from self._read_databases(reader, partition)
             elif isinstance(partition, TableSlice):
                 yield from self._read_tables(reader, partition)
             elif isinstance(partition, PartitionSlice):
                 for part in partition.ranges:
                     yield from self._read_partitions(reader, part)
 
+    def _read_databases(self, reader: CatalogReader, part: DatabaseSlice) -> Iterator[rows.Row]:
+        if self._names_only:
+            for name in part.names:
+                yield self._named(part.catalog, name)
+            return
+        for database in reader.databases(part.catalog, part.names):
+            yield rows.database_row(database, part.catalog)
+
     def _read_tables(self, reader: CatalogReader, part: TableSlice) -> Iterator[rows.Row]:
+        if self._names_only:
+            for name in part.tables:
+                yield self._named(part.catalog, part.database, name)
+            return
         for table in reader.tables(part.catalog, part.database, part.tables):
-            name = TableName(part.catalog, part.database, table.tableName)
+            table_name = TableName(part.catalog, part.database, table.tableName)
             if self._kind == "tables":
-                yield rows.table_row(table, name)
+                yield rows.table_row(table, table_name)
             elif self._kind == "columns":
-                yield from rows.column_rows(table, name)
+                yield from rows.column_rows(table, table_name)
             else:
                 for statistics in reader.table_statistics(table, self._engine):
-                    yield from rows.statistics_rows(statistics, name, self._engine)
+                    yield from rows.statistics_rows(statistics, table_name, self._engine)
+
+    def _named(self, *names: Any) -> rows.Row:
+        """A row of these first columns."""
+        return (*names, *(None,) * (len(SCHEMAS[self._kind].names) - len(names)))
 
     def _read_partitions(self, reader: CatalogReader, part: PartitionRange) -> Iterator[rows.Row]:
         name = part.table
-        if self._kind == "partitions":
+        if self._scope.narrows("partition"):
+            part = PartitionRange(name, names=tuple(filter(self._admits_in(name), reader.names_in(part))))
+        if self._names_only:
+            for partition_name in reader.names_in(part):
+                yield self._named(*name, partition_name, values_of_name(partition_name))
+        elif self._kind == "partitions":
             for partition_name, partition in reader.partitions(part):
                 yield rows.partition_row(partition, partition_name, name)
-            return
+        else:
+            yield from self._read_statistics(reader, name, reader.names_in(part))
+
+    def _admits_in(self, table: TableName) -> Callable[[str], bool]:
+        return lambda partition_name: self._scope.admits(*table, partition_name)
+
+    def _read_statistics(self, reader: CatalogReader, name: TableName, names: list[str]) -> Iterator[rows.Row]:
         found = reader.tables(name.catalog, name.database, [name.table])
-        names = (partition_name for partition_name, _ in reader.partitions(part))
-        while found and (some := list(islice(names, _NAMES_OF_A_READ))):
+        for start in range(0, len(names) if found else 0, _NAMES_OF_A_READ):
+            some = names[start : start + _NAMES_OF_A_READ]
             for statistics in reader.partition_statistics(found[0], some, self._engine):
                 yield from rows.statistics_rows(statistics, name, self._engine)

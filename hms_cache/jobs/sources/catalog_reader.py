@@ -14,7 +14,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, Databas
 class PartitionRange:
     """Some partitions of a table: all of them, those with these names, or those with ids in this range.
 
-    Which form a reader plans is its own; only the same kind of reader reads it.
+    Which form a reader plans is its own; ids are read only by the kind of reader that planned them.
     """
 
     table: TableName
@@ -80,6 +80,10 @@ class CatalogReader(Protocol):
 
     def partitions(self, part: PartitionRange) -> Iterator[tuple[str, Partition]]:
         """Names and structs of the partitions in a range."""
+        ...
+
+    def names_in(self, part: PartitionRange) -> list[str]:
+        """Names of the partitions in a range, and nothing else of them."""
         ...
 
     def partition_names(self, table: TableName) -> list[str]:

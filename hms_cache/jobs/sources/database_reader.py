@@ -10,11 +10,17 @@ from hms_cache.config.sections import DatabaseSettings
 from hms_cache.config.sections.catalog import CatalogSettings
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.metadata.object_names import DatabaseName
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.metadata.partition_names import PartitionNaming
+from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.engine.database import Database as MetastoreDatabase
 from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.partitions.reads import partitions_of_rows
-from hms_cache.store.partitions.spans import partition_counts, partition_id_spans, read_partition_span
+from hms_cache.store.partitions.spans import (
+    partition_counts,
+    partition_id_spans,
+    read_partition_names_span,
+    read_partition_span,
+)
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
     Database,
@@ -109,6 +115,9 @@ class DatabaseReader:
 
     def partitions(self, part: PartitionRange) -> Iterator[tuple[str, Partition]]:
         name = part.table
+        if part.names is not None:
+            yield from self._named(name, part.names)
+            return
         spans = [part.ids] if part.ids is not None else self._spans(name, PARTITIONS_OF_A_READ)
         for lowest_id, highest_id in spans:
             try:
@@ -116,6 +125,29 @@ class DatabaseReader:
             except NoSuchObjectException:
                 return  # the table was dropped
             yield from zip(rows.names, partitions_of_rows(rows), strict=True)
+
+    def _named(self, table: TableName, names: Sequence[str]) -> Iterator[tuple[str, Partition]]:
+        """Keys and values are in each name: what a name is for is a partition's own."""
+        for start in range(0, len(names), PARTITIONS_OF_A_READ):
+            some = names[start : start + PARTITIONS_OF_A_READ]
+            try:
+                found = self.store.reads.partitions.get_partitions(table, ByNames(tuple(some)))
+                keys = self.store.reads.tables.get_table(table).partitionKeys
+            except NoSuchObjectException:
+                return  # the table was dropped
+            naming = PartitionNaming([key.name for key in keys or ()])
+            for partition in found.partitions:
+                yield naming.name(partition.values), partition
+
+    def names_in(self, part: PartitionRange) -> list[str]:
+        if part.names is not None:
+            return list(part.names)
+        if part.ids is None:
+            return self.partition_names(part.table)
+        try:
+            return read_partition_names_span(self.database, part.table, *part.ids)
+        except NoSuchObjectException:
+            return []
 
     def partition_names(self, table: TableName) -> list[str]:
         try:

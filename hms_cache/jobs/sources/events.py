@@ -4,7 +4,11 @@
 
 Options: ``metastore`` or ``database``; ``start``: earliest (default), latest, or the id of the event to begin after;
 ``end``: the id of the last event, else the log's end; ``message``: json (default: the text, unpacked), raw (as stored)
-or none; ``events_per_slice``: how much one task reads; ``max_events_per_batch`` (streams).
+or none; ``events_per_slice``: how much one task reads; ``max_events_per_batch`` (streams); ``columns``: those to read,
+separated by commas. Without ``message`` among them no text is unpacked.
+
+Of a batch, conditions on ``event_id`` decide what is read of the log, and equality and IN on ``event_type``,
+``catalog``, ``database`` and ``table`` which events become rows.
 
 A stream's offset is an event id, with a digest of that event. Each event is in exactly one batch, and a batch that is
 run again after a failure holds the same events. Where the log was trimmed below what is to be read, or is not the log
@@ -14,11 +18,23 @@ it was, the query fails and says so. Spark's trigger AvailableNow is one batch; 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    InputPartition,
+    LessThan,
+    LessThanOrEqual,
+)
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from hms_cache.errors import ConfigurationError
@@ -30,7 +46,14 @@ from hms_cache.jobs.sources.event_range import (
     place_after,
     read_events,
 )
-from hms_cache.jobs.sources.options import optional_number, positive
+from hms_cache.jobs.sources.options import (
+    all_options,
+    chosen_columns,
+    column_positions,
+    optional_number,
+    positive,
+    with_saved_options,
+)
 from hms_cache.jobs.sources.origin import Origin
 from hms_cache.notifications.event_log import EventLog
 from hms_cache.notifications.events import NotificationRow
@@ -56,6 +79,22 @@ SCHEMA = StructType(
 )
 
 
+OPTIONS = (
+    "metastore",
+    "database",
+    "password_variable",
+    "start",
+    "end",
+    "message",
+    "events_per_slice",
+    "max_events_per_batch",
+)
+"""What a table made by ``CREATE TABLE … USING hms_events`` keeps; its columns say the rest."""
+
+_FILTERED = ("event_type", "catalog", "database", "table")
+"""Columns, as of a `NotificationRow`, whose conditions decide which events become rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class EventSlice(InputPartition):  # type: ignore[misc]
     """Events after the first id, up to the second one."""
@@ -74,16 +113,22 @@ class EventOptions:
     message: str
     events_per_slice: int
     max_events_per_batch: int | None
+    positions: tuple[int, ...] = tuple(range(len(SCHEMA.names)))
+    """The columns to answer, by their place in the schema."""
 
     @classmethod
-    def of_options(cls, options: Any) -> EventOptions:
+    def of_options(cls, options: Mapping[str, str], columns: StructType = SCHEMA) -> EventOptions:
         """Raises ConfigurationError."""
+        options = all_options(options, columns)
+        positions = tuple(column_positions(columns, SCHEMA))
         start = str(options.get("start") or "earliest").strip().lower()
         if start not in ("earliest", "latest") and not start.isdigit():
             raise ConfigurationError(f"start must be earliest, latest or the id of an event: {start!r}")
         message = str(options.get("message") or "json").strip().lower()
         if message not in MESSAGES:
             raise ConfigurationError(f"message must be one of {', '.join(MESSAGES)}: {message!r}")
+        if SCHEMA.names.index("message") not in positions:
+            message = "none"
         limit = positive(options, "max_events_per_batch", 0) if "max_events_per_batch" in options else None
         return cls(
             origin=Origin.of_options(options),
@@ -92,6 +137,7 @@ class EventOptions:
             message=message,
             events_per_slice=positive(options, "events_per_slice", EVENTS_PER_SLICE),
             max_events_per_batch=limit,
+            positions=positions,
         )
 
     def first_place(self, log: EventLog) -> EventPlace:
@@ -112,20 +158,27 @@ class EventOptions:
         starts = range(after_event_id, last_event_id, self.events_per_slice)
         return [EventSlice(start, min(start + self.events_per_slice, last_event_id)) for start in starts]
 
-    def read(self, part: EventSlice) -> Iterator[tuple[Any, ...]]:
-        """The rows of one part. Raises EventLogError when one is missing."""
+    def read(self, part: EventSlice, admitted: Mapping[str, frozenset[str]] | None = None) -> Iterator[tuple[Any, ...]]:
+        """The rows of one part, of events with the admitted values by column. Raises EventLogError when one is
+        missing."""
+        conditions = (admitted or {}).items()
         with self.origin.following() as log:
             for row in read_events(log, part.after_event_id, part.last_event_id):
-                yield (
-                    row.event_id,
-                    time_of(row.event_time_s),
-                    row.event_type,
-                    row.catalog,
-                    row.database,
-                    row.table,
-                    self._message(row),
-                    row.message_format,
-                )
+                if all(getattr(row, column) in values for column, values in conditions):
+                    values = self._values(row)
+                    yield tuple([values[position] for position in self.positions])
+
+    def _values(self, row: NotificationRow) -> tuple[Any, ...]:
+        return (
+            row.event_id,
+            time_of(row.event_time_s),
+            row.event_type,
+            row.catalog,
+            row.database,
+            row.table,
+            self._message(row),
+            row.message_format,
+        )
 
     def _message(self, row: NotificationRow) -> str | None:
         if self.message == "none":
@@ -147,13 +200,13 @@ class HmsEventsSource(DataSource):  # type: ignore[misc]
         return "hms_events"
 
     def schema(self) -> StructType:
-        return SCHEMA
+        return with_saved_options(chosen_columns(SCHEMA, self.options), self.options, OPTIONS)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return HmsEventsReader(EventOptions.of_options(self.options))
+        return HmsEventsReader(EventOptions.of_options(self.options, schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return HmsEventsStreamReader(EventOptions.of_options(self.options))
+        return HmsEventsStreamReader(EventOptions.of_options(self.options, schema))
 
 
 class HmsEventsReader(DataSourceReader):  # type: ignore[misc]
@@ -161,14 +214,46 @@ class HmsEventsReader(DataSourceReader):  # type: ignore[misc]
 
     def __init__(self, options: EventOptions) -> None:
         self._options = options
+        self._after = 0
+        self._last: int | None = None
+        self._admitted: dict[str, frozenset[str]] = {}
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Takes over what it decides exactly, leaves the rest to Spark."""
+        for condition in filters:
+            column = ".".join(getattr(condition, "attribute", ()))
+            if not (self._narrow(condition) if column == "event_id" else self._admit(column, condition)):
+                yield condition
+
+    def _narrow(self, condition: Filter) -> bool:
+        value = getattr(condition, "value", None)
+        if not isinstance(value, int):
+            return False
+        if isinstance(condition, GreaterThan | GreaterThanOrEqual | EqualTo):
+            self._after = max(self._after, value if isinstance(condition, GreaterThan) else value - 1)
+        if isinstance(condition, LessThan | LessThanOrEqual | EqualTo):
+            last = value - 1 if isinstance(condition, LessThan) else value
+            self._last = last if self._last is None else min(self._last, last)
+        return isinstance(condition, GreaterThan | GreaterThanOrEqual | EqualTo | LessThan | LessThanOrEqual)
+
+    def _admit(self, column: str, condition: Filter) -> bool:
+        if column not in _FILTERED or not isinstance(condition, EqualTo | In):
+            return False
+        values = condition.value if isinstance(condition, In) else (condition.value,)
+        # Equal to null is nothing, null itself neither.
+        wanted = frozenset(value for value in values if value is not None)
+        self._admitted[column] = wanted & self._admitted.get(column, wanted)
+        return True
 
     def partitions(self) -> Sequence[InputPartition]:
         with self._options.origin.following() as log:
             last = self._options.last_event_id(log)
-            return self._options.slices(self._options.first_place(log).event_id, last)
+            if self._last is not None:
+                last = min(last, self._last)
+            return self._options.slices(max(self._options.first_place(log).event_id, self._after), last)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        return self._options.read(partition)
+        return self._options.read(partition, self._admitted)
 
 
 class HmsEventsStreamReader(DataSourceStreamReader):  # type: ignore[misc]

@@ -118,6 +118,9 @@ class MetastoreReader:
             except NoSuchObjectException:
                 return  # the table was dropped
 
+    def names_in(self, part: PartitionRange) -> list[str]:
+        return self.partition_names(part.table) if part.names is None else list(part.names)
+
     def partition_names(self, table: TableName) -> list[str]:
         return self._partition_names(table, _EVERY_ONE)
 

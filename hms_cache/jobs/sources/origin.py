@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.catalog_reader import CatalogReader
 from hms_cache.jobs.sources.event_logs import MetastoreEventLog
+from hms_cache.jobs.sources.options import database_url
 from hms_cache.notifications.event_log import EventLog
 
 
@@ -21,12 +22,16 @@ class Origin:
 
     @classmethod
     def of_options(cls, options: Mapping[str, str]) -> Origin:
-        """Of the options ``metastore`` and ``database``. Raises ConfigurationError unless one of them is given."""
-        metastore, database = options.get("metastore"), options.get("database")
+        """Of the options ``metastore`` and ``database`` (with ``password_variable``).
+
+        Raises ConfigurationError unless one of them is given.
+        """
+        metastore, database = options.get("metastore"), database_url(options)
         if bool(metastore) == bool(database):
             raise ConfigurationError(
                 "say where the catalog is by one of the options metastore (thrift://host:9083, several separated by "
-                "commas) and database (the URL of the metastore database)"
+                "commas) and database (the URL of the metastore database). A table made by CREATE TABLE … USING "
+                "has them if it is made without a list of columns; the option columns chooses some"
             )
         return cls(metastore or None, database or None)
 

@@ -9,7 +9,7 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
 
-NAME_COLUMNS = ("catalog", "database", "table")
+NAME_COLUMNS = ("catalog", "database", "table", "partition")
 """Columns whose filters narrow what is read, in the order of a full name."""
 
 
@@ -46,8 +46,13 @@ class TableScope:
         """Only names of the column that begin so."""
         return replace(self, prefixes={**self.prefixes, column: (*self.prefixes.get(column, ()), prefix)})
 
+    def narrows(self, column: str) -> bool:
+        """Whether a condition on this column was taken over."""
+        return column in self.allowed or column in self.prefixes
+
     def admits(self, *names: str) -> bool:
-        """Whether something named so, a catalog, a database in it or a table in that, may hold what is asked for."""
+        """Whether something named so, a catalog, a database in it, a table in that or a partition of it, may hold what
+        is asked for."""
         for column, name in zip(NAME_COLUMNS, names, strict=False):
             allowed = self.allowed.get(column)
             if allowed is not None and name not in allowed:

@@ -25,8 +25,8 @@ JOB = Job(
         "Writes what ANALYZE of Hive and of Spark write: numbers of rows, files and bytes, column statistics, and "
         "Spark's of tables. Nothing is written of what changed meanwhile. Distinct values are kept as bit vectors that "
         "Hive reads and merges. Give --database too where the metastore does not answer bit vectors: those of a table "
-        "are merged from its partitions'. Transactional tables, views and tables of formats that keep statistics "
-        "themselves are left out. Exit status 3 if something failed."
+        "are merged from its partitions'. Transactional tables and tables of formats that keep statistics "
+        "themselves (Iceberg, Delta Lake, Hudi) are left out, and named. Exit status 3 if something failed."
     ),
     main="hms_cache.jobs.statistics.main:main",
     options=(
@@ -40,6 +40,11 @@ JOB = Job(
         TABLES,
         Option("state", "File that keeps how far the notification log is followed, for the plan.", metavar="FILE"),
         Option("all", "Every partition, whatever statistics there are.", kind=bool),
+        Option(
+            "max_bytes",
+            "Read at most so much of files (500GB); the rest is left for the next run. One partition is always read.",
+            metavar="SIZE",
+        ),
         Option("partitions_only", "Write none of partitioned tables as a whole.", kind=bool),
         Option("engine", "Whose statistics they are, for readers that keep several kinds apart.", default="hive"),
         Option("batch_partitions", "Partitions of one call.", kind=int, default=100, minimum=1),

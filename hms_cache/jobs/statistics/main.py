@@ -13,6 +13,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient
+from hms_cache.config.quantities import parse_size_bytes
+from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
 from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import TableScope
@@ -22,7 +24,7 @@ from hms_cache.jobs.statistics.columns import passes
 from hms_cache.jobs.statistics.data_files import UnitFiles
 from hms_cache.jobs.statistics.lacking import PARTITIONS_OF_A_SLICE, SLICES
 from hms_cache.jobs.statistics.parameters import spark_statistics
-from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, tables_in
+from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, limit_work, tables_in
 from hms_cache.jobs.statistics.reading import partition_numbers, portions, rows_of
 from hms_cache.jobs.statistics.recording import record_table
 from hms_cache.jobs.statistics.session import many_small_files
@@ -46,6 +48,7 @@ class _Done:
     partitions: int = 0
     rows: int = 0
     merged: int = 0
+    postponed: int = 0
     failures: list[tuple[str, str | None, str]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
 
@@ -56,23 +59,32 @@ def main(run: JobRun) -> JobResult:
     Raises ConfigurationError, MetastoreUnavailableError. What fails with one table is told at the end.
     """
     metastore = run.options["metastore"]
+    max_bytes = _size(run.options["max_bytes"])
     scope = TableScope(tuple(pattern.lower() for pattern in run.options["tables"]))
     file = PlaceFile(run.options["state"]) if run.options["state"] else None
     places = file.read() if file else {}
     # Taken before anything is read: what happens from now on is for the next run.
     with run.progress.step("Looking for changes"), Origin(metastore=metastore).following() as log:
         here = current_place(log)
-        work = tables_in(metastore, scope)
+        work, left_out = tables_in(metastore, scope)
         known = {one.name: places[one.name] for one in work if one.name in places}
         changes = changes_since(log, known) if known and not run.options["all"] else {}
     _choose(run, work, changes)
+    postponed = limit_work(work, max_bytes) if max_bytes is not None else 0
     planned = ResultTable("Plan", PLAN_COLUMNS, [one.plan_row() for one in work if one.has_work])
-    done = _Done()
+    done = _Done(postponed=postponed, notes=list(left_out))
     if not run.dry_run:
         with many_small_files(run.spark):
             for one in work:
                 _work_on(run, one, done, file, places, here)
     return _report(run, work, planned, done)
+
+
+def _size(text: str | None) -> int | None:
+    try:
+        return None if text is None else parse_size_bytes(text)
+    except ValueError as error:
+        raise ConfigurationError(f"max_bytes: {error}") from error
 
 
 def _choose(run: JobRun, work: list[TableWork], changes: dict[TableName, Changes]) -> None:
@@ -124,13 +136,16 @@ def _work_on(
             with run.progress.step(f"Statistics of {label}"):
                 rows_before = done.rows
                 together = _compute(run, one, done)
-                if one.names and not run.options["partitions_only"] and len(done.failures) == failures:
+                is_whole = not one.postponed and len(done.failures) == failures
+                if one.names and not run.options["partitions_only"] and is_whole:
                     _merge(run, one, done, together, done.rows - rows_before)
         except (PySparkException, Py4JJavaError, TException) as error:
             cause = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else None
             text = str(cause or getattr(error, "message", None) or error)
             done.failures.append((label, None, text.strip().splitlines()[0] if text.strip() else type(error).__name__))
-    if file is not None and len(done.failures) == failures:
+    if one.postponed:
+        done.notes.append((label, f"{one.postponed} to compute are left for the next run (--max-bytes)"))
+    if file is not None and not one.postponed and len(done.failures) == failures:
         places[one.name] = here
         file.write(places)
 
@@ -241,6 +256,8 @@ def _report(run: JobRun, work: list[TableWork], planned: ResultTable, done: _Don
         summary["rows read"] = done.rows
         summary["partitioned tables merged"] = done.merged
         summary["failures"] = len(done.failures)
+    if run.options["max_bytes"] is not None:
+        summary["left for the next run"] = done.postponed
     tables = [planned]
     if done.notes:
         tables.append(ResultTable("Notes", ("table", "note"), done.notes))

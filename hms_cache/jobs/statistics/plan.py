@@ -41,6 +41,9 @@ class TableWork:
     is_chosen: bool = False
     """For a table without partitions."""
 
+    postponed: int = 0
+    """Partitions, or 1 for a table without them, that need it and are left for the next run."""
+
     reason: str = ""
     """Why all of it, where not its events or what lacks decide."""
 
@@ -57,7 +60,7 @@ class TableWork:
     @property
     def has_work(self) -> bool:
         """Whether something is to be computed or merged."""
-        return bool(self.chosen) or self.is_chosen or (self.is_touched and bool(self.names))
+        return bool(self.chosen) or self.is_chosen or (self.is_touched and bool(self.names) and not self.postponed)
 
     def choose(
         self,
@@ -102,6 +105,17 @@ class TableWork:
         """Partitions, or the table without partitions, whose files cannot be listed, and why."""
         return [(unit, found.problem) for unit, found in self.files.items() if found.problem is not None]
 
+    def chosen_bytes(self) -> list[int]:
+        """Bytes of the files of each that is chosen, in their order."""
+        units: Sequence[str | None] = [None] if self.is_chosen else self.chosen
+        return [figures.bytes if (figures := self.files[unit].figures) is not None else 0 for unit in units]
+
+    def keep_first(self, kept: int) -> None:
+        """Keeps so many of the chosen ones and postpones the others."""
+        self.postponed = (1 if self.is_chosen else len(self.chosen)) - kept
+        self.is_chosen = self.is_chosen and kept > 0
+        self.chosen = self.chosen[:kept]
+
     def digest(self) -> str:
         """Of the files of all partitions: what the statistics of the table as a whole were merged from."""
         digest = hashlib.sha256()
@@ -128,25 +142,54 @@ class TableWork:
 PLAN_COLUMNS = ("table", "columns", "partitions", "changed", "lacking", "to compute", "all because")
 
 
-def tables_in(metastore: str, scope: TableScope) -> list[TableWork]:
-    """The tables of the scope that Spark reads as Hive does, with all their partitions' names.
+def limit_work(work: Iterable[TableWork], max_bytes: int) -> int:
+    """Postpones what is beyond so many bytes of files to read; how many partitions and tables that are.
+
+    The first one is never postponed: else one that is larger than the limit would keep all others waiting for ever.
+    """
+    left_bytes = max_bytes
+    is_first, is_over = True, False
+    postponed = 0
+    for one in work:
+        kept = 0
+        for size in one.chosen_bytes():
+            # In order: what is small does not overtake.
+            is_over = is_over or (size > left_bytes and not is_first)
+            if is_over:
+                break
+            left_bytes -= size
+            kept += 1
+            is_first = False
+        one.keep_first(kept)
+        postponed += one.postponed
+    return postponed
+
+
+def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[tuple[str, str]]]:
+    """The tables of the scope that Spark reads as Hive does, with all their partitions' names; and those that are left
+    out, with the reason.
 
     Raises MetastoreUnavailableError.
     """
     found: list[TableWork] = []
+    left_out: list[tuple[str, str]] = []
     reader = MetastoreReader(metastore)
     try:
         with MetastoreClient(metastore) as client:
             for table in _tables(reader, scope):
+                reason = refusal(table)
+                if reason is not None:
+                    left_out.append((f"{table.dbName}.{table.tableName}", f"left out: {reason}"))
+                    continue
                 columns = statistics_columns(table)
-                if not columns or not _is_readable(table):
+                if not columns or table.tableType not in _WITH_ROWS:
                     continue
                 names = _partition_names(client, table) if table.partitionKeys else None
                 unreadable = frozenset(unreadable_partitions(table, names)) if names else frozenset()
                 found.append(TableWork(table, columns, names, unreadable))
     finally:
         reader.close()
-    return found
+    return found, left_out
 
 
 def _tables(reader: MetastoreReader, scope: TableScope) -> Iterable[Table]:
@@ -163,15 +206,25 @@ def _tables(reader: MetastoreReader, scope: TableScope) -> Iterable[Table]:
             yield from reader.tables(DEFAULT_CATALOG, database, names)
 
 
-def _is_readable(table: Table) -> bool:
-    """Iceberg, Delta and others name their format in `table_type` or the provider, and keep statistics themselves."""
+def refusal(table: Table) -> str | None:
+    """Why the job leaves a table with rows alone; None where it does not, and for views.
+
+    Iceberg, Delta and others name their format in `table_type` or the provider, and keep statistics themselves.
+    """
     parameters: Mapping[str, str] = table.parameters or {}
-    if table.tableType not in _WITH_ROWS or is_transactional(table):
-        return False
-    provider = parameters.get("spark.sql.sources.provider", "hive").lower()
-    return "table_type" not in parameters and provider in _PROVIDERS and "storage_handler" not in parameters
+    if table.tableType not in _WITH_ROWS:
+        return None
+    if is_transactional(table):
+        return "it is transactional: Spark cannot read its deltas; ANALYZE TABLE of Hive does"
+    for engine in (parameters.get("table_type"), parameters.get("spark.sql.sources.provider")):
+        if engine is not None and engine.lower() not in _PROVIDERS:
+            return f"{_ENGINES.get(engine.lower(), engine)} keeps statistics of its tables itself"
+    if parameters.get("storage_handler"):
+        return f"its rows are read by {parameters['storage_handler']}"
+    return None
 
 
+_ENGINES = {"iceberg": "Iceberg", "delta": "Delta Lake", "hudi": "Hudi"}
 _PROVIDERS = frozenset({"hive", "parquet", "orc", "csv", "json", "text", "avro"})
 
 

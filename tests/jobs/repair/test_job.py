@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from thrift.Thrift import TApplicationException
 
 from hms_cache.client import MetastoreClient
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.frame import Progress
 from hms_cache.jobs.repair.definition import JOB
+from hms_cache.jobs.repair.known import PartitionsOfMetastore
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Catalog,
     CreateCatalogRequest,
     Database,
     FieldSchema,
+    InvalidObjectException,
     Partition,
     Table,
 )
@@ -229,6 +232,32 @@ def test_what_is_past_its_period(lake: Lake, from_database: bool) -> None:
     assert set(lake.known("kept")) == {"2/new"}
     assert not lake.directory("kept", "day=1/region=old").exists()
     assert set(lake.known("said_wrong")) == {"1/old", "2/new"}
+
+
+@pytest.mark.soak
+def test_what_one_table_fails_with_does_not_end_the_others(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    for table in ("a", "b", "c"):
+        lake.table(table)
+        lake.make("day=1/region=a", table=table)
+    names = PartitionsOfMetastore.names
+    fault: Exception = OSError("gone")
+
+    def failing(self: PartitionsOfMetastore, table: Table) -> list[str]:
+        if table.tableName == "b":
+            raise fault
+        return names(self, table)
+
+    monkeypatch.setattr(PartitionsOfMetastore, "names", failing)
+    for added, one in (
+        (2, fault),
+        (0, InvalidObjectException("no such value")),
+        (0, TApplicationException(6, "Internal error")),
+    ):
+        fault = one
+        found = lake.run()
+        assert (found["summary"]["added"], found["exit_status"]) == (added, 3)
+        ((table, kind, _, reason),) = found["tables"]["Notes"]
+        assert (table, kind) == ("default.b", "failed") and reason in str(fault)
 
 
 @pytest.mark.soak

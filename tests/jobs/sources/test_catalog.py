@@ -30,7 +30,7 @@ def fill(uri: str) -> None:
         catalog.partitions("sales", "big", [(f"d{number // 10}", f"{number % 10}") for number in range(BIG)])
         catalog.table("sales", "small", keys=["day"])
         catalog.partitions("sales", "small", [("x=y",), ("__HIVE_DEFAULT_PARTITION__",)])
-        catalog.table("sales", "plain", numRows="12")
+        catalog.table("sales", "plain", numRows="12", numFiles="3")
         catalog.table("other", "plain", numRows="no number")
         catalog.statistics("sales", "plain")
         catalog.statistics("sales", "small", "day=x%3Dy")
@@ -108,7 +108,7 @@ def test_rows_are_what_the_database_holds(
         ["day", "string", True],
         ["hour", "string", True],
     ]
-    assert answer["narrowed"] == [["plain", 12, 0, "0"]]
+    assert answer["narrowed"] == [["plain", 12, 3, "3"]]
     conditions = answer["plan"].partition("Filter")[2].splitlines()[0]
     assert "num_rows" in conditions and "= sales" not in conditions and "nothing" not in conditions
     assert answer["statistics"] == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import shutil
 from pathlib import Path
@@ -101,6 +102,28 @@ def test_what_is_written_and_what_the_next_run_does(job: tuple[SparkProcess, Any
     assert {name: now[name]["numRows"] for name in ("p=1", "p=2", "p=3")} == {"p=1": "2", "p=2": "1", "p=3": "1"}
     assert low.statsData.longStats.highValue == 7  # the row with 9 was in the file that is gone
     assert run(spark, server.uri)["tables"]["Plan"] == []
+
+
+@pytest.mark.soak
+def test_a_limit_of_bytes_leaves_the_rest_for_the_next_run(job: tuple[SparkProcess, Any]) -> None:
+    """Each run reads one partition here; the table as a whole gets its statistics when the last one has them."""
+    spark, server = job
+    with MetastoreClient(server.uri) as client:
+        lake = copy.deepcopy(client.call("get_table", "d", "plain"))
+        lake.tableName, lake.tableType = "ice", "EXTERNAL_TABLE"
+        lake.sd.location += "-ice"
+        lake.parameters = {"EXTERNAL": "TRUE", "table_type": "ICEBERG"}
+        client.call("create_table", lake)
+    for left in (3, 2, 1, 0):
+        report = run(spark, server.uri, max_bytes="1")
+        assert (report["exit_status"], report["summary"]["left for the next run"]) == (0, left), report
+        assert ["d.ice", "left out: Iceberg keeps statistics of its tables itself"] in report["tables"]["Notes"]
+        with MetastoreClient(server.uri) as client:
+            found = parameters_of(client)
+        assert sum("numRows" in found[f"p={number}"] for number in (1, 2, 3)) == min(3, 4 - left)
+        assert ("spark.sql.statistics.numRows" in found["parted"]) == (left <= 1)
+    assert found["parted"]["spark.sql.statistics.numRows"] == "4" and found["plain"]["numRows"] == "2"
+    assert run(spark, server.uri, max_bytes="1")["tables"]["Plan"] == []
 
 
 @pytest.mark.soak

@@ -1,0 +1,165 @@
+"""Files of a history are merged and deleted without losing or doubling an event, wherever that is interrupted."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import dataset
+
+from hms_cache.jobs.history.compaction import STAGING, compact, delete_days, journals, recover
+from hms_cache.jobs.history.files import Files
+from hms_cache.jobs.history.main import read_history
+from hms_cache.jobs.history.transform import HISTORY_TABLE
+from hms_cache.jobs.history.views import VIEWS, create_views
+from tests.clients.spark.session import SparkProcess
+
+pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(600)]
+
+FIRST_DAY = datetime(2026, 1, 1, 12, tzinfo=UTC)
+DAYS, BATCHES, EVENTS = 3, 4, 5
+"""Batches of a day, events of a batch."""
+
+
+class Interrupted(Exception):
+    pass
+
+
+class InterruptedFiles(Files):
+    """Ends like a process that is killed, before the change of that number."""
+
+    def __init__(self, spark: Any, root: str, survives: int) -> None:
+        super().__init__(spark, root)
+        self._survives = survives
+
+    def _change(self) -> None:
+        if self._survives == 0:
+            raise Interrupted
+        self._survives -= 1
+
+    def delete(self, path: str) -> None:
+        self._change()
+        super().delete(path)
+
+    def move(self, path: str, to: str) -> None:
+        self._change()
+        super().move(path, to)
+
+
+def fill(spark: Any, output: str, days: int = DAYS) -> list[int]:
+    """Batches as the job leaves them, the first day's by a release that knew fewer columns; the ids of all events."""
+    ids: list[int] = []
+    for number in range(days * BATCHES):
+        when = FIRST_DAY + timedelta(days=number // BATCHES)
+        first = number * EVENTS + 1
+        rows = [
+            {"event_id": event, "event_time": when, "event_type": "ALTER_TABLE", "change": "altered", "actor": "ann"}
+            | {"catalog": "hive", "database": "d", "table": f"t{event % 2}", "day": when.date(), "batch": number}
+            for event in range(first, first + EVENTS)
+        ]
+        ids += [row["event_id"] for row in rows]
+        batch = spark.createDataFrame([tuple(map(row.get, HISTORY_TABLE.names)) for row in rows], HISTORY_TABLE)
+        if number < BATCHES:
+            batch = batch.drop("write_id", "message", "server")
+        batch.repartition(1).write.mode("append").partitionBy("day", "batch").parquet(output)
+    return ids
+
+
+def read_plainly(output: str) -> list[int]:
+    """As any reader of the files sees them."""
+    return sorted(dataset.dataset(output, partitioning="hive").to_table(columns=["event_id"])["event_id"].to_pylist())
+
+
+def ids_of(spark: Any, output: str) -> list[int]:
+    return [row.event_id for row in read_history(spark, output).orderBy("event_id").collect()]
+
+
+def files_of(output: str) -> dict[str, int]:
+    days = sorted(Path(output).glob("day=*"))
+    return {day.name.removeprefix("day="): len(list(day.rglob("*.parquet"))) for day in days}
+
+
+def interrupt_everywhere(spark: Any, output: str) -> dict[str, Any]:
+    """In Spark's process: a merge that ends before its first change, its second one, …, each of a history as it was."""
+    ids = fill(spark, f"{output}-filled", days=2)
+    assert files_of(f"{output}-filled") == {"2026-01-01": BATCHES, "2026-01-02": BATCHES}
+    unfinished = 0
+    for survives in range(100):
+        shutil.rmtree(output, ignore_errors=True)
+        shutil.copytree(f"{output}-filled", output)
+        try:
+            compact(spark, InterruptedFiles(spark, output, survives), 1 << 20)
+            break
+        except Interrupted:
+            pass
+        unfinished += len(journals(Files(spark, output)))
+        # Whoever reads it as the job does never sees the interruption.
+        assert ids_of(spark, output) == ids, survives
+        # What goes on is interrupted, too.
+        with suppress(Interrupted):
+            recover(InterruptedFiles(spark, output, survives * 7 % 11))
+        recover(Files(spark, output))
+        # And whoever reads the files does not, once the next run has begun.
+        assert read_plainly(output) == ids == ids_of(spark, output), survives
+        assert not Path(output, STAGING).exists()
+    merged = read_history(spark, output).where("day = '2026-01-01'").orderBy("event_id").collect()
+    return {
+        "same": read_plainly(output) == ids == ids_of(spark, output),
+        "interruptions": survives,
+        "unfinished": unfinished,
+        "files": files_of(output),
+        "columns": [merged[0].event_id, merged[0].actor, merged[0].write_id, merged[0].batch],
+    }
+
+
+@pytest.mark.long
+def test_interrupted_at_every_step(job_spark: SparkProcess, tmp_path: Path) -> None:
+    answer = job_spark.call(interrupt_everywhere, output=str(tmp_path / "history"))
+    assert answer["same"]
+    # The journal, four old files, the merged one, three empty directories, what was staged.
+    assert answer["interruptions"] > 10 and answer["unfinished"] > 7
+    # The newest day goes on growing.
+    assert answer["files"] == {"2026-01-01": 1, "2026-01-02": BATCHES}
+    assert answer["columns"] == [1, "ann", None, BATCHES - 1]
+
+
+def sizes_and_days(spark: Any, output: str) -> dict[str, Any]:
+    """In Spark's process."""
+    ids = fill(spark, output)
+    files = Files(spark, output)
+    largest = max(one.size_bytes for one in files.files("day=2026-01-02"))
+    small = compact(spark, files, largest * 2)
+    by_size = files_of(output)
+    # Merged ones are of the size by now: nothing is written again.
+    nothing = compact(spark, files, largest * 2)
+    create_views(spark, output)
+    counts = {name: spark.table(name).count() for name in VIEWS}
+    churned = [list(row)[1:4] for row in spark.table("history_churn").collect()]
+    deleted = delete_days(files, 2)
+    kept = ids_of(spark, output)
+    everything = delete_days(files, 1), delete_days(files, 1)
+    return {
+        "merged": [small.days, small.files_before, small.files_after],
+        "by_size": by_size,
+        "again": nothing.days,
+        "views": counts,
+        "churned": churned,
+        "deleted": deleted,
+        "kept": kept == [one for one in ids if one > BATCHES * EVENTS],
+        "last": [*everything, ids_of(spark, output) == ids[-BATCHES * EVENTS :]],
+    }
+
+
+def test_sizes_views_and_days(job_spark: SparkProcess, tmp_path: Path) -> None:
+    answer = job_spark.call(sizes_and_days, output=str(tmp_path / "history"))
+    assert answer["merged"][:2] == [2, 2 * BATCHES] and answer["by_size"]["2026-01-02"] == 2
+    assert answer["again"] == 0
+    events = DAYS * BATCHES * EVENTS
+    assert answer["views"] == {"history_changes": events, "history_actors": 2, "history_daily": 6, "history_churn": 2}
+    assert answer["churned"] == [["d", "t0", events // 2], ["d", "t1", events // 2]]
+    assert answer["deleted"] == 1 and answer["kept"]
+    assert answer["last"] == [1, 0, True]

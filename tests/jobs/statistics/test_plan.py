@@ -1,0 +1,76 @@
+"""What a run takes on: how much of it, and which tables it leaves alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hms_cache.jobs.statistics.data_files import Figures, UnitFiles
+from hms_cache.jobs.statistics.plan import TableWork, limit_work, refusal
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Table
+
+
+def work_of(sizes: list[int] | None, number: int) -> TableWork:
+    """A table with partitions of these sizes, all to be computed; None: without partitions."""
+
+    def unit(size: int) -> UnitFiles:
+        return UnitFiles("file:/nowhere", Figures(1, size, 0), None, None, None)
+
+    table = Table(tableName=f"t{number}", dbName="d", catName="hive", partitionKeys=[FieldSchema("p", "string", None)])
+    one = TableWork(table, [], None if sizes is None else [f"p={index}" for index in range(len(sizes))])
+    one.files = {None: unit(7)} if sizes is None else {f"p={index}": unit(size) for index, size in enumerate(sizes)}
+    one.choose(everything=True, changes=None, lacking=set(), files=one.files)
+    return one
+
+
+_TABLES = st.lists(st.none() | st.lists(st.integers(0, 50), max_size=6), max_size=6)
+
+
+@given(_TABLES, st.integers(1, 120))
+def test_nightly_runs_get_through_everything_in_order(tables: list[list[int] | None], max_bytes: int) -> None:
+    todo = [
+        (number, name)
+        for number, sizes in enumerate(tables)
+        for name in ([None] if sizes is None else [f"p={index}" for index in range(len(sizes))])
+    ]
+    done: list[tuple[int, str | None]] = []
+    while True:
+        work = [work_of(sizes, number) for number, sizes in enumerate(tables)]
+        for number, one in enumerate(work):  # what earlier runs did
+            one.chosen = [name for name in one.chosen if (number, name) not in done]
+            one.is_chosen = one.is_chosen and (number, None) not in done
+        waiting = len(todo) - len(done)
+        postponed = limit_work(work, max_bytes)
+        sizes_read = [size for one in work for size in one.chosen_bytes()]
+        read = [
+            (number, name)
+            for number, one in enumerate(work)
+            for name in ([None] if one.is_chosen else list(one.chosen))
+        ]
+        assert postponed == waiting - len(read) == sum(one.postponed for one in work)
+        assert sum(sizes_read) <= max_bytes or len(sizes_read) == 1
+        # A table that waits for some of its partitions is not merged.
+        assert all(one.has_work == bool(one.chosen or one.is_chosen) for one in work if one.postponed)
+        done += read
+        if not postponed:
+            break
+        assert read, "each run gets on"
+    assert done == todo
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kind", "told"),
+    [
+        ({}, "MANAGED_TABLE", None),
+        ({"spark.sql.sources.provider": "parquet"}, "EXTERNAL_TABLE", None),
+        ({"table_type": "ICEBERG"}, "EXTERNAL_TABLE", "Iceberg keeps"),
+        ({"spark.sql.sources.provider": "delta"}, "EXTERNAL_TABLE", "Delta Lake keeps"),
+        ({"transactional": "true"}, "MANAGED_TABLE", "transactional"),
+        ({"storage_handler": "org.example.Handler"}, "EXTERNAL_TABLE", "org.example.Handler"),
+        ({"table_type": "ICEBERG"}, "VIRTUAL_VIEW", None),
+    ],
+)
+def test_what_is_left_alone_is_named(parameters: dict[str, str], kind: str, told: str | None) -> None:
+    reason = refusal(Table(tableName="t", dbName="d", tableType=kind, parameters=parameters))
+    assert reason is None if told is None else told in (reason or "")
