@@ -322,7 +322,8 @@ class ManagementMetrics(_Subsystem):
         )
         self.listeners = self._gauge("change_feed_listeners", "Listeners of the change feed now.")
         self.refused_listeners = self._count(
-            "change_feed_listeners_refused_total", "Listeners refused because admin.max_listeners were there."
+            "change_feed_listeners_refused_total",
+            "Listeners refused by admin.max_listeners or admin.max_listeners_per_address.",
         )
         self.feed_events = self._tally("change_feed_events_total", "Events sent to listeners.")
         self.feed_ends = self._tally(
