@@ -13,9 +13,12 @@ MAX_LOGGED_ADDRESSES = 1024
 """Addresses whose first failed handshake is logged; beyond them failures are counted only."""
 
 
-LINGER_S = 2.0
-"""How long what a refused client still sends is thrown away: as long as its system takes to send a full buffer, and to
-notice that nobody wants the rest. Its place among the connections is taken for that time."""
+LINGER_QUIET_S = 2.0
+"""A refused client that sends nothing for this long is not waited for: it has sent all, and could have closed."""
+
+LINGER_S = 15.0
+"""How long what a refused client still sends is thrown away: as long as a busy one takes to send a large message. Its
+place among the connections is taken for that time."""
 
 
 class Handshakes:
@@ -102,11 +105,23 @@ class _Parting(asyncio.Protocol):
     """What a socket is read by until its client has heard that it is refused."""
 
     def __init__(self, transport: asyncio.Transport, lost: Callable[[Exception | None], None]) -> None:
-        self._lost = lost
-        self._timer = asyncio.get_running_loop().call_later(LINGER_S, transport.abort)
+        self._transport, self._lost = transport, lost
+        self._loop = asyncio.get_running_loop()
+        self._until = self._loop.time() + LINGER_S
+        self._is_quiet = True
+        self._timer = self._loop.call_later(LINGER_QUIET_S, self._look)
 
     def data_received(self, data: bytes) -> None:
         """Nobody wants it."""
+        self._is_quiet = False
+
+    def _look(self) -> None:
+        left = self._until - self._loop.time()
+        if self._is_quiet or left <= 0:
+            self._transport.abort()
+            return
+        self._is_quiet = True
+        self._timer = self._loop.call_later(min(LINGER_QUIET_S, left), self._look)
 
     def connection_lost(self, error: Exception | None) -> None:
         """The client has gone, or its time is up."""
@@ -119,7 +134,7 @@ def part_from(transport: asyncio.Transport, lost: Callable[[Exception | None], N
 
     A socket that is closed with bytes unread resets its connection, and the client's system throws away the refusal
     that it has not handed over: all that the client learns is "broken pipe". So the socket is closed for writing, and
-    read until the client closes it, `LINGER_S` at most.
+    read until the client closes it or falls silent, `LINGER_S` at most.
     """
     if isinstance(transport, Layer):
         transport.part()

@@ -21,7 +21,7 @@ __all__ = ["issuer", "loop"]
 
 MORE = b"\x0b" * 65536
 """What is sent on top, many times more than the buffers of a socket hold."""
-TIMES = 400
+TIMES = 250
 MAX_MESSAGE_BYTES = 65536
 
 
