@@ -59,6 +59,7 @@ ORDER_OF_TEXTS = (
 LOST_WRITE = "Java forgets the files of a partition that is not there, and of those after it; ours says that it is not."
 SELECTED_TWICE = "Java answers a partition twice that two expressions select."
 EMPTY_EXPRESSION = "Java cannot read an empty expression here; ours takes it for none, as both do elsewhere."
+CLAIMS_JUDGED = "Java passes on what partitions claim of their statistics; ours judges it by the reader's write ids."
 TWO_SPELLINGS = "Java keeps two values of a setting that has two names; ours means one setting by both."
 
 _ABSENT = re.compile(
@@ -133,6 +134,14 @@ def is_equal_without(java: Any, ours: Any, *names: str) -> bool:
 
 
 RULES = (
+    Rule(
+        CLAIMS_JUDGED,
+        lambda call, java, ours: (
+            call.method == "get_partitions_ps_with_auth_req"
+            and call.arguments[0].validWriteIdList is not None
+            and is_equal_without(java, ours, "COLUMN_STATS_ACCURATE", "isStatsCompliant")
+        ),
+    ),
     Rule(
         "Ours says by which agent a transaction was opened, and what is noted of it; Java keeps it to itself.",
         lambda call, java, ours: (

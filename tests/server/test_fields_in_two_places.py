@@ -201,6 +201,10 @@ def _of_request(inner: int | None, outer: int | None) -> int | None:
     return outer
 
 
+def _of_request_or_stored(inner: int | None, outer: int | None) -> int | None:
+    return STORED if outer is None else outer
+
+
 def _request_first(inner: int | None, outer: int | None) -> int | None:
     return inner if outer is None else outer
 
@@ -213,10 +217,14 @@ WRITE_IDS = [
         "rename_partition_req", _rename_partition, lambda w: w.partition_write_id("k=2"), _of_object, ("object",)
     ),
     WriteIdCase(
-        "truncate_table_req", _truncate("t"), World.table_write_id, _of_request, ("request",), refused_without=True
+        *("truncate_table_req", _truncate("t"), World.table_write_id),
+        *(_of_request_or_stored, ("request",)),
+        refused_without=True,
     ),
     WriteIdCase(
-        "truncate_table_req", _truncate("p"), World.partition_write_id, _of_request, ("request",), refused_without=True
+        *("truncate_table_req", _truncate("p"), World.partition_write_id),
+        *(_of_request_or_stored, ("request",)),
+        refused_without=True,
     ),
     *(
         WriteIdCase(method, _statistics(method, "t", None), World.table_write_id, _of_request, ("request",), True, True)

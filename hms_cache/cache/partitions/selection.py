@@ -47,11 +47,11 @@ class Selected:
 def select_partitions(
     held: PartitionSet, selection: PartitionSelection, max_parts: int, limits: FilterLimits = DEFAULT_LIMITS
 ) -> Selected:
-    """The selected partitions: filter first, then `max_parts` (negative: no limit). Raises SelectionError."""
-    if max_parts == 0:
+    """Selected first, then `max_parts` (negative: no limit; 0: judged, then none). Raises SelectionError."""
+    if max_parts == 0 and isinstance(selection, AllPartitions | ByNames):
         return Selected(held.all().first(0))
     selected = _select(held, selection, limits)
-    if max_parts > 0:
+    if max_parts >= 0:
         return Selected(selected.partitions.first(max_parts), selected.has_unknown)
     return selected
 

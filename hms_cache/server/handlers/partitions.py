@@ -258,15 +258,17 @@ def get_partitions_ps_with_auth_req(
 ) -> GetPartitionsPsWithAuthResponse:
     request = arguments.req
     selection: PartitionSelection = AllPartitions()
-    if request.partNames:
-        selection = ByNames(tuple(request.partNames))
+    max_parts = limit(request.maxParts)
+    if request.partNames is not None:
+        # Hive asks for these names then, for none where the list is empty, and forgets the limit.
+        selection, max_parts = _given_names(request.partNames), -1
     elif request.partVals is not None:
         selection = _partial_values(call, request.partVals)
     found = _partitions(
         call,
         requested_table(request),
         selection,
-        max_parts=limit(request.maxParts),
+        max_parts=max_parts,
         grantee=grantee(request.userName, request.groupNames),
         projection=_projection(request),
         version=version(request),

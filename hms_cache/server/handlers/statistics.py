@@ -15,6 +15,7 @@ from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AggrStats,
     ColumnStatistics,
+    ColumnStatisticsObj,
     InvalidObjectException,
     MetaException,
     NoSuchObjectException,
@@ -39,6 +40,11 @@ def _described(statistics: ColumnStatistics) -> TableName:
     if statistics.engine is None:
         statistics.engine = DEFAULT_ENGINE
     return name
+
+
+def _usable(found: ColumnStatistics) -> list[ColumnStatisticsObj]:
+    """What a reader may answer a query from; none of a writer outside its list of valid write ids."""
+    return [] if found.isStatsCompliant is False else found.statsObj or []
 
 
 def _required(value: str | None, what: str) -> str:
@@ -90,6 +96,7 @@ def get_partition_column_statistics(
 
 @handlers.read("get_table_statistics_req")
 def get_table_statistics_req(call: Call, arguments: methods.get_table_statistics_req_args) -> TableStatsResult:
+    """Statistics that the reader may not use are left out, which is all that Hive's handler tells of them."""
     request = arguments.request
     found = call.stores.reads.statistics.get_table_column_statistics(
         requested_table(request),
@@ -97,14 +104,20 @@ def get_table_statistics_req(call: Call, arguments: methods.get_table_statistics
         engine=request.engine or DEFAULT_ENGINE,
         version=version(request),
     )
-    return TableStatsResult(tableStats=found.statsObj or [], isStatsCompliant=found.isStatsCompliant)
+    return TableStatsResult(tableStats=_usable(found))
 
 
 @handlers.read("get_partitions_statistics_req")
 def get_partitions_statistics_req(
     call: Call, arguments: methods.get_partitions_statistics_req_args
 ) -> PartitionsStatsResult:
+    """Partitions whose statistics the reader may not use are left out, as in `get_table_statistics_req`.
+
+    Who names no partitions is told nothing about the table, not even that it is not there.
+    """
     request = arguments.request
+    if not request.partNames:
+        return PartitionsStatsResult(partStats={})
     found = call.stores.reads.statistics.get_partition_column_statistics(
         requested_table(request),
         request.partNames or (),
@@ -112,12 +125,8 @@ def get_partitions_statistics_req(
         engine=request.engine or DEFAULT_ENGINE,
         version=version(request),
     )
-    compliant = None
-    if request.validWriteIdList:
-        compliant = bool(found) and all(statistics.isStatsCompliant is not False for statistics in found)
     return PartitionsStatsResult(
-        partStats={statistics.statsDesc.partName: statistics.statsObj or [] for statistics in found},
-        isStatsCompliant=compliant,
+        partStats={statistics.statsDesc.partName: usable for statistics in found if (usable := _usable(statistics))}
     )
 
 

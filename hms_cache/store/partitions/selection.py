@@ -152,13 +152,13 @@ def select_partitions(
     context: StoreContext,
     is_write: bool = False,
 ) -> SelectedPartitions:
-    """Resolves a selection: filter first, then `max_parts` (negative: no limit).
+    """Resolves a selection: filter first, then `max_parts` (negative: no limit; 0: none, of a selection that is valid).
 
     At most two statements, one per 5,000 names for a list of up to 20,000 names.
     Raises MetaException for bad filters, for wrong numbers of values, and for more partitions than
     `metastore.limit.partition.request` allows a read to ask for.
     """
-    if max_parts == 0:
+    if max_parts == 0 and isinstance(selection, AllPartitions | ByNames):
         return SelectedPartitions([], [])
     limit = -1 if is_write else context.settings.catalog.partition_request_limit
     checked = limit > -1 and (max_parts < 0 or max_parts > limit)

@@ -198,10 +198,14 @@ def _judge(
     """Keeps what a transactional table claims of its statistics true, as every change of it does (Hive's
     `alterTable`): nothing new is claimed outside a transaction, nor over a writer whom the truncating one cannot see.
 
+    A request without a write id stands for the object as it is stored, with that write id.
+
     Raises MetaException where Hive does.
     """
     if not is_transactional(table):
         return
+    if write_id is None and stored_write_id is not None and stored_write_id > 0:
+        write_id = stored_write_id
     has_list = valid_write_ids is not None and write_id is not None
     check_statistics_change(
         f"{table.dbName}.{table.tableName}", before, after, write_id, valid_write_ids, is_column_change=False

@@ -24,7 +24,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetDatabaseRequest,
     GetFieldsRequest,
     GetPartitionNamesPsRequest,
+    GetPartitionsByFilterRequest,
     GetPartitionsByNamesRequest,
+    GetPartitionsPsWithAuthRequest,
     GetProjectionsSpec,
     GetSchemaRequest,
     GetTableRequest,
@@ -34,17 +36,20 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     NotificationEventRequest,
     OpenTxnRequest,
     PartitionsRequest,
+    PartitionsStatsRequest,
     PrimaryKeysRequest,
     RequestPartsSpec,
     SetPartitionsStatsRequest,
     ShowLocksRequest,
+    TableStatsRequest,
     TruncateTableRequest,
 )
-from tests.differential.comparison import Call, Scenario, call
-from tests.differential.objects import database, partition, table, view
+from tests.differential.comparison import WAREHOUSE, Call, Scenario, call
+from tests.differential.objects import database, descriptor, partition, table, view
 
 Options = Mapping[str, tuple[Any, ...]]
 
+ACCURATE = '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'
 VALID = "d.acid:1:9223372036854775807::"
 OLD = "d.acid:0:9223372036854775807::"
 WRITE_IDS: Options = {"validWriteIdList": (VALID, OLD), "id": (12345,)}
@@ -88,6 +93,28 @@ WORLD = (
             *(False, 1, "d.acid:1:9223372036854775807::"),
             engine="hive",
         ),
+    ),
+    # Java keeps no write id of added partitions, nor that of statistics of several: this write says what counts.
+    call(
+        "alter_partitions_req",
+        AlterPartitionsRequest(
+            partitions=[
+                partition(
+                    *(day, hour),
+                    of="acid",
+                    sd=descriptor(location=f"{WAREHOUSE}/managed/d.db/acid/day={day}/hour={hour}"),
+                    parameters={"numRows": "3", "COLUMN_STATS_ACCURATE": ACCURATE} if hour == "1" else {},
+                )
+                for day in ("2024-01-01", "2024-01-02")
+                for hour in ("1", "2")
+            ],
+            dbName="d",
+            tableName="acid",
+            writeId=1,
+            validWriteIdList=VALID,
+            environmentContext=EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"}),
+        ),
+        is_answer_compared=False,
     ),
     call("set_aggr_stats_for", SetPartitionsStatsRequest([_statistics(None)], engine="hive")),
     call("commit_txn", CommitTxnRequest(1)),
@@ -195,6 +222,79 @@ PARTITIONS = Scenario.of(
     ],
 )
 
+PARTITION = "day=2024-01-01/hour=1"
+LISTS = Scenario.of(
+    "partition lists",
+    WORLD,
+    [
+        step
+        for name in ("acid", "flat", "missing")
+        for step in (
+            *combined(
+                *("get_partitions_ps_with_auth_req", GetPartitionsPsWithAuthRequest, _of(name)),
+                {
+                    **CATALOG,
+                    **WRITE_IDS,
+                    "partVals": ([], DAY, ["", "2"], [*DAY, "1", "3"]),
+                    "partNames": ([], [PARTITION], [PARTITION, "day=2025/hour=9"]),
+                    "maxParts": (-1, 0, 1),
+                    "userName": ("u",),
+                    "groupNames": (["g"],),
+                },
+                is_ordered=False,
+            ),
+            *combined(
+                *("get_partitions_by_names_req", GetPartitionsByNamesRequest),
+                {**_of(name, "db_name", "tbl_name"), "names": [PARTITION, "day=2025/hour=9"]},
+                {"get_col_stats": (False, True), "engine": ("hive", "impala"), **CLIENT},
+                is_ordered=False,
+            ),
+            *combined(
+                *("get_partitions_by_filter_req", GetPartitionsByFilterRequest, _of(name, "dbName", "tblName")),
+                {
+                    "filter": ("", 'day = "2024-01-01"', "no = 1"),
+                    "maxParts": (-1, 0, 1),
+                    "includeParamKeyPattern": ("k%",),
+                    "skipColumnSchemaForPartition": (True,),
+                },
+                is_ordered=False,
+            ),
+        )
+    ],
+)
+
+COLUMNS = Scenario.of(
+    "statistics of columns",
+    WORLD,
+    [
+        step
+        for name in ("acid", "flat", "missing")
+        for step in (
+            *combined(
+                *("get_table_statistics_req", TableStatsRequest, {**_of(name), "colNames": ["a"], "engine": "hive"}),
+                {**CATALOG, **WRITE_IDS, "colNames": (["A"], ["a", "no"]), "engine": ("impala",)},
+                is_ordered=False,
+            ),
+            *(
+                step
+                for method in ("get_partitions_statistics_req", "get_aggr_stats_for")
+                for step in combined(
+                    *(method, PartitionsStatsRequest),
+                    {**_of(name), "colNames": ["a"], "partNames": [PARTITION], "engine": "hive"},
+                    {
+                        **CATALOG,
+                        "validWriteIdList": WRITE_IDS["validWriteIdList"],
+                        "colNames": (["A"], ["a", "no"]),
+                        "partNames": ([], [PARTITION, "day=2024-01-02/hour=1"], ["day=2025/hour=9"]),
+                        "engine": ("impala",),
+                    },
+                    is_ordered=False,
+                )
+            ),
+        )
+    ],
+)
+
 CONTEXTS = (
     EnvironmentContext({}),
     EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"}),
@@ -294,7 +394,7 @@ WRITES = [
     for title, steps, names in (
         ("changes", _altered, ("acid", "flat", "missing")),
         ("changed partitions", _partitions_altered, ("flat", "missing")),
-        ("truncations", _truncated, ("flat", "missing")),
+        ("truncations", _truncated, ("acid", "flat", "missing")),
         ("added and dropped partitions", _added_and_dropped, ("acid", "flat", "missing")),
     )
     for name in names
@@ -327,4 +427,4 @@ LOG = Scenario.of(
     ),
 )
 
-SCENARIOS = (TABLES, PARTITIONS, *WRITES, LOG)
+SCENARIOS = (TABLES, PARTITIONS, LISTS, COLUMNS, *WRITES, LOG)
