@@ -19,6 +19,15 @@ from hms_cache.wire import MethodSpec, WireError
 
 _log = logging.getLogger(__name__)
 
+MAX_LOGGED_TRACES = 1024
+"""Different errors whose trace is logged; beyond them, as for one that was logged before, only its text is."""
+
+MAX_LOGGED_TEXT = 500
+"""Characters of an error's text in the log: it may repeat what the client sent."""
+
+_logged_traces: set[str] = set()
+"""What was logged with its trace. Threads add to it at the same time: the worst is a trace logged twice."""
+
 
 def unknown_method(name: str) -> TApplicationException:
     """Hive's text: Spark compares it letter by letter, Trino looks at the type."""
@@ -47,11 +56,21 @@ def application_exception(method_name: str, error: Exception) -> TApplicationExc
     text = getattr(error, "message", None) or str(error)
     if isinstance(error, TException):
         return TApplicationException(TApplicationException.INTERNAL_ERROR, f"{method_name}: {text}")
-    _log.error("internal error in %s", method_name, exc_info=error)
+    told = redacted(text)
+    logged = _trace(f"{method_name} {type(error).__name__}", error)
+    _log.error("internal error in %s: %r", method_name, told[:MAX_LOGGED_TEXT], exc_info=logged)
     return TApplicationException(
         TApplicationException.INTERNAL_ERROR,
-        redacted(f"Internal error processing {method_name}: {type(error).__name__}: {text}"),
+        f"Internal error processing {method_name}: {type(error).__name__}: {told}",
     )
+
+
+def _trace(kind: str, error: Exception) -> Exception | None:
+    """The error for the first of its kind: a client that repeats its mistake must not fill the log with traces."""
+    if kind in _logged_traces or len(_logged_traces) >= MAX_LOGGED_TRACES:
+        return None
+    _logged_traces.add(kind)
+    return error
 
 
 def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
@@ -78,7 +97,7 @@ def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
         return error
     text = f"{method.name} needs a value that the request does not have; absent are: {', '.join(absent)}"
     # With the trace: should the value have been optional, this is a defect.
-    _log.warning(text, exc_info=error)
+    _log.warning(text, exc_info=_trace(text, error))
     fault: Exception = TApplicationException(TApplicationException.PROTOCOL_ERROR, text)
     return fault
 

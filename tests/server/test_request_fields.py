@@ -9,6 +9,8 @@ import pytest
 from thrift.protocol.TBase import TBase
 from thrift.Thrift import TApplicationException, TException
 
+from hms_cache.server import faults
+from hms_cache.thrift_gen.hive_metastore.ttypes import DropDataConnectorRequest
 from hms_cache.wire import METHODS
 from tests.server.conftest import Link, Serve, database, table
 from tests.wire.strategies import filled
@@ -58,3 +60,16 @@ def test_no_handler_asks_for_a_field_that_is_not_there(link: Link) -> None:
         except TException:
             pass
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_client_that_repeats_its_mistake_gets_one_trace_into_the_log(
+    link: Link, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "_logged_traces", set())
+    for _ in range(3):
+        for request in (DropDataConnectorRequest(), DropDataConnectorRequest(ifNotExists=True)):
+            with pytest.raises(TApplicationException, match="connectorName"):
+                link.call("drop_dataconnector_req", dropDcReq=request)
+    told = [record for record in caplog.records if "connectorName" in record.getMessage()]
+    assert len(told) == 6
+    assert len([record for record in told if record.exc_info]) == 2  # they lack different fields
