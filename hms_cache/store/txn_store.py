@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection
 
@@ -26,7 +26,7 @@ from hms_cache.store.engine.combined_writes import CombinedWrites
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
-from hms_cache.store.locks import locking, owners, showing_locks, unlocking
+from hms_cache.store.locks import lock_calls, locking, owners, showing_locks, unlocking
 from hms_cache.store.replication_marks import LoggedMarks
 from hms_cache.store.schema import MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID
 from hms_cache.store.transactions import (
@@ -98,6 +98,7 @@ class TxnStore:
         self._allocating = self._combined(write_ids.allocate_for_one_each)
         self._committing = self._combined(committing.commit_each)
         self._beating = self._combined(unlocking.heartbeat_each)
+        self._lock_calls = self._combined(lock_calls.carry_out)
         self._count_lock = threading.Lock()
         self._counted_at_s: float | None = None
         self._has_too_many_open = False
@@ -302,15 +303,24 @@ class TxnStore:
 
         Raises NoSuchTxnException, TxnAbortedException, MetaException.
         """
-        return self._write(locking.lock, request)
+        asked = locking.asked_lock(request)
+        if not lock_calls.is_short(asked):
+            return self._write(locking.lock, asked)
+        return cast(ttypes.LockResponse, self._call_about_lock(asked))
 
     def check_lock(self, request: ttypes.CheckLockRequest) -> ttypes.LockResponse:
         """Ask again for a lock that waits. Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException."""
-        return self._write(locking.check_lock, request)
+        return cast(ttypes.LockResponse, self._call_about_lock(request))
 
     def unlock(self, request: ttypes.UnlockRequest) -> None:
         """Give a lock back. Raises TxnOpenException for one that belongs to a transaction."""
-        self._write(unlocking.unlock, request)
+        self._call_about_lock(request)
+
+    def _call_about_lock(self, call: lock_calls.LockCall) -> ttypes.LockResponse | None:
+        outcome = self._lock_calls.run(call)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def show_locks(self, request: ttypes.ShowLocksRequest) -> ttypes.ShowLocksResponse:
         """Who holds what and who waits for it."""

@@ -55,8 +55,8 @@ class TransactionSettings(Section):
     )
     max_combined: int = setting(
         64,
-        "So many calls of one kind (open_txns, allocate_table_write_ids, commit_txn, heartbeat) that wait at the same"
-        " moment make one database transaction; 1: each call has its own.",
+        "So many calls of one kind (open_txns; allocate_table_write_ids; commit_txn; heartbeat; lock, check_lock and"
+        " unlock) that wait at the same moment make one database transaction; 1: each call has its own.",
         unit="calls",
         reason="Row locks are held until the last of them is done: 64 take some 20 ms.",
         ge=1,

@@ -73,6 +73,11 @@ def must_wait(requested: LockTarget, earlier: LockTarget) -> bool:
     return True
 
 
+def blocking_types(requested: Iterable[LockTarget]) -> set[str]:
+    """The type codes of the locks that one of these may have to wait for."""
+    return {code for lock_type in {target.lock_type for target in requested} for code in _WAITS_FOR[lock_type]}
+
+
 def _overlap(first: LockTarget, second: LockTarget) -> bool:
     if first.database != second.database:
         return False

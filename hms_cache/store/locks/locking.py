@@ -10,10 +10,11 @@ or as waiting. A request that waits holds no connection and no row lock; its cli
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from hms_cache.store.locks.lock_rules import LockRow, LockTarget, earlier_locks_query, first_conflict
 from hms_cache.store.schema import HIVE_LOCKS, NEXT_LOCK_ID, TXN_COMPONENTS, TXN_TO_WRITE_ID
@@ -49,30 +50,49 @@ L = HIVE_LOCKS.c
 _OPERATION_OF_OLD_CLIENTS = {SHARED_WRITE: UPDATE, EXCLUSIVE_WRITE: UPDATE, EXCLUSIVE: INSERT}
 
 
-def lock(connection: Connection, request: LockRequest) -> LockResponse:
+@dataclass(frozen=True, slots=True)
+class AskedLock:
+    """A lock request whose components are known to be complete."""
+
+    request: LockRequest
+    txn_id: int
+    """0: outside any transaction."""
+    targets: Sequence[LockTarget]
+    """What each component is on."""
+
+
+Conflict = tuple[int, LockRow]
+"""Position of the first component that must wait, and the oldest lock that it waits for."""
+
+
+def asked_lock(request: LockRequest) -> AskedLock:
+    """What the request asks for. Raises MetaException: no component, or one that is incomplete."""
+    if not request.component:
+        raise MetaException("A lock request needs at least one component")
+    return AskedLock(request, request.txnid or 0, [_target_of(component) for component in request.component])
+
+
+def lock(connection: Connection, asked: AskedLock) -> LockResponse:
     """Ask for all locks of the request at once; answers ACQUIRED or WAITING, and NOT_ACQUIRED where it must not wait.
 
     Inside a transaction it also notes what the transaction is about to write (TXN_COMPONENTS). Raises
-    NoSuchTxnException, TxnAbortedException, MetaException (no component, or one that is incomplete).
+    NoSuchTxnException, TxnAbortedException.
     """
-    if not request.component:
-        raise MetaException("A lock request needs at least one component")
-    txn_id = request.txnid or 0
-    targets = [_target_of(component) for component in request.component]
+    txn_id = asked.txn_id
     if txn_id > 0:
         now = lock_open_txn(connection, txn_id)
-        _add_components(connection, txn_id, request.component, targets)
+        add_components(connection, [asked])
     else:
         now = read_now_ms(connection)
     external_id = take_id(connection, NEXT_LOCK_ID.c.NL_NEXT)
-    conflict = _conflict_of(connection, external_id, txn_id, targets)
-    if conflict is not None and txn_id > 0:
-        blocker = _blocker_not_waited_for(connection, request, external_id, targets, conflict[1])
-        if blocker is not None:
-            text = _refusal_text(request, blocker)
-            return LockResponse(lockid=external_id, state=LockState.NOT_ACQUIRED, errorMessage=text)
-    _insert_locks(connection, request, external_id, txn_id, targets, now, conflict)
-    return LockResponse(lockid=external_id, state=LockState.ACQUIRED if conflict is None else LockState.WAITING)
+
+    def conflict_of(targets: Sequence[LockTarget]) -> Conflict | None:
+        return conflict_in_database(connection, external_id, txn_id, targets)
+
+    answer, rows = answer_and_rows(asked, external_id, now, conflict_of)
+    if rows:
+        connection.execute(INSERT_LOCKS, rows)
+    return answer
 
 
 def _target_of(component: LockComponent) -> LockTarget:
@@ -91,17 +111,31 @@ def _target_of(component: LockComponent) -> LockTarget:
 # What the transaction is about to write
 
 
-def _add_components(
-    connection: Connection, txn_id: int, components: Sequence[LockComponent], targets: Sequence[LockTarget]
-) -> None:
-    written = [
+def add_components(connection: Connection, asked: Iterable[AskedLock]) -> None:
+    """Note what the transactions of these requests are about to write; their rows in TXNS are locked."""
+    writing = [(one.txn_id, written) for one in asked if (written := _written(one))]
+    if not writing:
+        return
+    write_ids = _write_ids_of(connection, {txn_id for txn_id, _ in writing})
+    rows = [row for txn_id, written in writing for row in _component_rows(txn_id, written, write_ids)]
+    connection.execute(_INSERT_COMPONENTS, rows)
+
+
+_Written = tuple[LockComponent, LockTarget, str]
+"""A component that writes to a table, and the code of what it does there."""
+
+
+def _written(asked: AskedLock) -> list[_Written]:
+    return [
         (component, target, operation)
-        for component, target in zip(components, targets, strict=True)
+        for component, target in zip(asked.request.component, asked.targets, strict=True)
         if (operation := _operation_of(component, target)) is not None and target.table is not None
     ]
-    if not written:
-        return
-    write_ids = _write_ids_of(connection, txn_id)
+
+
+def _component_rows(
+    txn_id: int, written: Sequence[_Written], write_ids: Mapping[tuple[int, str, str | None], int]
+) -> list[dict[str, Any]]:
     row_changing = {
         (target.database, target.table)
         for component, target, operation in written
@@ -126,10 +160,10 @@ def _add_components(
                 "TC_TABLE": target.table,
                 "TC_PARTITION": partition,
                 "TC_OPERATION_TYPE": operation,
-                "TC_WRITEID": write_ids.get((target.database, target.table)),
+                "TC_WRITEID": write_ids.get((txn_id, target.database, target.table)),
             }
         )
-    connection.execute(insert(TXN_COMPONENTS), rows)
+    return rows
 
 
 def _operation_of(component: LockComponent, target: LockTarget) -> str | None:
@@ -142,40 +176,66 @@ def _operation_of(component: LockComponent, target: LockTarget) -> str | None:
     return OPERATION_CODES.get(component.operationType)
 
 
-def _write_ids_of(connection: Connection, txn_id: int) -> dict[tuple[str, str | None], int]:
-    t2w = TXN_TO_WRITE_ID.c
-    rows = connection.execute(select(t2w.T2W_DATABASE, t2w.T2W_TABLE, t2w.T2W_WRITEID).where(t2w.T2W_TXNID == txn_id))
-    return {(row.T2W_DATABASE, row.T2W_TABLE): row.T2W_WRITEID for row in rows}
+W = TXN_TO_WRITE_ID.c
+_INSERT_COMPONENTS = insert(TXN_COMPONENTS)
+_WRITE_IDS = select(W.T2W_TXNID, W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID).where(
+    W.T2W_TXNID.in_(bindparam("txn_ids", expanding=True))
+)
+
+
+def _write_ids_of(connection: Connection, txn_ids: Collection[int]) -> dict[tuple[int, str, str | None], int]:
+    """By transaction, database and table."""
+    rows = connection.execute(_WRITE_IDS, {"txn_ids": sorted(txn_ids)})
+    return {(txn_id, database, table): write_id for txn_id, database, table, write_id in rows}
 
 
 # Granting
 
 
-def _conflict_of(
+def conflict_in_database(
     connection: Connection, external_id: int, txn_id: int, targets: Sequence[LockTarget]
-) -> tuple[int, LockRow] | None:
+) -> Conflict | None:
+    """The oldest earlier lock of another transaction in the way of `targets`, None without any."""
     rows = connection.execute(earlier_locks_query(external_id, txn_id, targets, limit=1))
-    return first_conflict(targets, map(_lock_row, rows))
+    return first_conflict(targets, map(lock_row, rows))
 
 
-def _lock_row(row: Any) -> LockRow:
+def lock_row(row: Any) -> LockRow:
+    """A row of HIVE_LOCKS as a value."""
     target = LockTarget(row.HL_LOCK_TYPE, row.HL_DB, row.HL_TABLE, row.HL_PARTITION)
     return LockRow(row.HL_LOCK_EXT_ID, row.HL_LOCK_INT_ID, row.HL_TXNID, target)
 
 
+def answer_and_rows(
+    asked: AskedLock, external_id: int, now: int, conflict_of: Callable[[Sequence[LockTarget]], Conflict | None]
+) -> tuple[LockResponse, list[dict[str, Any]]]:
+    """The answer to a request that was given this id, and the rows to insert: none for one that is refused.
+
+    `conflict_of` tells the oldest lock before this id that stands in the way of targets.
+    """
+    conflict = conflict_of(asked.targets)
+    if conflict is not None and asked.txn_id > 0:
+        blocker = _blocker_not_waited_for(asked, conflict[1], conflict_of)
+        if blocker is not None:
+            text = _refusal_text(asked.request, blocker)
+            return LockResponse(lockid=external_id, state=LockState.NOT_ACQUIRED, errorMessage=text), []
+    state = LockState.ACQUIRED if conflict is None else LockState.WAITING
+    return LockResponse(lockid=external_id, state=state), _lock_rows(asked, external_id, now, conflict)
+
+
 def _blocker_not_waited_for(
-    connection: Connection, request: LockRequest, external_id: int, targets: Sequence[LockTarget], blocker: LockRow
+    asked: AskedLock, blocker: LockRow, conflict_of: Callable[[Sequence[LockTarget]], Conflict | None]
 ) -> LockRow | None:
     """The earlier lock for which the request is refused instead of made to wait; None where it may wait.
 
     With `zeroWaitReadEnabled` reads do not wait; a request of which only writes are blocked does.
     """
-    if request.exclusiveCTAS:
+    if asked.request.exclusiveCTAS:
         return blocker
-    if not request.zeroWaitReadEnabled:
+    if not asked.request.zeroWaitReadEnabled:
         return None
-    reads = [target for target in targets if target.lock_type == SHARED_READ]
-    conflict = _conflict_of(connection, external_id, request.txnid or 0, reads) if reads else None
+    reads = [target for target in asked.targets if target.lock_type == SHARED_READ]
+    conflict = conflict_of(reads) if reads else None
     return None if conflict is None else conflict[1]
 
 
@@ -189,15 +249,11 @@ def _refusal_text(request: LockRequest, blocker: LockRow) -> str:
     return f"Unable to acquire read lock due to an existing exclusive lock {{{info}}}"
 
 
-def _insert_locks(
-    connection: Connection,
-    request: LockRequest,
-    external_id: int,
-    txn_id: int,
-    targets: Sequence[LockTarget],
-    now: int,
-    conflict: tuple[int, LockRow] | None,
-) -> None:
+INSERT_LOCKS = insert(HIVE_LOCKS)
+
+
+def _lock_rows(asked: AskedLock, external_id: int, now: int, conflict: Conflict | None) -> list[dict[str, Any]]:
+    request, txn_id = asked.request, asked.txn_id
     rows = [
         {
             "HL_LOCK_EXT_ID": external_id,
@@ -218,16 +274,42 @@ def _insert_locks(
             "HL_BLOCKEDBY_EXT_ID": None,
             "HL_BLOCKEDBY_INT_ID": None,
         }
-        for position, target in enumerate(targets)
+        for position, target in enumerate(asked.targets)
     ]
     if conflict is not None:
         position, blocker = conflict
         rows[position]["HL_BLOCKEDBY_EXT_ID"] = blocker.external_id
         rows[position]["HL_BLOCKEDBY_INT_ID"] = blocker.internal_id
-    connection.execute(insert(HIVE_LOCKS), rows)
+    return rows
 
 
 # Asking again
+
+
+_ROWS = (
+    select(
+        L.HL_LOCK_EXT_ID,
+        L.HL_LOCK_INT_ID,
+        L.HL_TXNID,
+        L.HL_LOCK_TYPE,
+        L.HL_DB,
+        L.HL_TABLE,
+        L.HL_PARTITION,
+        L.HL_LOCK_STATE,
+        L.HL_BLOCKEDBY_EXT_ID,
+        L.HL_BLOCKEDBY_INT_ID,
+    )
+    .where(L.HL_LOCK_EXT_ID.in_(bindparam("lock_ids", expanding=True)))
+    .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
+)
+
+
+def rows_of_locks(connection: Connection, lock_ids: Collection[int]) -> dict[int, list[Any]]:
+    """The rows of these locks in the order of their internal ids; a lock that is not there is left out."""
+    found: dict[int, list[Any]] = {}
+    for row in connection.execute(_ROWS, {"lock_ids": sorted(lock_ids)}):
+        found.setdefault(row.HL_LOCK_EXT_ID, []).append(row)
+    return found
 
 
 def check_lock(connection: Connection, request: CheckLockRequest) -> LockResponse:
@@ -236,29 +318,14 @@ def check_lock(connection: Connection, request: CheckLockRequest) -> LockRespons
     Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException.
     """
     external_id = request.lockid
-    rows = connection.execute(
-        select(
-            L.HL_LOCK_EXT_ID,
-            L.HL_LOCK_INT_ID,
-            L.HL_TXNID,
-            L.HL_LOCK_TYPE,
-            L.HL_DB,
-            L.HL_TABLE,
-            L.HL_PARTITION,
-            L.HL_LOCK_STATE,
-            L.HL_BLOCKEDBY_EXT_ID,
-            L.HL_BLOCKEDBY_INT_ID,
-        )
-        .where(L.HL_LOCK_EXT_ID == external_id)
-        .order_by(L.HL_LOCK_INT_ID)
-    ).all()
+    rows = rows_of_locks(connection, [external_id]).get(external_id)
     if not rows:
         raise no_such_lock_error(external_id)
     txn_id = rows[0].HL_TXNID
     heartbeat_lock_or_txn(connection, external_id, txn_id)
     if all(row.HL_LOCK_STATE == LOCK_ACQUIRED for row in rows):
         return LockResponse(lockid=external_id, state=LockState.ACQUIRED)
-    conflict = _conflict_of(connection, external_id, txn_id, [_lock_row(row).target for row in rows])
+    conflict = conflict_in_database(connection, external_id, txn_id, [lock_row(row).target for row in rows])
     if conflict is None:
         _grant(connection, external_id, len(rows))
         return LockResponse(lockid=external_id, state=LockState.ACQUIRED)

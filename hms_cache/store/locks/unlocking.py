@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, or_, select, update
 
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store.engine.work_units import WriteTransaction
@@ -32,20 +32,29 @@ def unlock(connection: Connection, request: UnlockRequest) -> None:
 
     Raises TxnOpenException for a lock that a transaction holds: commit or abort releases it.
     """
-    deleted = connection.execute(
-        delete(HIVE_LOCKS).where(
-            L.HL_LOCK_EXT_ID == request.lockid,
-            or_(L.HL_TXNID == 0, and_(L.HL_TXNID != 0, L.HL_LOCK_STATE == LOCK_WAITING)),
-        )
-    )
+    deleted = connection.execute(_UNLOCK, {"lock_id": request.lockid})
     if deleted.rowcount > 0:
         return
-    held = connection.execute(select(L.HL_TXNID).where(L.HL_LOCK_EXT_ID == request.lockid).limit(1)).first()
+    held = connection.execute(_HELD, {"lock_id": request.lockid}).first()
     if held is not None:
-        raise TxnOpenException(
-            f"Unlocking locks associated with transaction not permitted. "
-            f"{lock_name(request.lockid)} is held by {txn_name(held.HL_TXNID)}"
-        )
+        raise held_by_txn_error(request.lockid, held.HL_TXNID)
+
+
+def may_be_unlocked() -> ColumnElement[bool]:
+    """What `unlock` may delete: what no transaction holds."""
+    return or_(L.HL_TXNID == 0, L.HL_LOCK_STATE == LOCK_WAITING)
+
+
+def held_by_txn_error(lock_id: int, txn_id: int) -> TxnOpenException:
+    """What to tell who would unlock what a transaction holds."""
+    return TxnOpenException(
+        f"Unlocking locks associated with transaction not permitted. {lock_name(lock_id)} is held by {txn_name(txn_id)}"
+    )
+
+
+_IS_ASKED = L.HL_LOCK_EXT_ID == bindparam("lock_id")
+_UNLOCK = delete(HIVE_LOCKS).where(_IS_ASKED, may_be_unlocked())
+_HELD = select(L.HL_TXNID).where(_IS_ASKED).limit(1)
 
 
 def heartbeat(connection: Connection, request: HeartbeatRequest) -> None:

@@ -1,0 +1,102 @@
+"""The earlier locks that may stand in the way of many requests: read once, asked in memory for each of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from heapq import merge
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, or_, select
+
+from hms_cache.store.locks.lock_rules import LockRow, LockTarget, blocking_types, first_conflict
+from hms_cache.store.schema import HIVE_LOCKS
+
+L = HIVE_LOCKS.c
+
+MOST_EARLIER_LOCKS = 1000
+"""So many locks are read for all requests together: some 200 KB. Where there are more, each request is asked of the
+database by itself, which answers with the oldest conflict."""
+
+_MOST_NAMES = 300
+"""Beyond so many different names of databases or of tables the names are compared in memory only."""
+
+
+class EarlierLocks:
+    """Locks in the order of their ids, found by what they are on. Belongs to one thread."""
+
+    def __init__(self, rows: Iterable[LockRow] = ()) -> None:
+        self._of: dict[str, dict[str | None, list[LockRow]]] = defaultdict(lambda: defaultdict(list))
+        self.add(rows)
+
+    def add(self, rows: Iterable[LockRow]) -> None:
+        """More locks; none may be older than one that is here."""
+        for row in rows:
+            self._of[row.target.database][row.target.table].append(row)
+
+    def conflict_of(self, external_id: int, txn_id: int, targets: Sequence[LockTarget]) -> tuple[int, LockRow] | None:
+        """As `first_conflict` among the locks older than `external_id` of other transactions than `txn_id`."""
+        earlier = (
+            row
+            for row in self._beside(targets)
+            if row.external_id < external_id and (txn_id == 0 or row.txn_id != txn_id)
+        )
+        return first_conflict(targets, earlier)
+
+    def _beside(self, targets: Sequence[LockTarget]) -> Iterator[LockRow]:
+        """Locks that have a database or table in common with the targets, oldest first."""
+        lists: list[list[LockRow]] = []
+        wanted: dict[str, set[str | None]] = defaultdict(set)
+        for target in targets:
+            wanted[target.database].add(target.table)
+        for database, tables in wanted.items():
+            if (of_database := self._of.get(database)) is None:
+                continue
+            # A lock on the database meets those on all of its tables, one on a table those on its database.
+            names = of_database.keys() if None in tables else (*tables, None)
+            lists += [of_database[name] for name in names if name in of_database]
+        return merge(*lists, key=_age) if len(lists) > 1 else iter(lists[0] if lists else ())
+
+
+def _age(row: LockRow) -> tuple[int, int]:
+    return row.external_id, row.internal_id
+
+
+def read_earlier_locks(connection: Connection, below: int, targets: Iterable[LockTarget]) -> EarlierLocks | None:
+    """The locks with ids below `below` that may stand in the way of any of the targets.
+
+    None when there are more than `MOST_EARLIER_LOCKS`. One statement.
+    """
+    targets = list(targets)
+    databases = {target.database for target in targets}
+    tables = {target.table for target in targets}
+    parameters: dict[str, Any] = {"below": below, "types": sorted(blocking_types(targets))}
+    by_database = len(databases) <= _MOST_NAMES
+    by_table = None not in tables and len(tables) <= _MOST_NAMES
+    if by_database:
+        parameters["databases"] = sorted(databases)
+    if by_table:
+        parameters["tables"] = sorted(table for table in tables if table is not None)
+    found = connection.execute(_query(by_database, by_table), parameters).all()
+    if len(found) > MOST_EARLIER_LOCKS:
+        return None
+    return EarlierLocks(
+        LockRow(external_id, internal_id, txn_id, LockTarget(lock_type, database, table, partition))
+        for external_id, internal_id, txn_id, lock_type, database, table, partition in found
+    )
+
+
+@lru_cache
+def _query(by_database: bool, by_table: bool) -> Select[Any]:
+    query = (
+        select(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID, L.HL_TXNID, L.HL_LOCK_TYPE, L.HL_DB, L.HL_TABLE, L.HL_PARTITION)
+        .where(L.HL_LOCK_EXT_ID < bindparam("below"), L.HL_LOCK_TYPE.in_(bindparam("types", expanding=True)))
+        .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
+        .limit(MOST_EARLIER_LOCKS + 1)
+    )
+    if by_database:
+        query = query.where(L.HL_DB.in_(bindparam("databases", expanding=True)))
+    if by_table:
+        query = query.where(or_(L.HL_TABLE.is_(None), L.HL_TABLE.in_(bindparam("tables", expanding=True))))
+    return query
