@@ -16,7 +16,7 @@ from sqlalchemy import Connection, delete
 
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_write
-from hms_cache.store.locks import earlier_locks, lock_calls, locking
+from hms_cache.store.locks import earlier_locks, lock_calls, lock_rows, locking
 from hms_cache.store.locks.lock_calls import LockCall
 from hms_cache.store.locks.lock_rules import LockTarget, must_wait
 from hms_cache.store.schema import HIVE_LOCKS, NEXT_LOCK_ID, TXN_COMPONENTS
@@ -194,7 +194,7 @@ def test_a_lock_that_goes_at_that_moment(server_client: TxnClient, monkeypatch: 
     """Released by somebody else after it was read and before it was granted: only its own client hears of it."""
     client = server_client
     first, second = (client.lock(component(LockType.EXCLUSIVE, table)) for table in "tu")
-    read = locking.rows_of_locks
+    read = lock_rows.rows_of_locks
 
     def read_and_release(connection: Connection, lock_ids: Collection[int]) -> dict[int, list[Any]]:
         found = read(connection, lock_ids)

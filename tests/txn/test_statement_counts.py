@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.store.schema import HIVE_LOCKS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     DataOperationType,
     GetOpenTxnsRequest,
     LockState,
     LockType,
     TxnType,
+    UnlockRequest,
 )
 from tests.txn.client import TxnClient, component, counted_statements, write_component
 from tests.txn.database_statements import DatabaseStatements
@@ -146,3 +148,18 @@ def test_a_lock_that_waits_costs_the_same_each_time(client: TxnClient, count: Co
     costs = {count(lambda: client.check(waiting.lockid)) for _ in range(5)}
     assert costs == {3}
     assert len(held) == 20
+
+
+def test_a_lock_outside_of_transactions(client: TxnClient, count: Counter) -> None:
+    """As Iceberg's clients take one for a commit: the id, what stands in the way, the row; and its end."""
+    assert count(lambda: client.lock(component(LockType.EXCLUSIVE))) == 3
+    [(lock_id,)] = client.rows(HIVE_LOCKS, "HL_LOCK_EXT_ID")
+    assert count(lambda: client.store.unlock(UnlockRequest(lockid=lock_id))) == 1
+
+
+def test_a_lock_that_comes_free(client: TxnClient, count: Counter) -> None:
+    held = client.lock(component(LockType.EXCLUSIVE))
+    waiting = client.lock(component(LockType.EXCLUSIVE))
+    client.store.unlock(UnlockRequest(lockid=held.lockid))
+    # Read, heartbeat, what stands in the way, granted.
+    assert count(lambda: client.check(waiting.lockid)) == 4

@@ -17,7 +17,7 @@ writes nothing; the others do not notice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.locks.earlier_locks import EarlierLocks, read_earlier_locks
+from hms_cache.store.locks.lock_rows import beat_locks, grant, lock_row, note_blocker, rows_of_locks
 from hms_cache.store.locks.lock_rules import LockRow, LockTarget
 from hms_cache.store.locks.locking import (
     INSERT_LOCKS,
@@ -37,8 +38,6 @@ from hms_cache.store.locks.locking import (
     check_lock,
     conflict_in_database,
     lock,
-    lock_row,
-    rows_of_locks,
 )
 from hms_cache.store.locks.unlocking import held_by_txn_error, may_be_unlocked, unlock
 from hms_cache.store.schema import HIVE_LOCKS, NEXT_LOCK_ID, TXNS
@@ -174,7 +173,7 @@ class _Together:
         if alive := {txn_id for txn_id in txn_of.values() if txn_id > 0}:
             self._connection.execute(_BEAT_TXNS, {"ids": sorted(alive)})
         outside = [lock_id for lock_id, txn_id in txn_of.items() if txn_id == 0]
-        self._change_rows(_BEAT_LOCKS, outside, sum(len(rows[lock_id]) for lock_id in outside))
+        self._change_rows(beat_locks, outside, sum(len(rows[lock_id]) for lock_id in outside))
         waiting = []
         for lock_id, found in rows.items():
             if all(row.HL_LOCK_STATE == LOCK_ACQUIRED for row in found):
@@ -190,9 +189,11 @@ class _Together:
         rows = self._connection.execute(_LOCK_TXNS, {"txn_ids": sorted(txn_ids)})
         return {row.TXN_ID: row.TXN_STATE for row in rows}
 
-    def _change_rows(self, statement: Any, lock_ids: Sequence[int], expected: int) -> None:
+    def _change_rows(
+        self, change: Callable[[Connection, Collection[int]], int], lock_ids: Sequence[int], expected: int
+    ) -> None:
         """Change all rows of these locks. Raises RetryableConflict when some were released since they were read."""
-        if lock_ids and self._connection.execute(statement, {"ids": sorted(lock_ids)}).rowcount < expected:
+        if lock_ids and change(self._connection, lock_ids) < expected:
             raise RetryableConflict("locks were released at the moment when their clients asked for them")
 
     # Granting
@@ -211,11 +212,10 @@ class _Together:
             row, by = one.rows[position], (blocker.external_id, blocker.internal_id)
             if (row.HL_BLOCKEDBY_EXT_ID, row.HL_BLOCKEDBY_INT_ID) != by:
                 blocked.setdefault((*by, row.HL_LOCK_INT_ID), []).append(one.lock_id)
-        self._change_rows(_GRANT, [one.lock_id for one in granted], sum(len(one.rows) for one in granted))
+        self._change_rows(grant, [one.lock_id for one in granted], sum(len(one.rows) for one in granted))
         # Those that wait for one and the same lock, as most do that wait at all, are one statement.
         for (by_external, by_internal, internal_id), lock_ids in blocked.items():
-            parameters = {"by_external": by_external, "by_internal": by_internal, "internal_id": internal_id}
-            self._connection.execute(_NOTE_BLOCKER, {"ids": lock_ids, **parameters})
+            note_blocker(self._connection, lock_ids, internal_id, by_external, by_internal)
 
     # New requests
 
@@ -258,7 +258,6 @@ class _Conflicts:
 
 
 _LOCK_IDS = L.HL_LOCK_EXT_ID.in_(bindparam("lock_ids", expanding=True))
-_IDS = L.HL_LOCK_EXT_ID.in_(bindparam("ids", expanding=True))
 _UNLOCK = delete(HIVE_LOCKS).where(_LOCK_IDS, may_be_unlocked())
 _STILL_HELD = select(L.HL_LOCK_EXT_ID, L.HL_TXNID).where(_LOCK_IDS).distinct()
 _LOCK_TXNS = (
@@ -268,14 +267,3 @@ _LOCK_TXNS = (
     .with_for_update()
 )
 _BEAT_TXNS = update(TXNS).where(T.TXN_ID.in_(bindparam("ids", expanding=True))).values(TXN_LAST_HEARTBEAT=now_ms())
-_BEAT_LOCKS = update(HIVE_LOCKS).where(_IDS).values(HL_LAST_HEARTBEAT=now_ms())
-_GRANT = (
-    update(HIVE_LOCKS)
-    .where(_IDS)
-    .values(HL_LOCK_STATE=LOCK_ACQUIRED, HL_ACQUIRED_AT=now_ms(), HL_BLOCKEDBY_EXT_ID=None, HL_BLOCKEDBY_INT_ID=None)
-)
-_NOTE_BLOCKER = (
-    update(HIVE_LOCKS)
-    .where(_IDS, L.HL_LOCK_INT_ID == bindparam("internal_id"))
-    .values(HL_BLOCKEDBY_EXT_ID=bindparam("by_external"), HL_BLOCKEDBY_INT_ID=bindparam("by_internal"))
-)

@@ -17,8 +17,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, or_, select, true
+from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select
 
 from hms_cache.store.schema import HIVE_LOCKS
 from hms_cache.store.transactions.codes import EXCLUSIVE, EXCLUSIVE_WRITE, SHARED_READ, SHARED_WRITE
@@ -90,8 +92,8 @@ def _overlap(first: LockTarget, second: LockTarget) -> bool:
 
 def earlier_locks_query(
     external_id: int, txn_id: int, targets: Iterable[LockTarget], limit: int | None
-) -> Select[tuple[int, int, int, str, str, str, str]]:
-    """The earlier locks that may stand in the way of `targets`, oldest first.
+) -> tuple[Select[Any], dict[str, Any]]:
+    """The earlier locks that may stand in the way of `targets`, oldest first: the statement and its parameters.
 
     It finds all that do; where there are very many tables or partitions to lock also some that do not (`must_wait`
     decides).
@@ -101,42 +103,71 @@ def earlier_locks_query(
     for target in targets:
         groups[target.lock_type, target.database, target.table].add(target.partition)
     is_exact = len(groups) <= _MOST_GROUPS_IN_SQL
-    if is_exact:
-        condition = or_(*(_group_condition(*group, partitions) for group, partitions in groups.items()))
-    else:
+    parameters: dict[str, Any] = {"below": external_id}
+    if txn_id > 0:
+        parameters["txn_id"] = txn_id
+    if not is_exact:
         databases = sorted({database for _, database, _ in groups})
-        condition = L.HL_DB.in_(databases) if len(databases) <= _MOST_PARTITIONS_IN_SQL else true()
+        if len(databases) > _MOST_PARTITIONS_IN_SQL:
+            return _locks_below(of_txn=txn_id > 0), parameters
+        query = _locks_below(of_txn=txn_id > 0).where(L.HL_DB.in_(bindparam("databases", expanding=True)))
+        return query, {**parameters, "databases": databases}
+    shapes: list[_Shape] = []
+    for number, ((lock_type, database, table), partitions) in enumerate(groups.items()):
+        named = sorted(partition for partition in partitions if partition is not None)
+        by_partition = table is not None and None not in partitions and len(named) <= _MOST_PARTITIONS_IN_SQL
+        shapes.append((lock_type, table is not None, by_partition))
+        parameters[f"database_{number}"] = database
+        if table is not None:
+            parameters[f"table_{number}"] = table
+        if by_partition:
+            parameters[f"partitions_{number}"] = named
+    if any(len(partitions) > _MOST_PARTITIONS_IN_SQL for partitions in groups.values()):
+        limit = None
+    build = _query_of if len(shapes) <= _MOST_GROUPS_KEPT else _query_of.__wrapped__
+    return build(tuple(shapes), txn_id > 0, limit), parameters
+
+
+_Shape = tuple[str, bool, bool]
+"""Of a group of targets: the type of lock, whether it names a table, whether it names partitions."""
+
+_MOST_GROUPS_KEPT = 3
+"""The conditions of requests for so many tables, which most are, are built once: to build one takes as long as to ask
+the database."""
+
+
+@lru_cache(512)
+def _query_of(shapes: tuple[_Shape, ...], of_txn: bool, limit: int | None) -> Select[Any]:
+    conditions = (_group_condition(number, *shape) for number, shape in enumerate(shapes))
+    query = _locks_below(of_txn).where(or_(*conditions))
+    return query if limit is None else query.limit(limit)
+
+
+def _locks_below(of_txn: bool) -> Select[Any]:
     query = (
         select(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID, L.HL_TXNID, L.HL_LOCK_TYPE, L.HL_DB, L.HL_TABLE, L.HL_PARTITION)
-        .where(L.HL_LOCK_EXT_ID < external_id, condition)
+        .where(L.HL_LOCK_EXT_ID < bindparam("below"))
         .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
     )
-    if txn_id > 0:
-        query = query.where(L.HL_TXNID != txn_id)
-    if (
-        limit is not None
-        and is_exact
-        and all(len(partitions) <= _MOST_PARTITIONS_IN_SQL for partitions in groups.values())
-    ):
-        query = query.limit(limit)
-    return query
+    return query.where(L.HL_TXNID != bindparam("txn_id")) if of_txn else query
 
 
-def _group_condition(
-    lock_type: str, database: str, table: str | None, partitions: set[str | None]
-) -> ColumnElement[bool]:
-    conditions: list[ColumnElement[bool]] = [L.HL_DB == database, L.HL_LOCK_TYPE.in_(_WAITS_FOR[lock_type])]
-    if table is None:
+def _group_condition(number: int, lock_type: str, has_table: bool, by_partition: bool) -> ColumnElement[bool]:
+    conditions: list[ColumnElement[bool]] = [
+        L.HL_DB == bindparam(f"database_{number}"),
+        L.HL_LOCK_TYPE.in_(_WAITS_FOR[lock_type]),
+    ]
+    if not has_table:
         if lock_type == SHARED_READ:
             conditions.append(L.HL_TABLE.is_(None))
         return and_(*conditions)
-    conditions.append(or_(L.HL_TABLE.is_(None), L.HL_TABLE == table))
+    conditions.append(or_(L.HL_TABLE.is_(None), L.HL_TABLE == bindparam(f"table_{number}")))
     if lock_type == EXCLUSIVE:
         conditions.append(or_(L.HL_TABLE.is_not(None), L.HL_LOCK_TYPE != SHARED_READ))
-    if None not in partitions and len(partitions) <= _MOST_PARTITIONS_IN_SQL:
-        named = sorted(partition for partition in partitions if partition is not None)
+    if by_partition:
         # A lock on the whole table or database has no partition.
-        conditions.append(or_(L.HL_PARTITION.is_(None), L.HL_PARTITION.in_(named)))
+        named = L.HL_PARTITION.in_(bindparam(f"partitions_{number}", expanding=True))
+        conditions.append(or_(L.HL_PARTITION.is_(None), named))
     return and_(*conditions)
 
 

@@ -14,8 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
+from hms_cache.store.locks.lock_rows import beat_locks, grant, lock_row, note_blocker, rows_of_locks
 from hms_cache.store.locks.lock_rules import LockRow, LockTarget, earlier_locks_query, first_conflict
 from hms_cache.store.schema import HIVE_LOCKS, NEXT_LOCK_ID, TXN_COMPONENTS, TXN_TO_WRITE_ID
 from hms_cache.store.transactions.codes import (
@@ -79,10 +80,11 @@ def lock(connection: Connection, asked: AskedLock) -> LockResponse:
     NoSuchTxnException, TxnAbortedException.
     """
     txn_id = asked.txn_id
+    now: int | None = None
     if txn_id > 0:
         now = lock_open_txn(connection, txn_id)
         add_components(connection, [asked])
-    else:
+    elif len(asked.targets) > 1:
         now = read_now_ms(connection)
     external_id = take_id(connection, NEXT_LOCK_ID.c.NL_NEXT)
 
@@ -90,7 +92,9 @@ def lock(connection: Connection, asked: AskedLock) -> LockResponse:
         return conflict_in_database(connection, external_id, txn_id, targets)
 
     answer, rows = answer_and_rows(asked, external_id, now, conflict_of)
-    if rows:
+    if now is None:
+        connection.execute(_INSERT_NEW_LOCK[answer.state], rows[0])
+    elif rows:
         connection.execute(INSERT_LOCKS, rows)
     return answer
 
@@ -196,22 +200,17 @@ def conflict_in_database(
     connection: Connection, external_id: int, txn_id: int, targets: Sequence[LockTarget]
 ) -> Conflict | None:
     """The oldest earlier lock of another transaction in the way of `targets`, None without any."""
-    rows = connection.execute(earlier_locks_query(external_id, txn_id, targets, limit=1))
+    rows = connection.execute(*earlier_locks_query(external_id, txn_id, targets, limit=1))
     return first_conflict(targets, map(lock_row, rows))
 
 
-def lock_row(row: Any) -> LockRow:
-    """A row of HIVE_LOCKS as a value."""
-    target = LockTarget(row.HL_LOCK_TYPE, row.HL_DB, row.HL_TABLE, row.HL_PARTITION)
-    return LockRow(row.HL_LOCK_EXT_ID, row.HL_LOCK_INT_ID, row.HL_TXNID, target)
-
-
 def answer_and_rows(
-    asked: AskedLock, external_id: int, now: int, conflict_of: Callable[[Sequence[LockTarget]], Conflict | None]
+    asked: AskedLock, external_id: int, now: int | None, conflict_of: Callable[[Sequence[LockTarget]], Conflict | None]
 ) -> tuple[LockResponse, list[dict[str, Any]]]:
     """The answer to a request that was given this id, and the rows to insert: none for one that is refused.
 
-    `conflict_of` tells the oldest lock before this id that stands in the way of targets.
+    `conflict_of` tells the oldest lock before this id that stands in the way of targets. Without `now` the rows have no
+    times: the statement that inserts them fills these in.
     """
     conflict = conflict_of(asked.targets)
     if conflict is not None and asked.txn_id > 0:
@@ -251,10 +250,17 @@ def _refusal_text(request: LockRequest, blocker: LockRow) -> str:
 
 INSERT_LOCKS = insert(HIVE_LOCKS)
 
+_INSERT_NEW_LOCK = {
+    LockState.ACQUIRED: insert(HIVE_LOCKS).values(HL_LAST_HEARTBEAT=now_ms(), HL_ACQUIRED_AT=now_ms()),
+    LockState.WAITING: insert(HIVE_LOCKS).values(HL_LAST_HEARTBEAT=now_ms(), HL_ACQUIRED_AT=None),
+}
+"""One row, whose times are of the moment when it is inserted. Several rows with expressions in them would be as many
+statements for PyMySQL."""
 
-def _lock_rows(asked: AskedLock, external_id: int, now: int, conflict: Conflict | None) -> list[dict[str, Any]]:
+
+def _lock_rows(asked: AskedLock, external_id: int, now: int | None, conflict: Conflict | None) -> list[dict[str, Any]]:
     request, txn_id = asked.request, asked.txn_id
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "HL_LOCK_EXT_ID": external_id,
             "HL_LOCK_INT_ID": position + 1,
@@ -264,9 +270,6 @@ def _lock_rows(asked: AskedLock, external_id: int, now: int, conflict: Conflict 
             "HL_PARTITION": target.partition,
             "HL_LOCK_STATE": LOCK_ACQUIRED if conflict is None else LOCK_WAITING,
             "HL_LOCK_TYPE": target.lock_type,
-            # The heartbeat of a lock inside a transaction is the transaction's.
-            "HL_LAST_HEARTBEAT": 0 if txn_id > 0 else now,
-            "HL_ACQUIRED_AT": now if conflict is None else None,
             "HL_USER": request.user,
             "HL_HOST": request.hostname,
             "HL_HEARTBEAT_COUNT": None,
@@ -276,6 +279,13 @@ def _lock_rows(asked: AskedLock, external_id: int, now: int, conflict: Conflict 
         }
         for position, target in enumerate(asked.targets)
     ]
+    if now is not None:
+        # The heartbeat of a lock inside a transaction is the transaction's.
+        times = {
+            "HL_LAST_HEARTBEAT": 0 if txn_id > 0 else now,
+            "HL_ACQUIRED_AT": now if conflict is None else None,
+        }
+        rows = [row | times for row in rows]
     if conflict is not None:
         position, blocker = conflict
         rows[position]["HL_BLOCKEDBY_EXT_ID"] = blocker.external_id
@@ -284,32 +294,6 @@ def _lock_rows(asked: AskedLock, external_id: int, now: int, conflict: Conflict 
 
 
 # Asking again
-
-
-_ROWS = (
-    select(
-        L.HL_LOCK_EXT_ID,
-        L.HL_LOCK_INT_ID,
-        L.HL_TXNID,
-        L.HL_LOCK_TYPE,
-        L.HL_DB,
-        L.HL_TABLE,
-        L.HL_PARTITION,
-        L.HL_LOCK_STATE,
-        L.HL_BLOCKEDBY_EXT_ID,
-        L.HL_BLOCKEDBY_INT_ID,
-    )
-    .where(L.HL_LOCK_EXT_ID.in_(bindparam("lock_ids", expanding=True)))
-    .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
-)
-
-
-def rows_of_locks(connection: Connection, lock_ids: Collection[int]) -> dict[int, list[Any]]:
-    """The rows of these locks in the order of their internal ids; a lock that is not there is left out."""
-    found: dict[int, list[Any]] = {}
-    for row in connection.execute(_ROWS, {"lock_ids": sorted(lock_ids)}):
-        found.setdefault(row.HL_LOCK_EXT_ID, []).append(row)
-    return found
 
 
 def check_lock(connection: Connection, request: CheckLockRequest) -> LockResponse:
@@ -327,30 +311,15 @@ def check_lock(connection: Connection, request: CheckLockRequest) -> LockRespons
         return LockResponse(lockid=external_id, state=LockState.ACQUIRED)
     conflict = conflict_in_database(connection, external_id, txn_id, [lock_row(row).target for row in rows])
     if conflict is None:
-        _grant(connection, external_id, len(rows))
+        if grant(connection, [external_id]) < len(rows):
+            # Released or timed out meanwhile: raising undoes the rest.
+            raise no_such_lock_error(external_id)
         return LockResponse(lockid=external_id, state=LockState.ACQUIRED)
     position, blocker = conflict
     waiting = rows[position]
     if (waiting.HL_BLOCKEDBY_EXT_ID, waiting.HL_BLOCKEDBY_INT_ID) != (blocker.external_id, blocker.internal_id):
-        connection.execute(
-            update(HIVE_LOCKS)
-            .where(L.HL_LOCK_EXT_ID == external_id, L.HL_LOCK_INT_ID == waiting.HL_LOCK_INT_ID)
-            .values(HL_BLOCKEDBY_EXT_ID=blocker.external_id, HL_BLOCKEDBY_INT_ID=blocker.internal_id)
-        )
+        note_blocker(connection, [external_id], waiting.HL_LOCK_INT_ID, blocker.external_id, blocker.internal_id)
     return LockResponse(lockid=external_id, state=LockState.WAITING)
-
-
-def _grant(connection: Connection, external_id: int, expected: int) -> None:
-    result = connection.execute(
-        update(HIVE_LOCKS)
-        .where(L.HL_LOCK_EXT_ID == external_id)
-        .values(
-            HL_LOCK_STATE=LOCK_ACQUIRED, HL_ACQUIRED_AT=now_ms(), HL_BLOCKEDBY_EXT_ID=None, HL_BLOCKEDBY_INT_ID=None
-        )
-    )
-    if result.rowcount < expected:
-        # Released or timed out meanwhile: raising undoes the rest.
-        raise no_such_lock_error(external_id)
 
 
 def heartbeat_lock_or_txn(connection: Connection, external_id: int, txn_id: int) -> None:
@@ -366,10 +335,7 @@ def heartbeat_lock_or_txn(connection: Connection, external_id: int, txn_id: int)
 
 def heartbeat_lock(connection: Connection, external_id: int) -> None:
     """Note that the client of a lock is alive. Raises NoSuchLockException."""
-    result = connection.execute(
-        update(HIVE_LOCKS).where(L.HL_LOCK_EXT_ID == external_id).values(HL_LAST_HEARTBEAT=now_ms())
-    )
-    if result.rowcount == 0:
+    if beat_locks(connection, [external_id]) == 0:
         raise no_such_lock_error(external_id)
 
 

@@ -1,0 +1,78 @@
+"""Reading and changing rows of HIVE_LOCKS, of one lock or of several at once. Statements are built once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from hms_cache.store.locks.lock_rules import LockRow, LockTarget
+from hms_cache.store.schema import HIVE_LOCKS
+from hms_cache.store.transactions.codes import LOCK_ACQUIRED
+from hms_cache.store.transactions.database_values import now_ms
+
+L = HIVE_LOCKS.c
+
+_ROWS = (
+    select(
+        L.HL_LOCK_EXT_ID,
+        L.HL_LOCK_INT_ID,
+        L.HL_TXNID,
+        L.HL_LOCK_TYPE,
+        L.HL_DB,
+        L.HL_TABLE,
+        L.HL_PARTITION,
+        L.HL_LOCK_STATE,
+        L.HL_BLOCKEDBY_EXT_ID,
+        L.HL_BLOCKEDBY_INT_ID,
+    )
+    .where(L.HL_LOCK_EXT_ID.in_(bindparam("lock_ids", expanding=True)))
+    .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
+)
+
+
+def rows_of_locks(connection: Connection, lock_ids: Collection[int]) -> dict[int, list[Any]]:
+    """The rows of these locks in the order of their internal ids; a lock that is not there is left out."""
+    found: dict[int, list[Any]] = {}
+    for row in connection.execute(_ROWS, {"lock_ids": sorted(lock_ids)}):
+        found.setdefault(row.HL_LOCK_EXT_ID, []).append(row)
+    return found
+
+
+def lock_row(row: Any) -> LockRow:
+    """A row of HIVE_LOCKS as a value."""
+    target = LockTarget(row.HL_LOCK_TYPE, row.HL_DB, row.HL_TABLE, row.HL_PARTITION)
+    return LockRow(row.HL_LOCK_EXT_ID, row.HL_LOCK_INT_ID, row.HL_TXNID, target)
+
+
+_OF_LOCKS = L.HL_LOCK_EXT_ID.in_(bindparam("ids", expanding=True))
+_GRANT = (
+    update(HIVE_LOCKS)
+    .where(_OF_LOCKS)
+    .values(HL_LOCK_STATE=LOCK_ACQUIRED, HL_ACQUIRED_AT=now_ms(), HL_BLOCKEDBY_EXT_ID=None, HL_BLOCKEDBY_INT_ID=None)
+)
+_NOTE_BLOCKER = (
+    update(HIVE_LOCKS)
+    .where(_OF_LOCKS, L.HL_LOCK_INT_ID == bindparam("internal_id"))
+    .values(HL_BLOCKEDBY_EXT_ID=bindparam("by_external"), HL_BLOCKEDBY_INT_ID=bindparam("by_internal"))
+)
+_BEAT_LOCKS = update(HIVE_LOCKS).where(_OF_LOCKS).values(HL_LAST_HEARTBEAT=now_ms())
+
+
+def grant(connection: Connection, lock_ids: Collection[int]) -> int:
+    """Note that these locks are held now; of how many rows."""
+    return connection.execute(_GRANT, {"ids": sorted(lock_ids)}).rowcount
+
+
+def note_blocker(
+    connection: Connection, lock_ids: Collection[int], internal_id: int, by_external: int, by_internal: int
+) -> None:
+    """Note that this component of these locks waits for that lock."""
+    parameters = {"internal_id": internal_id, "by_external": by_external, "by_internal": by_internal}
+    connection.execute(_NOTE_BLOCKER, {"ids": sorted(lock_ids), **parameters})
+
+
+def beat_locks(connection: Connection, lock_ids: Collection[int]) -> int:
+    """Note that the clients of these locks are alive; of how many rows."""
+    return connection.execute(_BEAT_LOCKS, {"ids": sorted(lock_ids)}).rowcount
