@@ -63,6 +63,19 @@ class FileAccess:
                 found[index] = each
         self._judged.update(zip(wanted, found, strict=True))
 
+    def allow_texts_by_names(self, texts: Iterable[str]) -> list[AllowedLocation | None]:
+        """As `allow_text` of each, as far as names tell: no file system is asked.
+
+        For deletions after the commit, which look at the links themselves, without any lock.
+        """
+        parsed = [self._parsed(text) for text in texts]
+        wanted = list(dict.fromkeys(each for each in parsed if each is not None))
+        found = dict(zip(wanted, self._warehouse.allow_by_names(wanted), strict=True))
+        others = [each for each in wanted if found[each] is None and self._warehouse.may_be_declared(each)]
+        if others:
+            found.update(zip(others, self._warehouse.allow_by_names(others, self.declared()), strict=True))
+        return [None if each is None else found[each] for each in parsed]
+
     def judge_texts(self, texts: Iterable[str | None]) -> None:
         """As `judge`, of locations as they are stored."""
         self.judge(location for text in texts if (location := self._parsed(text)) is not None)

@@ -337,9 +337,7 @@ def _plan_deletions(
     ]
     shared = places_in_use(context, transaction.connection, [each.location for each in wanted])
     tell_files_stay(f"database {database.catalogName}.{database.name} is dropped", sorted(shared, key=str), SHARED)
-    for each in wanted:
-        if each.location not in shared:
-            changes.delete_directory_after_commit(each, skip_trash=False)
+    changes.delete_directories_after_commit([each for each in wanted if each.location not in shared], skip_trash=False)
 
 
 def _owner_type(value: int | None) -> str | None:

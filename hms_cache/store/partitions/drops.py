@@ -131,15 +131,12 @@ def plan_data_deletion(
     files = FileAccess(context, transaction.connection)
     root = None if table.sd is None or not table.sd.location else warehouse.location(table.sd.location)
     depth = len(table.partitionKeys or ())
-    places = [_place_of(text, parameters) for text, parameters in zip(rows.locations, rows.parameters, strict=True)]
-    files.judge_texts(places)
+    named = (_place_of(text, parameters) for text, parameters in zip(rows.locations, rows.parameters, strict=True))
+    places = [place for place in named if place]
     above: set[AllowedLocation] = set()
     outside: list[str] = []
     wanted: list[AllowedLocation] = []
-    for place in places:
-        if not place:
-            continue
-        allowed = files.allow_text(place)
+    for place, allowed in zip(places, files.allow_texts_by_names(places), strict=True):
         if allowed is None:
             outside.append(place)
             continue
@@ -154,17 +151,11 @@ def plan_data_deletion(
             above.add(parent)
             parent = parent.parent
     shared = partition_places_in_use(context, transaction.connection, row, [each.location for each in wanted])
-    for each in wanted:
-        if each.location not in shared:
-            changes.delete_directory_after_commit(each, skip_trash=skip_trash)
+    changes.delete_directories_after_commit(
+        [each for each in wanted if each.location not in shared], skip_trash=skip_trash
+    )
     what = f"partitions of {qualified(table.catName, table.dbName, table.tableName)} are dropped"
     tell_files_stay(what, outside, OUTSIDE)
     tell_files_stay(what, sorted(shared, key=str), SHARED)
     deepest_first = sorted(above, key=lambda each: each.location.path.count("/"), reverse=True)
-
-    def remove_empty() -> None:
-        for directory in deepest_first:
-            warehouse.remove_empty_directory(directory)
-
-    if deepest_first:
-        transaction.after_commit(remove_empty)
+    changes.remove_empty_directories_after_commit(deepest_first)

@@ -298,11 +298,13 @@ def _plan_deletions(
     others = [each.location for _, places in wanted for each in places if each.location not in own]
     shared = places_in_use(context, transaction.connection, others)
     changes = context.warehouse.changes(transaction)
+    by_trash: dict[bool, list[AllowedLocation]] = {}
     for table, places in wanted:
         tell_files_stay(_is_dropped(table), [each.location for each in places if each.location in shared], SHARED)
-        for each in places:
-            if each.location not in shared:
-                changes.delete_directory_after_commit(each, skip_trash=skip_trash or is_trash_skipped(table))
+        going = [each for each in places if each.location not in shared]
+        by_trash.setdefault(skip_trash or is_trash_skipped(table), []).extend(going)
+    for is_skipped, going in by_trash.items():
+        changes.delete_directories_after_commit(going, skip_trash=is_skipped)
 
 
 def _is_dropped(table: Table) -> str:

@@ -136,15 +136,26 @@ class WarehouseChanges:
         self._transaction.on_rollback(lambda: self._warehouse.delete_file(location))
         crash_point(CrashPoint.FILE_WRITTEN)
 
-    def delete_directory_after_commit(self, location: AllowedLocation, *, skip_trash: bool) -> None:
-        """Plans the deletion of a directory with all in it."""
+    def delete_directories_after_commit(self, locations: Sequence[AllowedLocation], *, skip_trash: bool) -> None:
+        """Plans the deletion of directories with all in them."""
 
         def delete() -> None:
-            self._warehouse.delete_directory(location, skip_trash=skip_trash)
+            self._warehouse.delete_directories(locations, skip_trash=skip_trash)
+            crash_point(CrashPoint.DELETED)
+
+        if locations:
+            self._transaction.after_commit(delete)
+
+    def delete_contents_after_commit(self, location: AllowedLocation, *, skip_trash: bool) -> None:
+        """Plans the deletion of a directory's visible entries."""
+
+        def delete() -> None:
+            self._warehouse.delete_contents(location, skip_trash=skip_trash)
             crash_point(CrashPoint.DELETED)
 
         self._transaction.after_commit(delete)
 
-    def delete_contents_after_commit(self, location: AllowedLocation, *, skip_trash: bool) -> None:
-        """Plans the deletion of a directory's visible entries."""
-        self._transaction.after_commit(lambda: self._warehouse.delete_contents(location, skip_trash=skip_trash))
+    def remove_empty_directories_after_commit(self, locations: Sequence[AllowedLocation]) -> None:
+        """Plans to remove, in order, those of the directories in which nothing is then."""
+        if locations:
+            self._transaction.after_commit(lambda: self._warehouse.remove_empty_directories(locations))

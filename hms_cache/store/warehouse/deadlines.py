@@ -22,6 +22,10 @@ T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
 
+TIMEOUT = "warehouse.file_timeout_s"
+MOVE_TIMEOUT = "warehouse.file_move_timeout_s"
+"""The settings with the time limits."""
+
 #: After that a thread without work ends.
 _IDLE_S = 30.0
 
@@ -58,7 +62,7 @@ class FileThreads:
         work: Callable[[], T],
         timeout_s: float,
         *,
-        setting: str = "warehouse.file_timeout_s",
+        setting: str = TIMEOUT,
         question: Hashable = None,
         if_late: Callable[[T], object] | None = None,
     ) -> T:

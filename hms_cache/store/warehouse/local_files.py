@@ -57,6 +57,21 @@ def is_within(path: str, roots: Sequence[str]) -> bool:
     return _is_inside(os.path.realpath(path), path, roots)
 
 
+@contextmanager
+def directory_within(path: str, roots: Sequence[str]) -> Iterator[int]:
+    """The directory, opened, for names in it. Raises LeadsOutside, and FileNotFoundError when it is not there."""
+    with _opened(_real(path, roots), _SEARCH) as opened:
+        yield opened
+
+
+def is_link(parent: int, name: str) -> bool:
+    """Whether the name in an opened directory is a symbolic link's."""
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
+
+
 def is_directory(path: str, roots: Sequence[str]) -> bool:
     """Whether there is a directory, or a link to one inside of the roots."""
     return os.path.isdir(_real(path, roots))
@@ -223,28 +238,33 @@ def delete(path: str, roots: Sequence[str]) -> None:
             parent, name = stack.enter_context(_parent(path, roots))
         except (FileNotFoundError, NotADirectoryError):
             return
-        aside = DELETED_PREFIX + uuid.uuid4().hex
+        delete_in(parent, name)
+
+
+def delete_in(parent: int, name: str) -> None:
+    """As `delete`, of a name in an opened directory: what a link of that name leads to stays."""
+    aside = DELETED_PREFIX + uuid.uuid4().hex
+    try:
+        os.rename(name, aside, src_dir_fd=parent, dst_dir_fd=parent)
+    except FileNotFoundError:
+        return
+    except OSError:
+        aside = name  # a mount point, or a parent that may not be written
+    crash_point(CrashPoint.SET_ASIDE)
+    for attempt in range(_DELETION_ATTEMPTS):
         try:
-            os.rename(name, aside, src_dir_fd=parent, dst_dir_fd=parent)
+            mode = os.stat(aside, dir_fd=parent, follow_symlinks=False).st_mode
         except FileNotFoundError:
-            return
-        except OSError:
-            aside = name  # a mount point, or a parent that may not be written
-        crash_point(CrashPoint.SET_ASIDE)
-        for attempt in range(_DELETION_ATTEMPTS):
-            try:
-                mode = os.stat(aside, dir_fd=parent, follow_symlinks=False).st_mode
-            except FileNotFoundError:
-                return  # it went with a directory around it
-            try:
-                if stat.S_ISDIR(mode):
-                    _delete_tree(aside, parent)
-                else:
-                    os.unlink(aside, dir_fd=parent)
-            except OSError as error:
-                # Another call deletes a directory inside or around this one: what it left is still to go.
-                if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _DELETION_ATTEMPTS - 1:
-                    raise
+            return  # it went with a directory around it
+        try:
+            if stat.S_ISDIR(mode):
+                _delete_tree(aside, parent)
+            else:
+                os.unlink(aside, dir_fd=parent)
+        except OSError as error:
+            # Another call deletes a directory inside or around this one: what it left is still to go.
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _DELETION_ATTEMPTS - 1:
+                raise
 
 
 def _delete_tree(name: str, parent: int) -> None:

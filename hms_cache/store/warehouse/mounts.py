@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import time
 
+from hms_cache.store.warehouse.allowed import AllowedLocation
+
 _LIST = "/proc/self/mountinfo"
 _MOUNT_POINT = 4
 """The field that has it, counted from 0."""
@@ -25,6 +27,13 @@ _read: tuple[float, tuple[str, ...]] = (0.0, ())
 def mount_of(path: str) -> str:
     """The mount point that an absolute path without `..` lies on."""
     return next((point for point in _mount_points() if path == point or path.startswith(point.rstrip("/") + "/")), "/")
+
+
+def file_system_of(location: AllowedLocation) -> str:
+    """What has threads of its own: a mount of this machine, or a host or bucket."""
+    if location.is_local:
+        return mount_of(location.location.path)
+    return f"{location.location.scheme}://{location.location.authority.lower()}"
 
 
 def _mount_points() -> tuple[str, ...]:

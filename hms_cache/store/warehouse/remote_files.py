@@ -12,13 +12,20 @@ from __future__ import annotations
 
 import posixpath
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from fsspec.core import has_magic
 
 from hms_cache.store.warehouse.local_files import ListingTooLong, is_hidden
+
+
+class Each(Protocol):
+    """An operation on many paths of one file system: what became of each, of as many as were begun in time."""
+
+    def __call__(self, file_system: Any, paths: Sequence[str], *, deadline_s: float) -> list[Exception | None]: ...
+
 
 _KEYS_AT_ONCE = 1000
 """Keys in one request to list or to delete: the most that S3 takes."""
@@ -119,15 +126,97 @@ def _move_keys(file_system: Any, source: str, destination: str) -> None:
     _delete_keys(file_system, source)
 
 
+def delete_each(file_system: Any, paths: Sequence[str], *, deadline_s: float) -> list[Exception | None]:
+    """Deletes each file or directory with all in it; nothing there is fine. An error of one leaves the others.
+
+    On S3 that is a request to list each, and one to delete for every thousand objects of all of them. None is begun
+    after `deadline_s` of `time.monotonic`, but the first: answers those that were begun.
+    """
+    if _is_s3(file_system):
+        return _KeyDeletion(file_system).delete_each(paths, deadline_s)
+    return _each(delete, file_system, paths, deadline_s)
+
+
+def remove_empty_each(file_system: Any, paths: Sequence[str], *, deadline_s: float) -> list[Exception | None]:
+    """As `remove_empty_directory` of each, as many as `deadline_s` allows."""
+    return _each(remove_empty_directory, file_system, paths, deadline_s)
+
+
+def _each(
+    operation: Callable[[Any, str], object], file_system: Any, paths: Sequence[str], deadline_s: float
+) -> list[Exception | None]:
+    done: list[Exception | None] = []
+    for path in paths:
+        if done and time.monotonic() > deadline_s:
+            break
+        try:
+            operation(file_system, path)
+        except Exception as error:  # drivers raise classes of their own
+            done.append(error)
+        else:
+            done.append(None)
+    return done
+
+
+class _KeyDeletion:
+    """Objects of several directories deleted together."""
+
+    def __init__(self, file_system: Any) -> None:
+        self._file_system = file_system
+        self._waiting: list[tuple[str, str, int]] = []
+        """Bucket, key, and the number of the directory that it belongs to."""
+
+        self._errors: dict[int, Exception] = {}
+
+    def delete_each(self, paths: Sequence[str], deadline_s: float) -> list[Exception | None]:
+        """See `delete_each`."""
+        begun = 0
+        for number, path in enumerate(paths):
+            if number and time.monotonic() > deadline_s:
+                break
+            begun += 1
+            try:
+                bucket, key = _bucket_and_key(path)
+                self._add(bucket, [key], number)  # where it is a file
+                for keys in _keys_below(self._file_system, path):
+                    self._add(bucket, keys, number)
+            except Exception as error:
+                self._errors[number] = error
+        self._send(len(self._waiting))
+        return [self._errors.get(number) for number in range(begun)]
+
+    def _add(self, bucket: str, keys: Sequence[str], number: int) -> None:
+        if self._waiting and self._waiting[0][0] != bucket:
+            self._send(len(self._waiting))
+        self._waiting.extend((bucket, key, number) for key in keys)
+        while len(self._waiting) >= _KEYS_AT_ONCE:
+            self._send(_KEYS_AT_ONCE)
+
+    def _send(self, count: int) -> None:
+        some, self._waiting = self._waiting[:count], self._waiting[count:]
+        if not some:
+            return
+        number_of = {key: number for _, key, number in some}
+        try:
+            answer = self._file_system.call_s3(
+                "delete_objects",
+                Bucket=some[0][0],
+                Delete={"Objects": [{"Key": key} for _, key, _ in some], "Quiet": True},
+            )
+        except Exception as error:
+            self._errors.update(dict.fromkeys(number_of.values(), error))
+            return
+        for each in answer.get("Errors") or ():
+            failed = OSError(f"{each.get('Key')} cannot be deleted: {each.get('Code')}")
+            self._errors.setdefault(number_of.get(each.get("Key"), some[0][2]), failed)
+
+
 def delete(file_system: Any, path: str) -> None:
-    """Deletes a file or a directory with all in it; nothing there is fine."""
+    """Deletes a file or a directory with all in it; nothing there is fine. Not for S3, see `delete_each`."""
     if not file_system.exists(path):
         return
     if file_system.isfile(path):
         file_system.rm_file(path)
-        return
-    if _is_s3(file_system):
-        _delete_keys(file_system, path)
         return
     if not has_magic(path):
         file_system.rm(path, recursive=True)

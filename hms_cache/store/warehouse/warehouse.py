@@ -5,7 +5,6 @@ Facts: `Warehouse` and `MetaStoreServerUtils.populateQuickStats` of Hive 3.1 and
 
 from __future__ import annotations
 
-import getpass
 import logging
 import pwd
 import time
@@ -13,22 +12,21 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.names import DEFAULT_CATALOG, DEFAULT_DATABASE, database_directory_name, table_directory_name
 from hms_cache.metrics import TallyFamily
 from hms_cache.metrics.registry import WarehouseMetrics
-from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.warehouse import local_files, remote_files
 from hms_cache.store.warehouse.allowed import AllowedLocation, allow_by_names
 from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
-from hms_cache.store.warehouse.deadlines import FileThreads
+from hms_cache.store.warehouse.deadlines import MOVE_TIMEOUT, TIMEOUT, FileThreads
+from hms_cache.store.warehouse.deletions import Deletions, raise_first
 from hms_cache.store.warehouse.file_systems import FileSystems
-from hms_cache.store.warehouse.local_files import ListingTooLong, is_hidden
+from hms_cache.store.warehouse.local_files import LeadsOutside, ListingTooLong, is_hidden
 from hms_cache.store.warehouse.locations import Location
-from hms_cache.store.warehouse.mounts import mount_of
+from hms_cache.store.warehouse.mounts import file_system_of, mount_of
 from hms_cache.store.warehouse.move_records import RECORD_MAX_BYTES, MoveRecord, copy_name, record_name
 from hms_cache.store.warehouse.waits import MOVE_WAITS, StillWaiting, current_waits
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
@@ -36,9 +34,6 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaEx
 T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
-
-_TIMEOUT = "warehouse.file_timeout_s"
-_MOVE_TIMEOUT = "warehouse.file_move_timeout_s"
 
 _DIRECTORIES_AT_ONCE = 250
 """Made within one time limit: milliseconds each on a slow network file system."""
@@ -82,6 +77,7 @@ class Warehouse:
         )
         if metrics is not None:
             metrics.threads_in_use.set_function(self._threads.in_use)
+        self._deletions = Deletions(self, self._file_systems)
         self._default = Location.parse(self.settings.default_file_system)
         self._managed_root = self.location(self.settings.directory)
         self._external_root = (
@@ -136,17 +132,7 @@ class Warehouse:
 
         Raises MetaException when a file system does not answer.
         """
-        if not self.manages_files:
-            return [None] * len(locations)
-        more = (
-            root
-            for root in declared
-            if self.may_be_declared(root)
-            # Below the operator's own directories a link is judged by them: a declaration adds nothing there.
-            and not any(root == own or root.is_inside(own) for own in self._roots)
-        )
-        roots = (*self._roots, *more)
-        found = allow_by_names(locations, roots)
+        found = self.allow_by_names(locations, declared)
         by_mount: dict[str, list[int]] = {}
         for index, each in enumerate(found):
             if each is not None and each.is_local:
@@ -154,7 +140,7 @@ class Warehouse:
         for mount, indexes in by_mount.items():
             wanted = [(each.location.path, each.root_paths) for index in indexes if (each := found[index]) is not None]
             what = f"Cannot look at {locations[indexes[0]]}"
-            answers = self._in_thread(
+            answers = self.ask(
                 mount,
                 "look",
                 what,
@@ -165,6 +151,21 @@ class Warehouse:
                 if not is_within:
                     found[index] = None
         return found
+
+    def allow_by_names(
+        self, locations: Sequence[Location], declared: Iterable[Location] = ()
+    ) -> list[AllowedLocation | None]:
+        """As `allow_all`, as far as names tell: no file system is asked. Links are for each operation to judge."""
+        if not self.manages_files:
+            return [None] * len(locations)
+        more = (
+            root
+            for root in declared
+            if self.may_be_declared(root)
+            # Below the operator's own directories a link is judged by them: a declaration adds nothing there.
+            and not any(root == own or root.is_inside(own) for own in self._roots)
+        )
+        return allow_by_names(locations, (*self._roots, *more))
 
     def claim(self, location: Location) -> AllowedLocation | None:
         """The location of a new database outside of what is allowed, if nothing is there: what is made is our own.
@@ -193,7 +194,7 @@ class Warehouse:
                 found[index] = claimed
         for mount, claims in by_mount.items():
             wanted = [(claimed.location.path, claimed.root_paths) for _, claimed in claims]
-            answers = self._in_thread(
+            answers = self.ask(
                 mount,
                 "look",
                 f"Cannot look at {locations[claims[0][0]]}",
@@ -406,7 +407,7 @@ class Warehouse:
                 if is_made is True:
                     self.remove_empty_directory(location)
 
-        return self._in_thread(
+        return self.ask(
             mount,
             "make",
             f"{locations[0]} is not a directory or unable to create one",
@@ -417,18 +418,12 @@ class Warehouse:
 
     def remove_empty_directory(self, location: AllowedLocation) -> None:
         """Removes a directory without anything in it; one that has files or is gone stays as it is."""
-        if not self.manages_files:
-            return
-        try:
-            self._do(
-                "remove",
-                f"Cannot remove {location}",
-                location,
-                lambda: local_files.remove_empty_directory(location.location.path, location.root_paths),
-                remote_files.remove_empty_directory,
-            )
-        except MetaException as error:
-            _LOG.warning("cannot remove the empty directory %s: %s", location, error.message)
+        self.remove_empty_directories((location,))
+
+    def remove_empty_directories(self, locations: Sequence[AllowedLocation]) -> None:
+        """As `remove_empty_directory` of each, in order; many at once. What cannot be removed is said in the log."""
+        if self.manages_files:
+            self._deletions.remove_empty(locations)
 
     def rename_directory(
         self, source: AllowedLocation, destination: AllowedLocation, *, is_undone_late: bool = True
@@ -443,7 +438,7 @@ class Warehouse:
             raise MetaException(f"Refusing to move a directory of the warehouse itself: {source} to {destination}")
         if self.exists(destination):
             raise MetaException(f"Destination already exists: {destination}")
-        self._move(source, destination, is_undone_late=is_undone_late)
+        self.move(source, destination, is_undone_late=is_undone_late)
 
     def copy_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
         """Copies a directory. Raises MetaException when the destination is there, or lies on another file system; what
@@ -465,7 +460,7 @@ class Warehouse:
             ),
             copy_remote,
             timeout_s=self.settings.file_move_timeout_s,
-            setting=_MOVE_TIMEOUT,
+            setting=MOVE_TIMEOUT,
             if_late=lambda _: self.delete_directory(destination, skip_trash=True),
         )
 
@@ -535,39 +530,30 @@ class Warehouse:
 
         Raises MetaException for the root of a file system and for a directory that is itself an allowed location.
         """
+        if self.manages_files:
+            raise_first(self._deletions.delete((location,), skip_trash=skip_trash))
+
+    def delete_directories(self, locations: Sequence[AllowedLocation], *, skip_trash: bool) -> None:
+        """As `delete_directory` of each: a file system is asked a few times for thousands.
+
+        All are tried. Those from which a link leads out of what is allowed stay, and the log says so. Raises
+        MetaException that tells of the first other one that failed, and how many did.
+        """
         if not self.manages_files:
             return
-        if location.location.is_root:
-            raise MetaException(f"Refusing to delete the root of a file system: {location}")
-        if not location.is_below_root:
-            raise MetaException(f"Refusing to delete a directory of the warehouse itself: {location}")
-        if self.settings.trash_interval_min > 0 and not skip_trash:
-            if not self.exists(location):
-                return
-            goal = self._place_in_trash(location)
-            if goal is not None:
-                self._move(location, goal)
-                return
-        if not self.exists(location):  # within the short time limit: a silent file system is found out by this
-            return
-        self._do(
-            "delete",
-            f"Failed to delete directory: {location}",
-            location,
-            lambda: local_files.delete(location.location.path, location.root_paths),
-            remote_files.delete,
-            timeout_s=self.settings.file_move_timeout_s,
-            setting=_MOVE_TIMEOUT,
-        )
+        failures = self._deletions.delete(locations, skip_trash=skip_trash)
+        led = [location for location, error in failures.items() if isinstance(error, LeadsOutside)]
+        if led:
+            others = f" and {len(led) - 1} more" if len(led) > 1 else ""
+            _LOG.warning("the files at %s%s stay: %s", led[0], others, failures[led[0]])
+        raise_first({location: error for location, error in failures.items() if location not in led})
 
     def delete_contents(self, location: AllowedLocation, *, skip_trash: bool) -> None:
         """Deletes all visible entries of a directory (not those that begin with `_` or `.`), as TRUNCATE does."""
         if not self.manages_files:
             return
-        for name in self.names(location):
-            if not is_hidden(name):
-                self.delete_directory(location.child(name), skip_trash=skip_trash)
-                crash_point(CrashPoint.DELETED)
+        wanted = [location.child(name) for name in self.names(location) if not is_hidden(name)]
+        self.delete_directories(wanted, skip_trash=skip_trash)
 
     def names(self, location: AllowedLocation) -> list[str]:
         """The names of all that a directory holds; nothing when it is absent."""
@@ -679,8 +665,8 @@ class Warehouse:
             listing_s = min(listing_s, self.settings.file_wait_with_locks_s * (MOVE_WAITS - 1))
         limits = {"max_entries": self.settings.listing_max_entries, "deadline_s": time.monotonic() + listing_s}
         first = locations[0]
-        answers = self._in_thread(
-            _file_system_of(first),
+        answers = self.ask(
+            file_system_of(first),
             "count",
             f"Cannot list {first}",
             lambda: count(limits),
@@ -701,7 +687,7 @@ class Warehouse:
                 found.append(DirectoryStatistics(*answer))
         return found
 
-    def _move(self, source: AllowedLocation, destination: AllowedLocation, *, is_undone_late: bool = True) -> None:
+    def move(self, source: AllowedLocation, destination: AllowedLocation, *, is_undone_late: bool = True) -> None:
         def rename(*, may_copy: bool) -> bool:
             return local_files.rename(
                 source.location.path,
@@ -717,7 +703,7 @@ class Warehouse:
 
         def undo(is_moved: bool) -> None:
             if is_moved and is_undone_late:
-                self._move(destination, source, is_undone_late=False)
+                self.move(destination, source, is_undone_late=False)
 
         failure = f"Unable to rename: {source} to: {destination}"
         long_s = self.settings.file_move_timeout_s
@@ -740,7 +726,7 @@ class Warehouse:
             lambda: rename(may_copy=True),
             move_remote,
             timeout_s=long_s,
-            setting=_MOVE_TIMEOUT,
+            setting=MOVE_TIMEOUT,
             if_late=undo,
         )
 
@@ -753,7 +739,7 @@ class Warehouse:
         remote: Callable[[Any, str], T],
         *,
         timeout_s: float | None = None,
-        setting: str = _TIMEOUT,
+        setting: str = TIMEOUT,
         question: str | None = None,
         if_late: Callable[[T], object] | None = None,
     ) -> T:
@@ -765,8 +751,8 @@ class Warehouse:
         def work() -> T:
             return local() if location.is_local else remote(*self._file_systems.open(location.location))
 
-        return self._in_thread(
-            _file_system_of(location),
+        return self.ask(
+            file_system_of(location),
             operation,
             failure,
             work,
@@ -776,7 +762,7 @@ class Warehouse:
             if_late=if_late,
         )
 
-    def _in_thread(
+    def ask(
         self,
         file_system: str,
         operation: str,
@@ -784,10 +770,14 @@ class Warehouse:
         work: Callable[[], T],
         *,
         timeout_s: float | None = None,
-        setting: str = _TIMEOUT,
+        setting: str = TIMEOUT,
         question: Hashable = None,
         if_late: Callable[[T], object] | None = None,
     ) -> T:
+        """What the work returns, done in a thread of its file system within the time limit, and counted.
+
+        See `FileThreads.run`. Raises MetaException that begins with `failure`, and StillWaiting.
+        """
         outcome = "error"
         try:
             with _translated(failure):
@@ -808,35 +798,8 @@ class Warehouse:
             self._operations.add((operation, outcome))
         return found
 
-    def _trash_directory(self, location: Location) -> Location:
-        if self.settings.trash_directory:
-            return Location.parse(self.settings.trash_directory, location)
-        home = str(Path.home()) if location.scheme == "file" else f"/user/{getpass.getuser()}"
-        return Location(location.scheme, location.authority, home).child(".Trash")
-
-    def _place_in_trash(self, location: AllowedLocation) -> AllowedLocation | None:
-        """Where in the trash it goes; None if it lies there already."""
-        trash = self._trash_directory(location.location)
-        if location.location.is_inside(trash):
-            return None
-        if trash.is_inside(location.location):
-            raise MetaException(f"Cannot move {location} to the trash, as it contains the trash")
-        place = AllowedLocation(trash.child("Current").resolve(location.location.path.lstrip("/")), (trash,))
-        if self.exists(place):
-            # Hadoop's TrashPolicyDefault tells repeated drops of one path apart by the time in milliseconds.
-            name = place.location.name + str(time.time_ns() // 1_000_000)
-            place = AllowedLocation(place.location.parent.child(name), (trash,))
-        return place
-
 
 def _count_local(
     directories: Sequence[tuple[str, Sequence[str]]], limits: dict[str, Any]
 ) -> list[tuple[int, int] | ListingTooLong]:
     return local_files.count_each(directories, **limits)
-
-
-def _file_system_of(location: AllowedLocation) -> str:
-    """What has threads of its own: a mount of this machine, or a host or bucket."""
-    if location.is_local:
-        return mount_of(location.location.path)
-    return f"{location.location.scheme}://{location.location.authority.lower()}"

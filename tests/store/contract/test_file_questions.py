@@ -1,4 +1,4 @@
-"""Adding or altering many partitions asks file systems as often as a few, wherever the partitions lie.
+"""Adding, altering or dropping many partitions asks file systems as often as a few, wherever the partitions lie.
 
 Each question is handed to a thread with a time limit, which costs more than most answers.
 """
@@ -9,11 +9,21 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.warehouse.deadlines import FileThreads
+from hms_cache.store.warehouse.deletions import AT_ONCE
+from hms_cache.store.warehouse.waits import current_waits
 from hms_cache.thrift_gen.hive_metastore import ttypes
-from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest, table
+from tests.store.contract.harness import A_BLOCK_OF_IDS, CATALOG, DATABASE, StoreUnderTest, table
+
+
+@pytest.fixture
+def warehouse_settings(tmp_path: Path, request: pytest.FixtureRequest) -> WarehouseSettings:
+    options = {"trash_directory": f"file:{tmp_path}/trash", **getattr(request, "param", {})}
+    return WarehouseSettings(directory=f"file:{tmp_path}/warehouse", **options)
+
 
 T = TableName(CATALOG, DATABASE, "t")
 FEW, MANY = 5, 25
@@ -73,3 +83,62 @@ def test_questions_do_not_grow_with_partitions(
             assert sizes == {str(number): str(number) for number in range(count)}
         catalog.drop()
     assert counts[0] == counts[1], asked
+
+
+MORE_THAN_A_BATCH = AT_ONCE + 5
+
+
+@pytest.mark.parametrize(
+    "warehouse_settings", [{}, {"trash_interval_min": 5}], indirect=True, ids=["delete", "move to the trash"]
+)
+@pytest.mark.parametrize("keys", [1, 2])
+def test_dropping_partitions_asks_for_batches_after_the_commit(
+    keys: int, catalog: StoreUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One question whether the file system answers, then one for each batch; nothing while the write holds locks."""
+    asked: list[tuple[str, bool]] = []
+    run = FileThreads.run
+
+    def noting(self: FileThreads, file_system: str, what: str, *arguments: object, **options: object) -> object:
+        waits = current_waits()
+        asked.append((what, waits is not None and waits.holds_locks))
+        return run(self, file_system, what, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(FileThreads, "run", noting)
+    counts, statements = [], []
+    for count in (FEW, MORE_THAN_A_BATCH):
+        catalog.create_table(keys=[(f"k{number}", "string") for number in range(keys)])
+        values = [tuple(f"{number}" for _ in range(keys)) for number in range(count)]
+        catalog.add_partitions("t", *values)
+        directory = catalog.directory / "d.db" / "t"
+        places = [directory.joinpath(*(f"k{key}={value}" for key, value in enumerate(each))) for each in values]
+        assert all(place.is_dir() for place in places)
+        for place in places:
+            (place / "data").touch()
+        asked.clear()
+        with catalog.counting() as sent:
+            catalog.store.writes.partitions.drop_partitions(T, AllPartitions(), delete_data=True)
+        assert not list(directory.iterdir())
+        assert not [what for what, holds_locks in asked if holds_locks]
+        counts.append(len(asked))
+        statements.append(sent[0])
+        catalog.drop()
+    per_batch = keys  # the partitions' directories, and those above them that are empty then
+    assert counts == [1 + per_batch, 1 + 2 * per_batch], asked
+    assert statements[1] <= statements[0] + A_BLOCK_OF_IDS
+
+
+def test_a_link_out_of_the_table_stays_when_its_partition_is_dropped(
+    catalog: StoreUnderTest, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    catalog.create_table(keys=[("k", "string")])
+    catalog.add_partitions("t", ("1",), ("2",), ("3",))
+    directory, elsewhere = catalog.directory / "d.db" / "t", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "data").touch()
+    (directory / "k=2").rmdir()
+    (directory / "k=2").symlink_to(elsewhere)
+    catalog.store.writes.partitions.drop_partitions(T, AllPartitions(), delete_data=True)
+    assert [each.name for each in directory.iterdir()] == ["k=2"]
+    assert (elsewhere / "data").exists()
+    assert any("k=2 stay: " in message and "symbolic link" in message for message in caplog.messages)

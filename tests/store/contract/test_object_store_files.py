@@ -7,10 +7,11 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from fsspec.asyn import sync_wrapper
 
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.store.contract.partitions import ByNames
+from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.warehouse import AllowedLocation
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.moto_server import ObjectStore, object_store
@@ -172,6 +173,40 @@ def test_truncate_and_drops(catalog: StoreUnderTest, lake: Lake) -> None:
     catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, DATABASE), delete_data=True, cascade=True)
     assert lake.keys() == []
     catalog.create_database()
+
+
+@pytest.fixture
+def requests_sent(objects: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of S3's methods that are called, as they are."""
+    s3fs = pytest.importorskip("s3fs")
+    sent: list[str] = []
+    call = s3fs.S3FileSystem._call_s3
+
+    async def noting(self: object, method: str, *arguments: object, **options: object) -> object:
+        sent.append(method)
+        return await call(self, method, *arguments, **options)
+
+    monkeypatch.setattr(s3fs.S3FileSystem, "_call_s3", noting)
+    monkeypatch.setattr(s3fs.S3FileSystem, "call_s3", sync_wrapper(noting))
+    return sent
+
+
+def test_dropped_partitions_are_listed_once_and_deleted_together(
+    catalog: StoreUnderTest, lake: Lake, requests_sent: list[str]
+) -> None:
+    counts = []
+    for partitions in (3, 30):
+        catalog.create_table("t", keys=KEYS)
+        catalog.add_partitions("t", *((str(number),) for number in range(partitions)))
+        lake.put(*(f"t/k={number}/{name}" for number in range(partitions) for name in "ab"))
+        requests_sent.clear()
+        writes = catalog.store.writes.partitions
+        writes.drop_partitions(TableName(CATALOG, DATABASE, "t"), AllPartitions(), delete_data=True)
+        counts.append(len(requests_sent))
+        assert requests_sent.count("delete_objects") == 1
+        assert lake.keys() == ["t/"]
+        catalog.drop("t")
+    assert counts[1] == counts[0] + 27  # a request to list for each
 
 
 @pytest.mark.long

@@ -28,7 +28,7 @@ from tests.store.contract.harness import CATALOG, StoreUnderTest, table
 FUNCTIONS = (
     *("is_within", "is_directory", "is_vacant", "exists", "make_directory", "make_directories", "names", "count"),
     *("remove_empty_directory", "rename", "delete", "delete_file", "write_file", "read_file"),
-    *("owner_id", "modified_s", "inode"),
+    *("owner_id", "modified_s", "inode", "directory_within", "is_link", "delete_in"),
 )
 KEYS = [("k", "string")]
 LONG_S = 60.0

@@ -62,6 +62,8 @@ class Everywhere:
         return judged if callable(operation) else operation
 
     def judge(self, argument: Any) -> Any:
+        if isinstance(argument, list):
+            return [self.judge(each) for each in argument]
         if not isinstance(argument, Location):
             return argument
         found = self.warehouse.allow(argument)
@@ -250,9 +252,9 @@ class TestTrash:
 
     def test_home(self) -> None:
         warehouse = warehouse_of("/x", trash_interval_min=1).warehouse
-        trash = warehouse._trash_directory(Location("file", "", "/x"))
+        trash = warehouse._deletions.trash_directory(Location("file", "", "/x"))
         assert trash.path == f"{Path.home()}/.Trash"
-        assert str(warehouse._trash_directory(Location("hdfs", "nn", "/x"))).startswith("hdfs://nn/user/")
+        assert str(warehouse._deletions.trash_directory(Location("hdfs", "nn", "/x"))).startswith("hdfs://nn/user/")
 
 
 class TestChanges:
@@ -263,7 +265,7 @@ class TestChanges:
         changes.make_directory(root.child("made"))
         changes.rename_directory(root.child("old"), root.child("made", "new"))
         changes.write_file(root.child("written", "f"), b"1")
-        changes.delete_directory_after_commit(root.child("made"), skip_trash=False)
+        changes.delete_directories_after_commit([root.child("made")], skip_trash=False)
         outcome.roll_back()
         assert warehouse.directory_statistics(root.child("old")) == DirectoryStatistics(2, 8)
         for name in ("made", "written"):
@@ -276,7 +278,7 @@ class TestChanges:
         changes = warehouse.changes(outcome)
         assert changes.make_directory(root.child("made")) is True
         assert changes.make_directory(root.child("made")) is False
-        changes.delete_directory_after_commit(root.child("gone"), skip_trash=False)
+        changes.delete_directories_after_commit([root.child("gone")], skip_trash=False)
         changes.delete_contents_after_commit(root.child("emptied"), skip_trash=False)
         assert warehouse.exists(root.child("gone")), "not before the commit"
         outcome.commit()

@@ -1,0 +1,260 @@
+"""Directories deleted, or moved to the trash, many at once.
+
+A question to a file system is handed to a thread with a time limit, which costs more than to delete a directory on a
+local disk. So a question is about up to 250 directories of one file system. Whether symbolic links lead out of the
+roots is looked at in the same question, directly before the deletion.
+"""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hms_cache.store.warehouse import local_batches, remote_files
+from hms_cache.store.warehouse.allowed import AllowedLocation
+from hms_cache.store.warehouse.deadlines import MOVE_TIMEOUT, TIMEOUT
+from hms_cache.store.warehouse.file_systems import FileSystems
+from hms_cache.store.warehouse.locations import Location
+from hms_cache.store.warehouse.mounts import file_system_of
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+
+if TYPE_CHECKING:
+    from hms_cache.store.warehouse.warehouse import Warehouse
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger(__name__)
+
+AT_ONCE = 250
+"""Directories in one question at most: what is begun is done, whether its caller waits or not."""
+
+Failures = dict[AllowedLocation, Exception]
+"""The directories that could not be deleted, and why."""
+
+
+class Deletions:
+    """Deletes directories of a warehouse. Safe for use by many threads; holds no lock."""
+
+    def __init__(self, warehouse: Warehouse, file_systems: FileSystems) -> None:
+        self._warehouse = warehouse
+        self._settings = warehouse.settings
+        self._file_systems = file_systems
+
+    def delete(self, locations: Sequence[AllowedLocation], *, skip_trash: bool) -> Failures:
+        """Deletes the directories with all in them, or moves them to the trash; nothing there is fine.
+
+        One that is the root of a file system, or itself an allowed location, fails. So does one from which a symbolic
+        link leads out of its roots (`LeadsOutside`).
+        """
+        failures: Failures = {}
+        by_file_system: dict[str, list[AllowedLocation]] = {}
+        for location in dict.fromkeys(locations):
+            if location.location.is_root:
+                failures[location] = MetaException(f"Refusing to delete the root of a file system: {location}")
+            elif not location.is_below_root:
+                failures[location] = MetaException(
+                    f"Refusing to delete a directory of the warehouse itself: {location}"
+                )
+            else:
+                by_file_system.setdefault(file_system_of(location), []).append(location)
+        for file_system, some in by_file_system.items():
+            try:
+                # Within the short time limit: a silent file system is found out by this.
+                is_first_there = self._warehouse.exists(some[0])
+            except MetaException as error:
+                failures.update(dict.fromkeys(some, error))
+                continue
+            wanted = some if is_first_there else some[1:]
+            if self._settings.trash_interval_min > 0 and not skip_trash:
+                wanted = self._put_into_trash(file_system, wanted, failures)
+            self._delete(file_system, wanted, failures)
+        return failures
+
+    def remove_empty(self, locations: Sequence[AllowedLocation]) -> None:
+        """Removes the directories in which nothing is, in order. One that cannot be removed is said in the log."""
+        failures: Failures = {}
+        by_file_system: dict[str, list[AllowedLocation]] = {}
+        for location in dict.fromkeys(locations):
+            by_file_system.setdefault(file_system_of(location), []).append(location)
+        for file_system, wanted in by_file_system.items():
+            self._in_batches(file_system, "remove", "Cannot remove", wanted, self._remove_some, failures)
+        for location, error in failures.items():
+            _LOG.warning("cannot remove the empty directory %s: %s", location, _text(error))
+
+    def _delete(self, file_system: str, wanted: Sequence[AllowedLocation], failures: Failures) -> None:
+        self._in_batches(
+            file_system,
+            "delete",
+            "Failed to delete directory:",
+            wanted,
+            self._delete_some,
+            failures,
+            timeout_s=self._settings.file_move_timeout_s,
+            setting=MOVE_TIMEOUT,
+        )
+
+    def _delete_some(self, some: Sequence[AllowedLocation], deadline_s: float) -> Sequence[Exception | None]:
+        if some[0].is_local:
+            return local_batches.delete_each(_places(some), deadline_s=deadline_s)
+        return self._remote_each(remote_files.delete_each, some, deadline_s)
+
+    def _remove_some(self, some: Sequence[AllowedLocation], deadline_s: float) -> Sequence[Exception | None]:
+        if some[0].is_local:
+            return local_batches.remove_empty_each(_places(some), deadline_s=deadline_s)
+        return self._remote_each(remote_files.remove_empty_each, some, deadline_s)
+
+    def _remote_each(
+        self, operation: remote_files.Each, some: Sequence[AllowedLocation], deadline_s: float
+    ) -> list[Exception | None]:
+        """What the operation says of each; of one whose path the driver does not take, that."""
+        file_system: Any = None
+        answers: list[Exception | None] = []
+        numbers: list[int] = []
+        paths: list[str] = []
+        for number, each in enumerate(some):
+            answers.append(None)
+            try:
+                file_system, path = self._file_systems.open(each.location)
+            except MetaException as error:
+                answers[number] = error
+            else:
+                numbers.append(number)
+                paths.append(path)
+        found = operation(file_system, paths, deadline_s=deadline_s) if paths else []
+        for number, answer in zip(numbers, found, strict=False):
+            answers[number] = answer
+        return answers if len(found) == len(paths) else answers[: numbers[len(found)]]
+
+    def _in_batches(
+        self,
+        file_system: str,
+        operation: str,
+        failure: str,
+        wanted: Sequence[AllowedLocation],
+        work: Callable[[Sequence[AllowedLocation], float], Sequence[T | Exception]],
+        failures: Failures,
+        *,
+        timeout_s: float | None = None,
+        setting: str = TIMEOUT,
+    ) -> list[tuple[AllowedLocation, T]]:
+        """What the work says of each, without those that failed: asked a batch at a time.
+
+        No directory is begun after `file_timeout_s`, or half of the time limit: what is left is another question.
+        """
+        found: list[tuple[AllowedLocation, T]] = []
+        limit_s = timeout_s or self._settings.file_timeout_s
+        slice_s = min(self._settings.file_timeout_s, limit_s / 2)
+        start = 0
+        while start < len(wanted):
+            some = wanted[start : start + AT_ONCE]
+            try:
+                answers = self._warehouse.ask(
+                    file_system,
+                    operation,
+                    f"{failure} {some[0]}",
+                    partial(_within, work, some, slice_s),
+                    timeout_s=limit_s,
+                    setting=setting,
+                )
+            except MetaException as error:
+                failures.update(dict.fromkeys(some, error))
+                start += len(some)
+                continue
+            for location, answer in zip(some, answers, strict=False):
+                if isinstance(answer, Exception):
+                    failures[location] = answer
+                else:
+                    found.append((location, answer))
+            start += len(answers)
+        return found
+
+    # The trash
+
+    def _put_into_trash(
+        self, file_system: str, wanted: Sequence[AllowedLocation], failures: Failures
+    ) -> list[AllowedLocation]:
+        """Moves the directories to the trash; those that lie in it already, and are to be deleted."""
+        in_trash: list[AllowedLocation] = []
+        goals: dict[AllowedLocation, AllowedLocation] = {}
+        for location in wanted:
+            try:
+                goal = self._place_in_trash(location)
+            except MetaException as error:
+                failures[location] = error
+                continue
+            if goal is None:
+                in_trash.append(location)
+            else:
+                goals[location] = goal
+        others = list(goals)
+        if others and others[0].is_local:
+            moved = self._in_batches(
+                file_system,
+                "move",
+                "Unable to move to the trash:",
+                others,
+                lambda some, deadline_s: local_batches.set_aside_each(
+                    list(zip(_places(some), _places([goals[each] for each in some]), strict=True)),
+                    deadline_s=deadline_s,
+                ),
+                failures,
+            )
+            others = [location for location, is_moved in moved if not is_moved]
+        for location in others:
+            try:
+                if self._warehouse.exists(location):
+                    self._warehouse.move(location, self._free_place(goals[location]))
+            except MetaException as error:
+                failures[location] = error
+        return in_trash
+
+    def trash_directory(self, location: Location) -> Location:
+        """The trash of the location's file system."""
+        if self._settings.trash_directory:
+            return Location.parse(self._settings.trash_directory, location)
+        home = str(Path.home()) if location.scheme == "file" else f"/user/{getpass.getuser()}"
+        return Location(location.scheme, location.authority, home).child(".Trash")
+
+    def _place_in_trash(self, location: AllowedLocation) -> AllowedLocation | None:
+        """Where in the trash it goes; None if it lies there already."""
+        trash = self.trash_directory(location.location)
+        if location.location.is_inside(trash):
+            return None
+        if trash.is_inside(location.location):
+            raise MetaException(f"Cannot move {location} to the trash, as it contains the trash")
+        return AllowedLocation(trash.child("Current").resolve(location.location.path.lstrip("/")), (trash,))
+
+    def _free_place(self, place: AllowedLocation) -> AllowedLocation:
+        if not self._warehouse.exists(place):
+            return place
+        # Hadoop's TrashPolicyDefault tells repeated drops of one path apart by the time in milliseconds.
+        name = place.location.name + str(time.time_ns() // 1_000_000)
+        return AllowedLocation(place.location.parent.child(name), place.roots)
+
+
+def raise_first(failures: Failures) -> None:
+    """Raises MetaException that tells of the first of them, and how many there are; does nothing for none."""
+    for location, error in failures.items():
+        others = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
+        if isinstance(error, MetaException):
+            raise MetaException(f"{error.message}{others}") from error
+        raise MetaException(f"Failed to delete directory: {location}: {error}{others}") from error
+
+
+def _within(
+    work: Callable[[Sequence[AllowedLocation], float], Sequence[T]], some: Sequence[AllowedLocation], slice_s: float
+) -> Sequence[T]:
+    return work(some, time.monotonic() + slice_s)
+
+
+def _places(locations: Sequence[AllowedLocation]) -> list[local_batches.Place]:
+    return [(each.location.path, each.root_paths) for each in locations]
+
+
+def _text(error: Exception) -> str:
+    return str(error.message if isinstance(error, MetaException) else error)
