@@ -12,8 +12,8 @@ import pytest
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.warehouse import deletions
 from hms_cache.store.warehouse.deadlines import FileThreads
-from hms_cache.store.warehouse.deletions import AT_ONCE
 from hms_cache.store.warehouse.waits import current_waits
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import A_BLOCK_OF_IDS, CATALOG, DATABASE, StoreUnderTest, table
@@ -85,7 +85,8 @@ def test_questions_do_not_grow_with_partitions(
     assert counts[0] == counts[1], asked
 
 
-MORE_THAN_A_BATCH = AT_ONCE + 5
+BATCH = 12
+MORE_THAN_A_BATCH = BATCH + 5
 
 
 @pytest.mark.parametrize(
@@ -105,6 +106,7 @@ def test_dropping_partitions_asks_for_batches_after_the_commit(
         return run(self, file_system, what, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(FileThreads, "run", noting)
+    monkeypatch.setattr(deletions, "AT_ONCE", BATCH)
     counts, statements = [], []
     for count in (FEW, MORE_THAN_A_BATCH):
         catalog.create_table(keys=[(f"k{number}", "string") for number in range(keys)])
