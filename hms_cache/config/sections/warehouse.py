@@ -118,7 +118,7 @@ class WarehouseSettings(Section):
         0.5,
         "Longest wait for an operation on a file system while a write holds locks of the database. After that the write"
         " is rolled back, waits without them, and is run again. A rename on a local file system may take four times"
-        " that, a move on a remote one file_move_timeout_s.",
+        " that, a move on a remote one other than S3 file_move_timeout_s.",
         unit="seconds",
         reason="On SQLite other writers wait meanwhile. Local disks and near object stores answer sooner.",
         gt=0,

@@ -475,7 +475,7 @@ def _move(
     if copying_write_id is not None:
         changes.remove_interrupted_copy(new_place)
     if not changes.resume_rename(place, new_place) and warehouse.is_directory(place):
-        if warehouse.exists(new_place):
+        if changes.is_taken(place, new_place):
             raise InvalidOperationException(
                 f"New location for this table {table.dbName}.{table.tableName} already exists : {goal}"
             )

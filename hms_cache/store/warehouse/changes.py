@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.warehouse.allowed import AllowedLocation
+from hms_cache.store.warehouse.object_moves import ObjectMove
+from hms_cache.store.warehouse.waits import current_waits
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 if TYPE_CHECKING:
@@ -62,9 +64,15 @@ class WarehouseChanges:
     def rename_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
         """Moves a directory now; undone by moving it back. Raises MetaException.
 
-        On a local file system a record tells of it until the write's fate is known: `resume_rename`. It stays when the
-        directory cannot be moved back.
+        One of S3 is copied now and deleted at the old place after the commit, see `object_moves`. On a local file
+        system a record tells of it until the write's fate is known: `resume_rename`. It stays when the directory cannot
+        be moved back.
         """
+        if self._warehouse.is_moved_by_copying(source):
+            move = self._copy_objects(source, destination)
+            self._transaction.after_commit(move.delete_source)
+            crash_point(CrashPoint.DIRECTORY_MOVED)
+            return
         is_undone = True
         record = self._warehouse.record_move(source, destination)
 
@@ -85,6 +93,34 @@ class WarehouseChanges:
         self._warehouse.rename_directory(source, destination)
         self._transaction.on_rollback(move_back)
         crash_point(CrashPoint.DIRECTORY_MOVED)
+
+    def _copy_objects(self, source: AllowedLocation, destination: AllowedLocation) -> ObjectMove:
+        waits = current_waits()
+        move = self._warehouse.object_move(source, destination)
+        held = None if waits is None else waits.held(move.question)
+        if isinstance(held, ObjectMove):
+            move = held
+        else:
+            self._warehouse.require_free(source, destination)
+            move.claim()
+            if waits is not None:
+                waits.hold(move.question, move)
+        # From here until a rollback nobody knows whether the destination is what the row names.
+        move.is_settled = True
+        self._transaction.on_rollback(move.unsettle if waits is not None else move.undo)
+        move.copy()
+        if move is held:
+            move.catch_up()
+        return move
+
+    def is_taken(self, source: AllowedLocation, destination: AllowedLocation) -> bool:
+        """Whether something is at the destination of a move, other than what this write has moved there itself."""
+        waits = current_waits()
+        if waits is not None and self._warehouse.is_moved_by_copying(source):
+            move = self._warehouse.object_move(source, destination)
+            if waits.held(move.question) is not None:
+                return False
+        return self._warehouse.exists(destination)
 
     def resume_rename(self, source: AllowedLocation, destination: AllowedLocation) -> bool:
         """Whether a server that died before its commit has moved this directory already.
@@ -118,8 +154,12 @@ class WarehouseChanges:
         """Copies a directory now; undone by deleting the copy. Raises MetaException.
 
         On a local file system the copy is made under a hidden name and renamed when it is whole. On others it is
-        made in place, and a server that dies meanwhile leaves it there.
+        made in place, and a server that dies meanwhile leaves it there; on S3 without locks, see `object_moves`.
         """
+        if self._warehouse.is_moved_by_copying(source):
+            self._copy_objects(source, destination)
+            crash_point(CrashPoint.DIRECTORY_COPIED)
+            return
         place = self._warehouse.place_of_copy(destination) or destination
         self._transaction.on_rollback(lambda: self._warehouse.delete_directory(place, skip_trash=True))
         self._warehouse.copy_directory(source, place)

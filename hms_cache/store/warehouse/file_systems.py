@@ -18,6 +18,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 _FSSPEC_PROTOCOLS = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "abfs", "wasb": "abfs", "gs": "gcs"}
 """Hadoop's scheme names and what fsspec calls them."""
 
+S3_SCHEMES = frozenset({"s3", *(scheme for scheme, protocol in _FSSPEC_PROTOCOLS.items() if protocol == "s3")})
+"""Schemes of locations on S3."""
+
 
 class FileSystems:
     """Opens fsspec file systems. fsspec itself keeps one instance per scheme, host and options, shared by threads."""

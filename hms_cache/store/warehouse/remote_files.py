@@ -35,7 +35,7 @@ def make_directory(file_system: Any, path: str) -> bool:
     """Makes the directory and its parents; False when it was there already, or another call made it meanwhile."""
     if file_system.isdir(path):
         return False
-    if _is_s3(file_system):
+    if is_s3(file_system):
         bucket, key = _bucket_and_key(path)
         file_system.call_s3("put_object", Bucket=bucket, Key=f"{key}/", Body=b"")
         return True
@@ -59,7 +59,7 @@ def remove_empty_directory(file_system: Any, path: str) -> None:
     """Removes a directory without anything in it; one that has something, or is none, stays as it is."""
     if not file_system.isdir(path) or names(file_system, path):
         return
-    if _is_s3(file_system):
+    if is_s3(file_system):
         bucket, key = _bucket_and_key(path)
         file_system.call_s3("delete_object", Bucket=bucket, Key=f"{key}/")
     else:
@@ -70,7 +70,7 @@ def move(file_system: Any, source: str, destination: str) -> None:
     """Moves a directory with all in it. Raises FileExistsError for a destination that is there."""
     if file_system.exists(destination):
         raise FileExistsError(destination)
-    if _is_s3(file_system):
+    if is_s3(file_system):
         _move_keys(file_system, source, destination)
         return
     file_system.makedirs(posixpath.dirname(destination), exist_ok=True)
@@ -89,7 +89,7 @@ def copy(file_system: Any, source: str, destination: str) -> None:
     """Copies a directory with all files in it. Raises FileExistsError for a destination that is there."""
     if file_system.exists(destination):
         raise FileExistsError(destination)
-    if _is_s3(file_system):
+    if is_s3(file_system):
         _copy_keys(file_system, source, destination)
         return
     file_system.makedirs(destination)
@@ -101,19 +101,10 @@ def copy(file_system: Any, source: str, destination: str) -> None:
 
 def _copy_keys(file_system: Any, source: str, destination: str) -> None:
     """Copies all objects. Copies of a failed one go."""
-    bucket, key = _bucket_and_key(source)
-    goal = _bucket_and_key(destination)[1]
+    prefix = key_of(source) + "/"
     try:
         for keys in _keys_below(file_system, source):
-            copied = [(each, f"{goal}/{each[len(key) + 1 :]}") for each in keys]
-            for old, new in copied:
-                if old.endswith("/"):
-                    file_system.call_s3("put_object", Bucket=bucket, Key=new, Body=b"")
-            files = [(old, new) for old, new in copied if not old.endswith("/")]
-            if files:
-                file_system.copy(
-                    [f"{bucket}/{old}" for old, _ in files], [f"{bucket}/{new}" for _, new in files], on_error="raise"
-                )
+            copy_objects(file_system, source, destination, [each.removeprefix(prefix) for each in keys])
     except BaseException:
         with suppress(Exception):
             _delete_keys(file_system, destination)
@@ -132,7 +123,7 @@ def delete_each(file_system: Any, paths: Sequence[str], *, deadline_s: float) ->
     On S3 that is a request to list each, and one to delete for every thousand objects of all of them. None is begun
     after `deadline_s` of `time.monotonic`, but the first: answers those that were begun.
     """
-    if _is_s3(file_system):
+    if is_s3(file_system):
         return _KeyDeletion(file_system).delete_each(paths, deadline_s)
     return _each(delete, file_system, paths, deadline_s)
 
@@ -282,7 +273,8 @@ def delete_file(file_system: Any, path: str) -> None:
         file_system.rm_file(path)
 
 
-def _is_s3(file_system: Any) -> bool:
+def is_s3(file_system: Any) -> bool:
+    """Whether it is S3, whose directories are handled by their keys."""
     protocol = file_system.protocol
     return "s3" in ((protocol,) if isinstance(protocol, str) else protocol) and hasattr(file_system, "call_s3")
 
@@ -294,28 +286,60 @@ def _bucket_and_key(path: str) -> tuple[str, str]:
     return bucket, key
 
 
-def _keys_below(file_system: Any, path: str) -> Iterator[list[str]]:
-    """All keys of a directory, its own included, in pages."""
+def key_of(path: str) -> str:
+    """The key of a directory of S3, without a slash at its end."""
+    return _bucket_and_key(path)[1]
+
+
+def objects_below(file_system: Any, path: str) -> Iterator[list[dict[str, Any]]]:
+    """All objects of a directory of S3, the one that stands for it included, as S3 lists them, in pages."""
     bucket, key = _bucket_and_key(path)
     options: dict[str, Any] = {"Bucket": bucket, "Prefix": f"{key}/", "MaxKeys": _KEYS_AT_ONCE}
     while True:
         page = file_system.call_s3("list_objects_v2", **options)
-        if keys := [each["Key"] for each in page.get("Contents", ())]:
-            yield keys
+        if objects := page.get("Contents"):
+            yield objects
         if not page.get("IsTruncated"):
             return
         options["ContinuationToken"] = page["NextContinuationToken"]
 
 
-def _delete_keys(file_system: Any, path: str) -> None:
-    bucket = _bucket_and_key(path)[0]
-    while True:
-        keys = next(_keys_below(file_system, path), None)
-        if not keys:
-            return
+def _keys_below(file_system: Any, path: str) -> Iterator[list[str]]:
+    for objects in objects_below(file_system, path):
+        yield [each["Key"] for each in objects]
+
+
+def copy_objects(file_system: Any, source: str, destination: str, names: Sequence[str]) -> None:
+    """Copies these objects of a directory of S3 to another of the same bucket; what is copied by an error stays."""
+    bucket, key = _bucket_and_key(source)
+    goal = _bucket_and_key(destination)[1]
+    files = []
+    for name in names:
+        if not name or name.endswith("/"):
+            file_system.call_s3("put_object", Bucket=bucket, Key=f"{goal}/{name}", Body=b"")
+        else:
+            files.append(name)
+    if files:
+        old, new = ([f"{bucket}/{directory}/{name}" for name in files] for directory in (key, goal))
+        file_system.copy(old, new, on_error="raise")
+
+
+def delete_objects(file_system: Any, path: str, names: Sequence[str]) -> None:
+    """Deletes these objects of a directory of S3; one that is not there is fine. Raises OSError."""
+    bucket, key = _bucket_and_key(path)
+    for start in range(0, len(names), _KEYS_AT_ONCE):
+        some = names[start : start + _KEYS_AT_ONCE]
         answer = file_system.call_s3(
-            "delete_objects", Bucket=bucket, Delete={"Objects": [{"Key": each} for each in keys], "Quiet": True}
+            "delete_objects",
+            Bucket=bucket,
+            Delete={"Objects": [{"Key": f"{key}/{name}"} for name in some], "Quiet": True},
         )
         if errors := answer.get("Errors"):
             first = errors[0]
             raise OSError(f"{len(errors)} objects cannot be deleted, the first {first.get('Key')}: {first.get('Code')}")
+
+
+def _delete_keys(file_system: Any, path: str) -> None:
+    prefix = key_of(path) + "/"
+    while keys := next(_keys_below(file_system, path), None):
+        delete_objects(file_system, path, [each.removeprefix(prefix) for each in keys])

@@ -34,6 +34,14 @@ class Answer(Protocol):
         ...
 
 
+class Held(Protocol):
+    """A change that all attempts of a write share: made once, and settled or undone when the write has ended."""
+
+    def close(self) -> None:
+        """The write has ended; never raises."""
+        ...
+
+
 class StillWaiting(Exception):
     """A file system has not answered while the write held locks: to be rolled back, waited for, and run again.
 
@@ -60,6 +68,7 @@ class FileWaits:
 
         self._rounds = 0
         self._kept: dict[Hashable, Answer] = {}
+        self._held: dict[Hashable, Held] = {}
         self._given: dict[Hashable, Answer] = {}
         """What this attempt has found out, without waiting long."""
 
@@ -86,6 +95,14 @@ class FileWaits:
         if not answer.changes_files:
             self._given[question] = answer
 
+    def hold(self, question: Hashable, change: Held) -> None:
+        """Has the next attempts find a change that a rollback of this one leaves."""
+        self._held[question] = change
+
+    def held(self, question: Hashable) -> Held | None:
+        """What an earlier attempt, or this one, has changed."""
+        return self._held.get(question)
+
     @contextmanager
     def attempt(self) -> Iterator[None]:
         """Around the part of an attempt that holds locks."""
@@ -102,6 +119,9 @@ class FileWaits:
         for answer in self._kept.values():
             answer.give_up()
         self._kept.clear()
+        for change in self._held.values():
+            change.close()
+        self._held.clear()
 
 
 _current = threading.local()

@@ -23,11 +23,12 @@ from hms_cache.store.warehouse.allowed import AllowedLocation, allow_by_names
 from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
 from hms_cache.store.warehouse.deadlines import MOVE_TIMEOUT, TIMEOUT, FileThreads
 from hms_cache.store.warehouse.deletions import Deletions, raise_first
-from hms_cache.store.warehouse.file_systems import FileSystems
+from hms_cache.store.warehouse.file_systems import S3_SCHEMES, FileSystems
 from hms_cache.store.warehouse.local_files import LeadsOutside, ListingTooLong, is_hidden
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.mounts import file_system_of, mount_of
 from hms_cache.store.warehouse.move_records import RECORD_MAX_BYTES, MoveRecord, copy_name, record_name
+from hms_cache.store.warehouse.object_moves import ObjectMove
 from hms_cache.store.warehouse.waits import MOVE_WAITS, StillWaiting, current_waits
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
 
@@ -432,13 +433,25 @@ class Warehouse:
 
         One that is done after its time limit is moved back, unless it is itself the undoing of a move.
         """
+        self.require_free(source, destination)
+        self.move(source, destination, is_undone_late=is_undone_late)
+
+    def require_free(self, source: AllowedLocation, destination: AllowedLocation) -> None:
+        """Raises MetaException unless the directory may be moved there, and nothing is there."""
         if not source.location.is_same_file_system(destination.location):
             raise MetaException(f"Cannot move {source} to another file system: {destination}")
         if not source.is_below_root or not destination.is_below_root:
             raise MetaException(f"Refusing to move a directory of the warehouse itself: {source} to {destination}")
         if self.exists(destination):
             raise MetaException(f"Destination already exists: {destination}")
-        self.move(source, destination, is_undone_late=is_undone_late)
+
+    def is_moved_by_copying(self, location: AllowedLocation) -> bool:
+        """Whether a directory there is moved by `object_move`."""
+        return location.location.scheme in S3_SCHEMES
+
+    def object_move(self, source: AllowedLocation, destination: AllowedLocation) -> ObjectMove:
+        """A move of a directory of S3, for one write."""
+        return ObjectMove(self, self._file_systems, source, destination)
 
     def copy_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
         """Copies a directory. Raises MetaException when the destination is there, or lies on another file system; what

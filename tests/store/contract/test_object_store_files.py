@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
+from typing import Any
 
 import pytest
 from fsspec.asyn import sync_wrapper
@@ -12,7 +15,8 @@ from fsspec.asyn import sync_wrapper
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
-from hms_cache.store.warehouse import AllowedLocation
+from hms_cache.store.warehouse import AllowedLocation, remote_files
+from hms_cache.store.warehouse.object_moves import ObjectMove
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.moto_server import ObjectStore, object_store
 from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest
@@ -20,6 +24,9 @@ from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
 
 KEYS = [("k", "string")]
+LONG_S = 60.0
+"""More than any of this takes on a busy machine: what waits for it fails."""
+
 _numbers = count()
 
 
@@ -54,8 +61,15 @@ def database_kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def warehouse_settings(tmp_path: Path, bucket: str, objects: ObjectStore) -> WarehouseSettings:
-    return WarehouseSettings(directory=f"s3a://{bucket}/w", options={"s3a": objects.options})
+def move_timeout_s() -> float:
+    return LONG_S
+
+
+@pytest.fixture
+def warehouse_settings(bucket: str, objects: ObjectStore, move_timeout_s: float) -> WarehouseSettings:
+    return WarehouseSettings(
+        directory=f"s3a://{bucket}/w", options={"s3a": objects.options}, file_move_timeout_s=move_timeout_s
+    )
 
 
 class Lake:
@@ -64,6 +78,7 @@ class Lake:
     def __init__(self, objects: ObjectStore, bucket: str) -> None:
         self._objects = objects
         self._bucket = bucket
+        self.root = f"s3a://{bucket}/w/d.db"
 
     def put(self, *keys: str, storage_class: str = "STANDARD") -> None:
         for key in keys:
@@ -207,6 +222,160 @@ def test_dropped_partitions_are_listed_once_and_deleted_together(
         assert lake.keys() == ["t/"]
         catalog.drop("t")
     assert counts[1] == counts[0] + 27  # a request to list for each
+
+
+@dataclass
+class SlowCopies:
+    """Copying in the object store, which goes on when the test lets it."""
+
+    is_asked: threading.Event
+    goes_on: threading.Event
+
+
+@pytest.fixture
+def slow_copies(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowCopies]:
+    copies = SlowCopies(threading.Event(), threading.Event())
+    copy = remote_files.copy_objects
+
+    def slow(*arguments: Any) -> None:
+        copies.is_asked.set()
+        assert copies.goes_on.wait(LONG_S)
+        copy(*arguments)
+
+    monkeypatch.setattr(remote_files, "copy_objects", slow)
+    yield copies
+    copies.goes_on.set()
+
+
+def write_meanwhile(catalog: StoreUnderTest) -> None:
+    """On SQLite it waits for every other write that holds its lock."""
+    catalog.store.writes.databases.alter_database(
+        DatabaseName(CATALOG, "default"), ttypes.Database(name="default", description="meanwhile", parameters={})
+    )
+
+
+def wait_until_idle(catalog: StoreUnderTest) -> None:
+    again = threading.Event()
+    for _ in range(int(LONG_S / 0.01)):
+        if not catalog.context.warehouse._threads.in_use():
+            return
+        again.wait(0.01)
+    pytest.fail("threads stay at work")
+
+
+def rename_t_to_u(catalog: StoreUnderTest) -> None:
+    new = catalog.get("t")
+    new.tableName = "u"
+    catalog.alter("t", new)
+
+
+def test_a_move_that_takes_long_holds_no_lock(catalog: StoreUnderTest, lake: Lake, slow_copies: SlowCopies) -> None:
+    """And what others have added meanwhile moves, too."""
+    catalog.create_table("t", keys=KEYS)
+    catalog.add_partitions("t", ("1",))
+    lake.put("t/k=1/a", "t/k=1/b")
+    with ThreadPoolExecutor(1) as threads:
+        renamed = threads.submit(rename_t_to_u, catalog)
+        assert slow_copies.is_asked.wait(LONG_S)
+        write_meanwhile(catalog)
+        assert not renamed.done()
+        catalog.add_partitions("t", ("2",))
+        lake.put("t/k=2/c")
+        slow_copies.goes_on.set()
+        renamed.result(LONG_S)
+    assert lake.keys() == ["u/", "u/k=1/", "u/k=1/a", "u/k=1/b", "u/k=2/", "u/k=2/c"]
+    assert [each.sd.location.rpartition("/d.db/")[2] for each in catalog.partitions("u")] == ["u/k=1", "u/k=2"]
+
+
+def test_a_copy_that_takes_long_holds_no_lock(catalog: StoreUnderTest, lake: Lake, slow_copies: SlowCopies) -> None:
+    insert_only = {"transactional": "true", "transactional_properties": "insert_only"}
+    catalog.create_table("t", keys=KEYS, parameters=insert_only)
+    catalog.add_partitions("t", ("1",))
+    lake.put("t/k=1/delta_0000001_0000001/a")
+    [first] = catalog.partitions("t")
+    first.values, first.writeId = ["9"], 7
+    copied = ttypes.EnvironmentContext({"renamePartitionMakeCopy": "true", "txnId": "3"})
+    rename = catalog.store.writes.partitions.rename_partition
+    with ThreadPoolExecutor(1) as threads:
+        renamed = threads.submit(
+            rename, TableName(CATALOG, DATABASE, "t"), ["1"], first, environment_context=copied, write_id=7
+        )
+        assert slow_copies.is_asked.wait(LONG_S)
+        write_meanwhile(catalog)
+        slow_copies.goes_on.set()
+        renamed.result(LONG_S)
+    files = [key for key in lake.keys() if not key.endswith("/")]  # noqa: SIM118
+    assert files == [
+        *("t/k=1/base_0000007/_metadata_acid", "t/k=1/delta_0000001_0000001/a"),
+        "t/k=9/delta_0000001_0000001/a",
+    ]
+
+
+@pytest.mark.parametrize("rival", ["drop", "create"])
+def test_a_move_that_another_write_overtakes_leaves_nothing(
+    catalog: StoreUnderTest, lake: Lake, slow_copies: SlowCopies, rival: str
+) -> None:
+    catalog.create_table("t")
+    lake.put("t/a", "t/b")
+    with ThreadPoolExecutor(1) as threads:
+        renamed = threads.submit(rename_t_to_u, catalog)
+        assert slow_copies.is_asked.wait(LONG_S)
+        if rival == "drop":
+            catalog.drop("t", delete_data=False)
+        else:
+            catalog.create_table("u", location=str(catalog.context.warehouse.location(f"{lake.root}/other")))
+        slow_copies.goes_on.set()
+        assert isinstance(renamed.exception(LONG_S), ttypes.InvalidOperationException)
+    found = lake.keys()
+    assert [key for key in found if not key.startswith("other")] == ["t/", "t/a", "t/b"]
+
+
+def test_the_place_of_a_move_under_way_is_taken(catalog: StoreUnderTest, lake: Lake, slow_copies: SlowCopies) -> None:
+    catalog.create_table("t")
+    catalog.create_table("v")
+    lake.put("t/a", "v/a")
+    with ThreadPoolExecutor(1) as threads:
+        renamed = threads.submit(rename_t_to_u, catalog)
+        assert slow_copies.is_asked.wait(LONG_S)
+        other = catalog.get("v")
+        other.tableName = "u"
+        with pytest.raises(ttypes.InvalidOperationException, match="already exists"):
+            catalog.alter("v", other)
+        slow_copies.goes_on.set()
+        renamed.result(LONG_S)
+    assert lake.keys() == ["u/", "u/a", "v/", "v/a"]
+
+
+@pytest.mark.parametrize("move_timeout_s", [0.2])
+def test_a_move_has_a_time_limit(
+    catalog: StoreUnderTest, lake: Lake, slow_copies: SlowCopies, move_timeout_s: float
+) -> None:
+    catalog.create_table("t")
+    lake.put(*(f"t/{number:03}" for number in range(150)))
+    with pytest.raises(ttypes.InvalidOperationException, match=r"within 0\.2 s \(warehouse\.file_move_timeout_s\)"):
+        rename_t_to_u(catalog)
+    write_meanwhile(catalog)
+    slow_copies.goes_on.set()
+    wait_until_idle(catalog)
+    assert len(lake.keys()) == 151
+    assert catalog.get("t").sd.location.endswith("/d.db/t")
+
+
+def test_what_is_written_after_the_copy_stays(
+    catalog: StoreUnderTest, lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    catalog.create_table("t")
+    lake.put("t/a", "t/b")
+    delete = ObjectMove.delete_source
+
+    def late(move: ObjectMove) -> None:
+        lake.put("t/c")
+        delete(move)
+
+    monkeypatch.setattr(ObjectMove, "delete_source", late)
+    rename_t_to_u(catalog)
+    assert lake.keys() == ["t/c", "u/", "u/a", "u/b"]
+    assert any("1 objects at" in message and "stay" in message for message in caplog.messages)
 
 
 @pytest.mark.long

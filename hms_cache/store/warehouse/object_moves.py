@@ -1,0 +1,208 @@
+"""Directories of S3 moved: copied while no lock is held, and the source deleted after the commit.
+
+S3 renames nothing: a move copies object by object, which may take minutes, and locks of the database held meanwhile
+keep other writers out (on SQLite all of them). So the destination is claimed under the locks, by the object that stands
+for the directory; then the copying is left to its thread when it takes longer than a write waits with locks, and the
+write is rolled back, waits and is run again (`waits`). Then it lists the source once more and copies what has come
+meanwhile. The source is deleted after the commit, and only those of its objects that are as they were copied.
+
+A write that fails deletes what it has copied, and the source is whole. After a commit of unknown outcome both stay. A
+server that dies leaves a copy that no row names, or a source that no row names any more; `hms-cache check` finds both.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from hms_cache.store.warehouse import remote_files
+from hms_cache.store.warehouse.allowed import AllowedLocation
+from hms_cache.store.warehouse.deadlines import MOVE_TIMEOUT, TIMEOUT
+from hms_cache.store.warehouse.file_systems import FileSystems
+from hms_cache.store.warehouse.mounts import file_system_of
+
+if TYPE_CHECKING:
+    from hms_cache.store.warehouse.warehouse import Warehouse
+
+_LOG = logging.getLogger(__name__)
+
+_COPIED_AT_ONCE = 100
+"""Objects copied between two looks at the time."""
+
+_OF_THE_TIME = 0.9
+"""The part of a time limit after which copying stops by itself, so that its caller hears why."""
+
+
+class GivenUp(Exception):
+    """The write that asked for the copy has failed."""
+
+
+class ObjectMove:
+    """A directory of S3 on its way to another place of the same bucket, over all attempts of one write."""
+
+    def __init__(
+        self, warehouse: Warehouse, file_systems: FileSystems, source: AllowedLocation, destination: AllowedLocation
+    ) -> None:
+        self._warehouse = warehouse
+        self._file_systems = file_systems
+        self.source = source
+        self.destination = destination
+        self.is_settled = False
+        """Whether the copy stays when the write ends: it is committed, or nobody knows."""
+
+        self._copied: dict[str, str] = {}
+        """Key below the directory → ETag, of all objects that the destination has from the source."""
+
+        self._lock = threading.Lock()
+        """Guards the two flags."""
+
+        self._is_copying = self._is_given_up = False
+
+    @property
+    def question(self) -> tuple[str, str, str]:
+        """What tells the copy from other questions of the write."""
+        return "copy", str(self.source), str(self.destination)
+
+    def claim(self) -> None:
+        """Makes the object that stands for the destination, while the caller holds the lock on the row that gets it.
+
+        So it is not left to another attempt. Raises MetaException.
+        """
+        settings = self._warehouse.settings
+        self._warehouse.ask(
+            file_system_of(self.source),
+            "make",
+            f"Unable to rename: {self.source} to: {self.destination}",
+            lambda: remote_files.make_directory(*self._file_systems.open(self.destination.location)),
+            timeout_s=settings.file_timeout_s,
+            if_late=lambda _: self.undo(),
+        )
+
+    def copy(self) -> None:
+        """Copies what is not copied yet, within `file_move_timeout_s`. Raises MetaException, StillWaiting."""
+        self._ask(self._warehouse.settings.file_move_timeout_s, MOVE_TIMEOUT, is_left_to_next_attempt=True)
+
+    def catch_up(self) -> None:
+        """Copies what has come to the source since, locks held, within `file_timeout_s`. Raises MetaException."""
+        self._ask(self._warehouse.settings.file_timeout_s, TIMEOUT, is_left_to_next_attempt=False)
+
+    def _ask(self, timeout_s: float, setting: str, *, is_left_to_next_attempt: bool) -> None:
+        self._warehouse.ask(
+            file_system_of(self.source),
+            "move",
+            f"Unable to rename: {self.source} to: {self.destination}",
+            lambda: self._work(timeout_s, setting),
+            timeout_s=timeout_s,
+            setting=setting,
+            question=self.question if is_left_to_next_attempt else None,
+        )
+
+    def unsettle(self) -> None:
+        """The attempt was rolled back: unless another one follows, the copy goes."""
+        self.is_settled = False
+
+    def close(self) -> None:
+        """The write has ended. Never raises."""
+        if self.is_settled:
+            return
+        try:
+            self.undo()
+        except Exception:
+            _LOG.exception("the copy at %s of a directory that was not moved cannot be deleted", self.destination)
+
+    def undo(self) -> None:
+        """Deletes what was copied; a thread that copies still does so itself when it stops. Raises MetaException."""
+        with self._lock:
+            self._is_given_up = True
+            if self._is_copying:
+                return
+        self._warehouse.ask(
+            file_system_of(self.source),
+            "delete",
+            f"Failed to delete directory: {self.destination}",
+            self._delete_copy,
+            timeout_s=self._warehouse.settings.file_move_timeout_s,
+            setting=MOVE_TIMEOUT,
+        )
+
+    def delete_source(self) -> None:
+        """Deletes the objects that were copied, after the commit. Those that were written since stay, and the log says
+        so. Raises MetaException."""
+
+        def delete() -> int:
+            file_system, path = self._file_systems.open(self.source.location)
+            keys, left = [], 0
+            for name, etag in _objects(file_system, path):
+                if self._copied.get(name) == etag:
+                    keys.append(name)
+                else:
+                    left += 1
+            remote_files.delete_objects(file_system, path, keys)
+            return left
+
+        left = self._warehouse.ask(
+            file_system_of(self.source),
+            "delete",
+            f"Failed to delete directory: {self.source}",
+            delete,
+            timeout_s=self._warehouse.settings.file_move_timeout_s,
+            setting=MOVE_TIMEOUT,
+        )
+        if left:
+            _LOG.warning(
+                "%d objects at %s stay: they were written while the directory was moved to %s",
+                left,
+                self.source,
+                self.destination,
+            )
+
+    def _work(self, timeout_s: float, setting: str) -> None:
+        with self._lock:
+            if self._is_given_up:
+                raise GivenUp("the write has failed")
+            self._is_copying = True
+        try:
+            self._copy_changed(time.monotonic() + timeout_s * _OF_THE_TIME, f"{timeout_s:g} s ({setting})")
+        finally:
+            with self._lock:
+                self._is_copying = False
+                is_given_up = self._is_given_up
+            if is_given_up:
+                self._delete_copy()
+
+    def _copy_changed(self, deadline_s: float, limit: str) -> None:
+        file_system, source = self._file_systems.open(self.source.location)
+        goal = self._file_systems.open(self.destination.location)[1]
+        found = dict(_objects(file_system, source))
+        changed = [name for name, etag in found.items() if self._copied.get(name) != etag]
+        for start in range(0, len(changed), _COPIED_AT_ONCE):
+            if self._is_given_up:
+                raise GivenUp("the write has failed")
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(
+                    f"it takes longer than {limit}; {start} of {len(changed)} objects are copied, and go again"
+                )
+            some = changed[start : start + _COPIED_AT_ONCE]
+            self._copied.update((name, "") for name in some)  # to be deleted even if copying them fails
+            remote_files.copy_objects(file_system, source, goal, some)
+            self._copied.update((name, found[name]) for name in some)
+        gone = sorted(self._copied.keys() - found.keys())
+        remote_files.delete_objects(file_system, goal, gone)
+        for name in gone:
+            del self._copied[name]
+
+    def _delete_copy(self) -> None:
+        file_system, path = self._file_systems.open(self.destination.location)
+        remote_files.delete_objects(file_system, path, sorted({*self._copied, ""}, reverse=True))
+        self._copied.clear()
+
+
+def _objects(file_system: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Key below the directory (empty: the one that stands for it) and ETag of all its objects."""
+    prefix = remote_files.key_of(path) + "/"
+    for page in remote_files.objects_below(file_system, path):
+        for each in page:
+            yield each["Key"].removeprefix(prefix), each["ETag"]
