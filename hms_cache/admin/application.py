@@ -90,4 +90,5 @@ def build_application(
         Starlette(routes=routes),
         lambda: sources.configuration.settings.admin,
         sources.metrics.management.refused_requests.add,
+        judging_themselves=frozenset({"/changes"} if sources.listeners is not None else ()),
     )

@@ -74,8 +74,15 @@ class Guard:
     open, and pass.
     """
 
-    def __init__(self, app: Starlette, settings: Callable[[], AdminSettings], refused: Callable[[], None]) -> None:
-        """`settings`: those in force."""
+    def __init__(
+        self,
+        app: Starlette,
+        settings: Callable[[], AdminSettings],
+        refused: Callable[[], None],
+        judging_themselves: frozenset[str] = frozenset(),
+    ) -> None:
+        """`settings`: those in force. `judging_themselves`: paths whose routes decide who may read them."""
+        self._unguarded = _FOR_PROBES | judging_themselves
         self._app = app
         self._settings = settings
         self._refused = refused
@@ -113,7 +120,7 @@ class Guard:
             return 421, "this host's name is not answered: add it to admin.allowed_hosts"
         if scope["method"] not in _READING and not _comes_from_us(headers, hosts[0] if hosts else ""):
             return 403, "refused: the request comes from another site"
-        if scope["path"] not in _FOR_PROBES:
+        if scope["path"] not in self._unguarded:
             problem = refusal_of_reading(self._settings(), headers.get("authorization", [""])[0])
             if problem is not None:
                 return problem

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hms_cache.admin.commands.subject import CommandParts
+from hms_cache.admin.feed.listeners import ListenerGate
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.verification.verify import KeptReplies
 from hms_cache.clock import Clock
@@ -51,6 +52,8 @@ class AdminSources:
     operations: Operations
     membership: Membership | None = None
     """Leases; None under `cache.exactness = check`."""
+    listeners: ListenerGate | None = None
+    """Who may listen to the change feed, by user; None without authorization."""
     kept_replies: KeptReplies | None = None
     """Asks the database what is kept encoded, for comparing."""
     cache_off_reason: str = ""

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from importlib.metadata import version
 from typing import Literal
 
+from hms_cache.admin.feed.listeners import ListenerGate
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.caching import Caching, build_caching, reason_against_caching
@@ -35,12 +36,14 @@ from hms_cache.app.security.authorization import reload as reload_policy
 from hms_cache.app.security.certificates import server_context
 from hms_cache.app.security.delegation import token_manager
 from hms_cache.app.security.http_port import http_port
+from hms_cache.app.security.listeners import listener_tokens, reload_listener_tokens
 from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.app.system.allocator import keep_trimmed
 from hms_cache.app.system.open_files import connections_allowed
 from hms_cache.app.warming_process import WarmingProcess
 from hms_cache.authentication.delegation.token_manager import TokenManager
+from hms_cache.authentication.listener_tokens import ListenerTokens
 from hms_cache.authorization.decisions import Authorizer
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.cache.reads.assembly import Cache
@@ -61,6 +64,7 @@ from hms_cache.server.kept_replies import KeptReplies
 from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.service import MetastoreServer
 from hms_cache.server.stores import Stores
+from hms_cache.server.transports.http import HttpPort
 from hms_cache.server.transports.sasl import SaslPort
 from hms_cache.server.transports.tls import TlsPort
 from hms_cache.store.contract.metadata import MetadataReads
@@ -103,6 +107,8 @@ class Service:
         self._tls: TlsPort | None = None
         self._policy: PolicyFile | None = None
         self._authorizer: Authorizer | None = None
+        self._listener_tokens: ListenerTokens | None = None
+        self._http: HttpPort | None = None
         self._cache_off_reason = ""
         self.membership: Membership | None = None
         """This server as a member of a set that reads by lease; None under `cache.exactness = check`."""
@@ -173,6 +179,8 @@ class Service:
         Connections that are open keep their TLS; those from now on get certificates and keys as the files are now.
         Raises `StartupError` for files that cannot be used, with nothing taken.
         """
+        if self._listener_tokens is not None:
+            reload_listener_tokens(self._listener_tokens, configuration.settings)
         if self._policy is not None:
             reload_policy(self._policy)
         if self._tls is not None:
@@ -246,7 +254,14 @@ class Service:
             traffic_by=self._traffic_by,
             pending_restart=lambda: self._pending_restart,
             membership=self.membership,
+            listeners=self._listener_gate(),
         )
+
+    def _listener_gate(self) -> ListenerGate | None:
+        if self._authorizer is None:
+            return None
+        tokens = self._listener_tokens = listener_tokens(self._settings)
+        return ListenerGate(self._authorizer, tokens, self._http.tokens if self._http is not None else None)
 
     def _listen(self, stores: Stores, database: Database, starting: ExitStack) -> str:
         settings = self._settings.server
@@ -290,7 +305,7 @@ class Service:
             )
             starting.callback(sasl.close)
             self.metrics.server.authentications.include(lambda: {(outcome,): n for outcome, n in sasl.outcomes.items()})
-        http = server.listener.http = http_port(self._settings)
+        http = self._http = server.listener.http = http_port(self._settings)
         if http is not None:
             starting.callback(http.close)
             self.metrics.server.authentications.include(lambda: {(outcome,): n for outcome, n in http.outcomes.items()})

@@ -329,7 +329,7 @@ class ManagementMetrics(_Subsystem):
         self.feed_ends = self._tally(
             "change_feed_ends_total",
             "Feeds that the server ended. reason: cleaned and replaced (the log no longer continues the place), slow "
-            "(admin.listener_buffer_bytes), stopping, failed.",
+            "(admin.listener_buffer_bytes), stopping, refused (the user or the token), failed.",
             "reason",
         )
 

@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Sequence
 from starlette.concurrency import run_in_threadpool
 
 from hms_cache.admin.feed.events import FeedEvent, FeedFilter, end_frame, position_frame
+from hms_cache.admin.feed.listeners import Listener
 from hms_cache.admin.feed.positions import (
     EndReason,
     FeedEndedError,
@@ -24,6 +25,7 @@ from hms_cache.admin.feed.positions import (
     rows_following,
 )
 from hms_cache.admin.sources import AdminSources
+from hms_cache.authorization.decisions import UndecidedError
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest
@@ -39,10 +41,13 @@ _MAX_CATCHING_UP = 2
 #: What is handed to a connection at once; it is written out before there is more.
 _CHUNK_BYTES = 64 * 1024
 
+#: Listeners that are judged at once: their threads may wait for another system, and probes must not wait for them.
+_MAX_JUDGING = 4
+
 #: `events.poll_interval_s = 0` reads the log for calls only, which listeners are not.
 _LEAST_INTERVAL_S = 0.1
 
-#: How long one that catches up lets a database be that does not answer.
+#: How long one that catches up or is judged lets a system be that does not answer.
 _RETRY_S = 1.0
 
 
@@ -102,29 +107,49 @@ class ChangeFeed:
         self._is_closed = False
         self._catching_up = asyncio.Semaphore(_MAX_CATCHING_UP)
         self._starting = asyncio.Lock()
+        self._judging = asyncio.Semaphore(_MAX_JUDGING)
 
-    async def position(self, wanted: str) -> FeedPosition:
+    async def admit(self, listener: Listener) -> None:
+        """Raises FeedEndedError when the listener may not listen, UndecidedError or DatabaseUnavailableError when that
+        is not known."""
+        await self._shown(listener, [])
+
+    async def position(self, wanted: str, listener: Listener) -> FeedPosition:
         """Where `latest`, `oldest` or a position begins.
 
-        Raises ValueError for what is none of them, FeedEndedError when the log does not continue there,
-        DatabaseUnavailableError.
+        Raises ValueError for what is none of them, FeedEndedError when the log does not continue there or the listener
+        may not listen, UndecidedError, DatabaseUnavailableError.
         """
         async with self._catching_up:
-            return await run_in_threadpool(self._find, wanted)
+            return await run_in_threadpool(self._find, wanted, listener)
 
-    def _find(self, wanted: str) -> FeedPosition:
+    def _find(self, wanted: str, listener: Listener) -> FeedPosition:
         if wanted == "latest":
-            return position_at(self._sources.read_log_end(), self._read_rows)
+            return self._told(self._end(), listener)
         if wanted == "oldest":
             return oldest_position(self._read_rows, self._sources.read_log_end)
-        position = FeedPosition.parse(wanted)
+        position = self._told(FeedPosition.parse(wanted), listener)
         self._following(position)
         return position
 
-    async def frames(self, position: FeedPosition, wanted: FeedFilter, *, with_messages: bool) -> AsyncGenerator[bytes]:
+    def _told(self, position: FeedPosition, listener: Listener) -> FeedPosition:
+        """The place without the digest of an event that the listener may not see.
+
+        By a digest what is guessed of a row could be compared with it, whether it is answered or taken.
+        """
+        if not listener.is_judged or position.digest is None:
+            return position
+        rows = self._read_rows(max(0, position.event_id - 1))
+        here = [self._event(row) for row in rows if row.event_id == position.event_id]
+        return position if all(listener.shown(here)) else FeedPosition(position.event_id)
+
+    async def frames(
+        self, position: FeedPosition, wanted: FeedFilter, listener: Listener, *, with_messages: bool
+    ) -> AsyncGenerator[bytes]:
         """Server-sent events from the place on, without end but for an `end` event.
 
-        The iterator is to be closed by whoever leaves it.
+        Events that the listener may not see are left out like those that it does not want: its place moves on. The
+        iterator is to be closed by whoever leaves it.
         """
         metrics = self._sources.metrics.management
         heartbeat_s = self._sources.configuration.settings.admin.listener_heartbeat_s
@@ -154,15 +179,18 @@ class ChangeFeed:
                     )
                 else:
                     events = await self._caught_up(position)
+                events, encoded = _next_chunk(events, wanted, with_messages)
+                try:
+                    shown = await self._shown(listener, events)
+                except (UndecidedError, DatabaseUnavailableError):
+                    await asyncio.sleep(_RETRY_S)
+                    yield position_frame(position)
+                    continue
                 chunk: list[bytes] = []
-                size = 0
-                for event in events:
-                    position = event.position
-                    if wanted.wants(event.scope):
-                        chunk.append(event.encoded(with_message=with_messages))
-                        size += len(chunk[-1])
-                        if size >= _CHUNK_BYTES:
-                            break
+                for event, frame, is_shown in zip(events, encoded, shown, strict=True):
+                    position = event.position if is_shown else FeedPosition(event.position.event_id)
+                    if is_shown and frame:
+                        chunk.append(frame)
                 if chunk:
                     metrics.feed_events.add((), len(chunk))
                     yield b"".join(chunk)
@@ -178,6 +206,12 @@ class ChangeFeed:
             yield end_frame(error.reason, str(error))
         finally:
             self._left(tail)
+
+    async def _shown(self, listener: Listener, events: Sequence[FeedEvent]) -> list[bool]:
+        if not listener.is_judged:
+            return listener.shown(events)
+        async with self._judging:
+            return await run_in_threadpool(listener.shown, events)
 
     def close(self) -> None:
         """Ends all feeds, those to come too. From any thread."""
@@ -195,7 +229,7 @@ class ChangeFeed:
         async with self._starting:
             if self._tail is None or self._tail.ended is not None:
                 self._loop = asyncio.get_running_loop()
-                end = await run_in_threadpool(self._find, "latest")
+                end = await run_in_threadpool(self._end)
                 admin = self._sources.configuration.settings.admin
                 self._tail = _Tail(end, admin.listener_buffer_bytes)
                 self._tail.task = asyncio.create_task(self._follow(self._tail))
@@ -248,7 +282,13 @@ class ChangeFeed:
 
     def _following(self, position: FeedPosition) -> list[FeedEvent]:
         rows = rows_following(position, self._read_rows, self._sources.read_log_end)
-        return [FeedEvent.of(row) for row in rows]
+        return [self._event(row) for row in rows]
+
+    def _end(self) -> FeedPosition:
+        return position_at(self._sources.read_log_end(), self._read_rows)
+
+    def _event(self, row: NotificationRow) -> FeedEvent:
+        return FeedEvent.of(row, for_users=self._sources.listeners is not None)
 
     def _read_rows(self, after_event_id: int) -> list[NotificationRow]:
         request = NotificationEventRequest(lastEvent=after_event_id, maxEvents=_PAGE_EVENTS)
@@ -257,3 +297,17 @@ class ChangeFeed:
             # The other event of an id that was given twice may follow: both are of the next page.
             rows = [row for row in rows if row.event_id < rows[-1].event_id] or rows
         return rows
+
+
+def _next_chunk(
+    events: list[FeedEvent], wanted: FeedFilter, with_messages: bool
+) -> tuple[list[FeedEvent], list[bytes]]:
+    """The first of the events, as many as are sent at once, and each as it is sent: empty if it is not wanted."""
+    encoded: list[bytes] = []
+    size = 0
+    for event in events:
+        encoded.append(event.encoded(with_message=with_messages) if wanted.wants(event.scope) else b"")
+        size += len(encoded[-1])
+        if size >= _CHUNK_BYTES:
+            break
+    return events[: len(encoded)], encoded

@@ -12,6 +12,7 @@ from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.scope import Scope
+from hms_cache.notifications.visibility import Needed, questions_of
 
 _OVERHEAD_BYTES = 1_000
 """What an event weighs beside its texts: objects and the frame."""
@@ -26,12 +27,18 @@ class FeedEvent:
     header: bytes
     """A whole server-sent event without the message."""
     row: NotificationRow
+    needed: Needed
+    """What must be allowed for a user to be shown it; nothing is known of that unless users are judged."""
 
     @classmethod
-    def of(cls, row: NotificationRow) -> FeedEvent:
-        """Decodes the message for its scope; one that cannot be read may concern anything."""
+    def of(cls, row: NotificationRow, *, for_users: bool) -> FeedEvent:
+        """Decodes the message for its scope; one that cannot be read may concern anything.
+
+        `for_users`: whether what it `needed` is asked for.
+        """
         position = FeedPosition.of(row)
-        return cls(position, read_event(row).scope, _frame(position, _columns(row)), row)
+        needed = questions_of(row) if for_users else None
+        return cls(position, read_event(row).scope, _frame(position, _columns(row)), row, needed)
 
     @property
     def weight_bytes(self) -> int:

@@ -32,6 +32,7 @@ class EndReason(StrEnum):
     REPLACED = "replaced"
     SLOW = "slow"
     STOPPING = "stopping"
+    REFUSED = "refused"
     FAILED = "failed"
 
 

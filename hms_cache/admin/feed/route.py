@@ -9,11 +9,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from hms_cache.admin.access import refusal
+from hms_cache.admin.access import CHALLENGE, refusal, token_in
 from hms_cache.admin.feed.change_feed import ChangeFeed
 from hms_cache.admin.feed.events import FeedFilter
-from hms_cache.admin.feed.positions import FeedEndedError
+from hms_cache.admin.feed.listeners import Anybody, Listener, Operator, UnknownListenerError, is_same
+from hms_cache.admin.feed.positions import EndReason, FeedEndedError
 from hms_cache.admin.sources import AdminSources
+from hms_cache.authorization.decisions import UndecidedError
 from hms_cache.errors import DatabaseUnavailableError
 
 _PARAMETERS = frozenset({"after", "catalog", "database", "table", "messages"})
@@ -31,8 +33,9 @@ class FeedRoute:
     async def listen(self, request: Request) -> Response:
         """Server-sent events.
 
-        400 for a request that cannot be read, 401 and 403 for messages without the token of commands, 410 for a place
-        that the log no longer continues, 503 when the database does not answer or all places are taken.
+        400 for a request that cannot be read, 401 and 403 for a listener that may not listen and for messages without
+        the token of commands, 410 for a place that the log no longer continues, 503 when the database or who decides
+        does not answer or all places are taken.
         """
         query = request.query_params
         unknown = sorted(set(query) - _PARAMETERS)
@@ -41,18 +44,26 @@ class FeedRoute:
         with_messages = query.get("messages", "false")
         if with_messages not in ("true", "false"):
             return PlainTextResponse("messages: true or false\n", 400)
-        if with_messages == "true" and (refused := refusal(self._sources, request)) is not None:
-            return refused
-        if request.method == "HEAD":
-            return Response(media_type="text/event-stream")
+        listener = self._listener(request)
+        # A user is sent the messages that the metastore port sends; who is none needs the token.
+        if with_messages == "true" and not listener.is_judged and (no := refusal(self._sources, request)) is not None:
+            return no
         try:
-            position = await self._feed.position(request.headers.get("last-event-id") or query.get("after") or "latest")
+            await self._feed.admit(listener)
+            if request.method == "HEAD":
+                return Response(media_type="text/event-stream")
+            place = request.headers.get("last-event-id") or query.get("after") or "latest"
+            position = await self._feed.position(place, listener)
         except ValueError as error:
             return PlainTextResponse(f"{error}; after and Last-Event-ID: latest, oldest or an event's id\n", 400)
+        except UnknownListenerError as error:
+            return PlainTextResponse(f"{error}\n", 401, {"WWW-Authenticate": CHALLENGE})
         except FeedEndedError as error:
+            if error.reason is EndReason.REFUSED:
+                return PlainTextResponse(f"{error}\n", 403)
             self._sources.metrics.management.feed_ends.add((error.reason.value,))
             return JSONResponse({"reason": error.reason.value, "problem": str(error)}, 410)
-        except DatabaseUnavailableError as error:
+        except (DatabaseUnavailableError, UndecidedError) as error:
             return PlainTextResponse(f"{error}\n", 503, _RETRY)
         become_listener = request.scope.get("state", {}).get("become_listener")
         if become_listener is not None and not become_listener():
@@ -60,7 +71,20 @@ class FeedRoute:
                 "no place is left: admin.max_listeners, admin.max_listeners_per_address\n", 503, _RETRY
             )
         wanted = FeedFilter.of(query.getlist("catalog"), query.getlist("database"), query.getlist("table"))
-        return _Feed(self._feed.frames(position, wanted, with_messages=with_messages == "true"))
+        return _Feed(self._feed.frames(position, wanted, listener, with_messages=with_messages == "true"))
+
+    def _listener(self, request: Request) -> Listener:
+        """Who asks; whether they may is for `ChangeFeed.admit`."""
+        gate = self._sources.listeners
+        if gate is None:
+            return Anybody()
+        token = token_in(request.headers.get("authorization", ""))
+        if is_same(token, self._operators_token()):
+            return Operator(token, self._operators_token)
+        return gate.user(token)
+
+    def _operators_token(self) -> str:
+        return self._sources.configuration.settings.admin.token.get_secret_value()
 
 
 class _Feed(Response):

@@ -103,6 +103,12 @@ class AdminSettings(Section):
         reason="Some thousand events: seconds of a busy metastore.",
         ge=64 * 1024,
     )
+    listener_tokens_file: OptionalPath = setting(
+        None,
+        "With authorization.provider: file of who may listen to the change feed, on each line a user's name and a token"
+        " or sha256: and its digest. Each sees what that user may read. SIGHUP takes it anew.",
+        reloadable=True,
+    )
     serve_stale: bool = setting(
         False,
         "Whether /readyz says yes while the database is away and reads within max_staleness_ms go on.",

@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import compress
 
-from hms_cache.authorization.decisions import Action, Decisions, Question, SecuredObject
+from hms_cache.authorization.decisions import Decisions
 from hms_cache.metadata.names import normalize_identifier
-from hms_cache.metadata.object_names import table_name
-from hms_cache.notifications import events as ev
-from hms_cache.notifications.message_reader import read_event
-from hms_cache.notifications.messages import MessageError, decode_message
-from hms_cache.server.authorization.answers import secured
+from hms_cache.notifications.events import NotificationRow
+from hms_cache.notifications.visibility import questions_of, visible
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     NotificationEvent,
     NotificationEventRequest,
@@ -30,10 +27,6 @@ MOST_PAGES = 16
 """Of the log, read for one request with filters. Where they show nothing, the last id of them tells how far it got."""
 
 _FILTERS = ("eventTypeSkipList", "eventTypeList", "catName", "dbName", "tableNames")
-_OF_NO_OBJECT = frozenset({"server", "servicePrincipal", "timestamp", "txnid", "txnIds", "fromTxnId", "toTxnId"})
-"""Fields of messages about transactions; in others they name databases and tables."""
-
-_TRANSACTIONS = (ev.TransactionsOpened, ev.TransactionCommitted, ev.TransactionAborted)
 Ask = Callable[[NotificationEventRequest], NotificationEventResponse]
 
 
@@ -78,44 +71,4 @@ def _matches(request: NotificationEventRequest, event: NotificationEvent) -> boo
 
 
 def _visible(decisions: Decisions, events: list[NotificationEvent]) -> list[bool]:
-    questions = [_questions(one) for one in events]
-    decisions.prepare([one for needed in questions for one in needed or ()])
-    return [needed is not None and all(_holds(decisions, one) for one in needed) for needed in questions]
-
-
-def _holds(decisions: Decisions, question: Question) -> bool:
-    action, of = question
-    return decisions.show(of) if action is None else decisions.allow(action, of)
-
-
-def _questions(event: NotificationEvent) -> list[Question] | None:
-    """What must be allowed for it to be shown; None: it is not shown, whoever asks."""
-    read = read_event(ev.NotificationRow.received(event))
-    if isinstance(read, ev.UndecodedEvent):
-        return None
-    if isinstance(read, _TRANSACTIONS):
-        return [] if _names_nothing(event) else None
-    scope = read.scope
-    if scope.everything or scope.all_transactions:
-        return None
-    tables = {*scope.tables, *scope.partitions}
-    if event.dbName and event.tableName:
-        tables.add(table_name(event.catName, event.dbName, event.tableName))
-    databases = {(one[0], one[1]) for one in (*scope.databases, *scope.whole_databases, *scope.functions)}
-    if event.dbName and not tables:
-        own = secured(event.catName, event.dbName)
-        databases.add((str(own.catalog), str(own.database)))
-    needed: list[Question] = [(Action.READ, SecuredObject(*one)) for one in sorted(tables)]
-    needed += [(None, SecuredObject(*one)) for one in sorted(databases)]
-    needed += [(None, SecuredObject(one)) for one in sorted({*scope.catalogs, *scope.whole_catalogs})]
-    return needed or None
-
-
-def _names_nothing(event: NotificationEvent) -> bool:
-    if event.dbName or event.tableName:
-        return False
-    try:
-        message = decode_message(event.message, event.messageFormat)
-    except MessageError:
-        return False
-    return all(not value or name in _OF_NO_OBJECT for name, value in message.items())
+    return visible(decisions, [questions_of(NotificationRow.received(one)) for one in events])

@@ -6,10 +6,17 @@ import http.client
 import json
 import socket
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from tests.admin.running import Running
+from hms_cache.app.service import Service
+
+
+class Running(Protocol):
+    """A server that a test has started."""
+
+    @property
+    def service(self) -> Service: ...
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,8 @@ class Listener:
         self.connection.request("GET", f"/changes?{urlencode(query, doseq=True)}", headers=headers)
         self.answer = self.connection.getresponse()
         self.last_id = last_id
+        self.received = b""
+        """All lines so far, as they came."""
         self.positions = 0
         """Frames that moved the place without an event."""
 
@@ -59,7 +68,9 @@ class Listener:
         """The next frame: an event, or None for one that has no data. Raises EOFError at the end."""
         kind, data, is_empty = "message", "", True
         while True:
-            line = self.answer.readline().decode().rstrip("\n")
+            received = self.answer.readline()
+            self.received += received
+            line = received.decode().rstrip("\n")
             if not line:
                 if is_empty:
                     raise EOFError

@@ -1,0 +1,72 @@
+"""Tokens of a file, each bound to a user: who listens to the change feed.
+
+A line has a user's name, blanks, and a token, or ``sha256:`` and the token's digest in hexadecimal; ``#`` begins a
+line that says nothing. Only digests are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from hms_cache.authentication.local_names import MAX_PRINCIPAL_CHARACTERS
+
+LEAST_CHARACTERS = 16
+"""Of a token: a shorter one can be guessed over the network."""
+
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64})", re.ASCII)
+
+
+class ListenerTokensError(ValueError):
+    """The file cannot be used; the message says where and why, and no token."""
+
+
+class ListenerTokens:
+    """Those of one file; replaced as a whole when it is read again. Thread-safe."""
+
+    def __init__(self, path: Path | None) -> None:
+        """None: there are none. Raises ListenerTokensError."""
+        self._users: Mapping[bytes, str] = {}
+        self.reload(path)
+
+    def reload(self, path: Path | None) -> None:
+        """Reads the file anew. Raises ListenerTokensError; then nothing has changed."""
+        if path is None:
+            self._users = {}
+            return
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ListenerTokensError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+        try:
+            self._users = _parsed(text)
+        except ListenerTokensError as error:
+            raise ListenerTokensError(f"{path}, {error}") from error
+
+    def user_of(self, token: str) -> str | None:
+        """Whose token it is; None: nobody's."""
+        return self._users.get(hashlib.sha256(token.encode("utf-8", "replace")).digest())
+
+
+def _parsed(text: str) -> Mapping[bytes, str]:
+    users: dict[bytes, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) != 2:
+            raise ListenerTokensError(f"line {number}: needs a user's name and a token")
+        user, token = words
+        if len(user) > MAX_PRINCIPAL_CHARACTERS or not user.isprintable():
+            raise ListenerTokensError(f"line {number}: the first word is no user's name")
+        digest = _DIGEST.fullmatch(token)
+        if digest is None and (token.startswith("sha256:") or len(token) < LEAST_CHARACTERS):
+            raise ListenerTokensError(
+                f"line {number}: a token has {LEAST_CHARACTERS} characters or more, a digest 64 of 0-9 and a-f"
+            )
+        key = bytes.fromhex(digest[1]) if digest is not None else hashlib.sha256(token.encode()).digest()
+        if users.setdefault(key, user) != user:
+            raise ListenerTokensError(f"line {number}: the token of another user")
+    return users

@@ -1,0 +1,63 @@
+"""Which events of the log one principal may see: those of which it may see everything that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hms_cache.authorization.decisions import Action, Decisions, Question, SecuredObject
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.metadata.object_names import table_name
+from hms_cache.notifications import events as ev
+from hms_cache.notifications.message_reader import read_event
+from hms_cache.notifications.messages import MessageError, decode_message
+
+Needed = tuple[Question, ...] | None
+"""What must be allowed for an event to be shown. Empty: it is shown to all; None: to nobody."""
+
+_OF_NO_OBJECT = frozenset({"server", "servicePrincipal", "timestamp", "txnid", "txnIds", "fromTxnId", "toTxnId"})
+"""Fields of messages about transactions; in others they name databases and tables."""
+
+_TRANSACTIONS = (ev.TransactionsOpened, ev.TransactionCommitted, ev.TransactionAborted)
+
+
+def questions_of(row: ev.NotificationRow) -> Needed:
+    """What must be allowed for the event to be shown to somebody who is no service."""
+    read = read_event(row)
+    if isinstance(read, ev.UndecodedEvent):
+        return None
+    if isinstance(read, _TRANSACTIONS):
+        return () if _names_nothing(row) else None
+    scope = read.scope
+    if scope.everything or scope.all_transactions:
+        return None
+    tables = {*scope.tables, *scope.partitions}
+    if row.database and row.table:
+        tables.add(table_name(row.catalog, row.database, row.table))
+    databases = {(one[0], one[1]) for one in (*scope.databases, *scope.whole_databases, *scope.functions)}
+    if row.database and not tables:
+        databases.add((normalize_identifier(row.catalog or DEFAULT_CATALOG), normalize_identifier(row.database)))
+    needed: list[Question] = [(Action.READ, SecuredObject(*one)) for one in sorted(tables)]
+    needed += [(None, SecuredObject(*one)) for one in sorted(databases)]
+    needed += [(None, SecuredObject(one)) for one in sorted({*scope.catalogs, *scope.whole_catalogs})]
+    return tuple(needed) or None
+
+
+def visible(decisions: Decisions, events: Sequence[Needed]) -> list[bool]:
+    """Of each event, by what it needs. Raises UndecidedError, and what the decisions raise."""
+    decisions.prepare([one for needed in events for one in needed or ()])
+    return [needed is not None and all(_holds(decisions, one) for one in needed) for needed in events]
+
+
+def _holds(decisions: Decisions, question: Question) -> bool:
+    action, of = question
+    return decisions.show(of) if action is None else decisions.allow(action, of)
+
+
+def _names_nothing(row: ev.NotificationRow) -> bool:
+    if row.database or row.table:
+        return False
+    try:
+        message = decode_message(row.message, row.message_format)
+    except MessageError:
+        return False
+    return all(not value or name in _OF_NO_OBJECT for name, value in message.items())
