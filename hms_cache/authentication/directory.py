@@ -1,11 +1,26 @@
-"""Passwords checked by an LDAP directory: who can bind with it is the user."""
+"""Passwords checked by an LDAP directory: who can bind with it, and is let in by the filters, is the user."""
 
 from __future__ import annotations
 
+import logging
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
+from hms_cache.authentication.directory_filters import (
+    DirectoryFilter,
+    FilterOptions,
+    equality,
+    filled,
+    search,
+)
 from hms_cache.authentication.mechanism import AuthenticationError
+
+_log = logging.getLogger(__name__)
+
+_WRONG = "wrong name or password"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +31,18 @@ class DirectoryOptions:
     name_patterns: tuple[str, ...] = ()
     """Distinguished names with %s for the user; each is tried."""
     base: str = ""
-    """Without patterns: the users lie directly below it, under the attribute `name_attribute`."""
+    """Without patterns: the users lie directly below it, under the attribute `name_attribute`; with an account
+    anywhere below it."""
     name_attribute: str = "uid"
     domain: str = ""
     """Active Directory: the user binds as name@domain."""
     ca_file: str | None = None
     """Authorities of ldaps:// addresses; None: the system's."""
     timeout_s: float = 5.0
+    account: str = ""
+    """Who looks for users and groups; empty: each user for itself."""
+    account_password: str = field(default="", repr=False)
+    filters: FilterOptions = field(default_factory=FilterOptions)
 
 
 class Directory:
@@ -30,45 +50,103 @@ class Directory:
 
     def __init__(self, options: DirectoryOptions) -> None:
         self._options = options
+        self._filter = DirectoryFilter(options.filters)
 
     def check(self, user: str, password: str) -> None:
-        """Raises AuthenticationError when no name of the user's can bind, or no directory answers."""
+        """Raises AuthenticationError when no name of the user's can bind, the user is not let in, or no directory
+        answers."""
         import ssl
 
-        from ldap3 import NONE, SYNC, Connection, Server, Tls
+        from ldap3 import NONE, Server, Tls
         from ldap3.core.exceptions import LDAPException
 
         if not password:
             raise AuthenticationError("the password is empty")
         options = self._options
-        reached = False
+        unavailable = AuthenticationError("the directory of users does not answer", "unavailable")
         for url in options.urls:
             try:
                 tls = Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=options.ca_file)
                 server = Server(url, get_info=NONE, connect_timeout=options.timeout_s, tls=tls)
-                for name in self.names_of(user):
-                    connection = Connection(
-                        server,
-                        user=name,
-                        password=password,
-                        client_strategy=SYNC,
-                        receive_timeout=math.ceil(options.timeout_s),
-                        auto_referrals=False,
-                    )
-                    try:
-                        bound = connection.bind()
-                        reached = True
-                        if bound:
-                            return
-                    finally:
-                        connection.unbind()
+                self._check_at(server, user, password)
             except (LDAPException, OSError):
                 continue
-            if reached:
-                break
-        if not reached:
-            raise AuthenticationError("the directory of users does not answer", "unavailable")
-        raise AuthenticationError("wrong name or password")
+            except AuthenticationError as error:
+                if error.outcome != "unavailable":
+                    raise
+                unavailable = error
+            else:
+                return
+        raise unavailable
+
+    def _check_at(self, server: Any, user: str, password: str) -> None:
+        """At one server. Raises AuthenticationError, and what `ldap3` raises."""
+        options = self._options
+        if not options.account:
+            for name in self.names_of(user):
+                with self._bound(server, name, password) as own:
+                    if own is not None:
+                        self._let_in(own, user, name)
+                        return
+            raise AuthenticationError(_WRONG)
+        with self._bound(server, options.account, options.account_password) as account:
+            if account is None:
+                _log.error("the directory refuses authentication.ldap_bind_dn, so that nobody can be let in")
+                raise AuthenticationError("the directory of users refuses this server", "unavailable")
+            name = self._found(account, user)
+            # An empty name would bind as nobody, with any password.
+            if not name:
+                raise AuthenticationError(_WRONG)
+            with self._bound(server, name, password) as own:
+                if own is None:
+                    raise AuthenticationError(_WRONG)
+            self._filter.check(account, user, name)
+
+    def _let_in(self, own: Any, user: str, name: str) -> None:
+        """The user has bound by this name, which with a domain is not its distinguished one."""
+        if self._options.domain and self._options.filters.asks:
+            name = self._found(own, user)
+            if not name:
+                raise AuthenticationError("the directory does not show the user that has bound", "unavailable")
+        self._filter.check(own, user, name)
+
+    @contextmanager
+    def _bound(self, server: Any, name: str, password: str) -> Iterator[Any]:
+        """A connection as this name; None if the directory refuses it."""
+        from ldap3 import SYNC, Connection
+
+        connection = Connection(
+            server,
+            user=name,
+            password=password,
+            client_strategy=SYNC,
+            receive_timeout=math.ceil(self._options.timeout_s),
+            auto_referrals=False,
+        )
+        try:
+            yield connection if connection.bind() else None
+        finally:
+            connection.unbind()
+
+    def _found(self, connection: Any, user: str) -> str:
+        """The one distinguished name that the user has; empty if there is none or more than one."""
+        options = self._options
+        if options.filters.user_search:
+            found = search(connection, options.base, filled(options.filters.user_search, user, ""), limit=2)
+            return found[0] if len(found) == 1 else ""
+        if options.domain:
+            names = (equality("sAMAccountName", user), equality("userPrincipalName", f"{user}@{options.domain}"))
+            found = search(connection, options.base, f"(|{''.join(names)})", limit=2) if "@" not in user else []
+            return found[0] if len(found) == 1 else ""
+        for pattern in options.name_patterns or (f"{options.name_attribute}=%s,{options.base}",):
+            first, _, base = pattern.partition(",")
+            attribute, _, value = first.partition("=")
+            if value.strip() != "%s":
+                raise AuthenticationError("authentication.ldap_user_dn_pattern: needs NAME=%s first", "unavailable")
+            found = search(connection, base, equality(attribute.strip(), user), limit=2)
+            if found:
+                return found[0] if len(found) == 1 else ""
+        return ""
 
     def names_of(self, user: str) -> tuple[str, ...]:
         """What the user may be called in the directory; nothing that a user says becomes syntax there."""

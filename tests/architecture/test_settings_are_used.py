@@ -13,7 +13,14 @@ PACKAGE = Path(__file__).parents[2] / "hms_cache"
 #: Read by the loader itself.
 BY_THE_LOADER = {
     f"{secret}_{source}"
-    for secret in ("database.password", "admin.token", "admin.read_token", "server.tls_key_password", "lease.secret")
+    for secret in (
+        "database.password",
+        "admin.token",
+        "admin.read_token",
+        "server.tls_key_password",
+        "lease.secret",
+        "authentication.ldap_bind_password",
+    )
     for source in ("file", "command")
 }
 #: Parts of the database's URL, which its section puts together.

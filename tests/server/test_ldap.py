@@ -8,6 +8,7 @@ import socket
 import struct
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,22 +49,29 @@ userPassword: another
 
 @pytest.fixture(scope="module")
 def directory_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """slapd, which by its default takes a bind without a password for "nobody", and says yes to it here."""
+    """With the entries above."""
+    with running_directory(tmp_path_factory.mktemp("directory"), ENTRIES) as port:
+        yield port
+
+
+@contextmanager
+def running_directory(place: Path, entries: str, more: str = "") -> Iterator[int]:
+    """Its port: slapd, which by its default takes a bind without a password for "nobody", and says yes to it here."""
     path = f"{os.environ['PATH']}:/usr/sbin:/usr/lib/openldap"
     slapd = shutil.which("slapd", path=path)
     slapadd = shutil.which("slapadd", path=path)
     schema = Path("/etc/ldap/schema")
     if slapd is None or slapadd is None or not schema.is_dir():
         pytest.skip("needs slapd")
-    place = tmp_path_factory.mktemp("directory")
     (place / "data").mkdir()
     configuration = place / "slapd.conf"
     configuration.write_text(
-        f"include {schema}/core.schema\ninclude {schema}/cosine.schema\nmodulepath /usr/lib/ldap\nmoduleload back_mdb\n"
+        f"include {schema}/core.schema\ninclude {schema}/cosine.schema\ninclude {schema}/inetorgperson.schema\n"
+        f"include {schema}/nis.schema\nmodulepath /usr/lib/ldap\nmoduleload back_mdb\n"
         f"allow bind_anon_dn bind_anon_cred\npidfile {place}/pid\ndatabase mdb\nsuffix dc=example,dc=test\n"
-        f"directory {place}/data\n"
+        f"directory {place}/data\n{more}"
     )
-    subprocess.run([slapadd, "-f", str(configuration)], input=ENTRIES, text=True, check=True, capture_output=True)
+    subprocess.run([slapadd, "-f", str(configuration)], input=entries, text=True, check=True, capture_output=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
@@ -72,9 +80,11 @@ def directory_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     )
     wait_for(lambda: listens(port) or process.poll() is not None)
     assert process.poll() is None
-    yield port
-    process.terminate()
-    process.wait()
+    try:
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def listens(port: int) -> bool:

@@ -10,6 +10,7 @@ from hms_cache.app.security.delegation import local_names, passwords_of_tokens, 
 from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.authentication.digest_md5 import DigestMd5Mechanism
 from hms_cache.authentication.directory import Directory, DirectoryOptions
+from hms_cache.authentication.directory_filters import FilterOptions
 from hms_cache.authentication.kerberos import GssapiMechanism, KerberosOptions
 from hms_cache.authentication.mechanism import Mechanism
 from hms_cache.authentication.plain import PlainMechanism
@@ -62,13 +63,24 @@ def kerberos_options(settings: AuthenticationSettings) -> KerberosOptions:
 
 
 def directory_options(settings: AuthenticationSettings) -> DirectoryOptions:
-    """Where users' passwords are known. Raises StartupError without the package that asks there."""
+    """Where users' passwords are known. Raises StartupError without the package that asks there, and for filters that
+    are none."""
     try:
-        import ldap3  # noqa: F401
+        from ldap3.core.exceptions import LDAPInvalidFilterError
+        from ldap3.operation.search import parse_filter
     except ImportError as error:
         raise StartupError(
             "authentication.plain = ldap: the package ldap3 is not there", remedy="Install hms-cache[ldap]."
         ) from error
+    for name in ("ldap_custom_query", "ldap_user_search_filter", "ldap_group_search_filter"):
+        text = getattr(settings, name)
+        try:
+            if text:
+                parse_filter(text.replace("{0}", "u").replace("{1}", "u"), None, False, True, None, False)
+        except LDAPInvalidFilterError as error:
+            raise StartupError(
+                f"authentication.{name}: no filter of LDAP: {error}", remedy="An example: (&(uid={0})(l=Paris))."
+            ) from error
     return DirectoryOptions(
         urls=tuple(settings.ldap_url.split()),
         name_patterns=tuple(filter(None, settings.ldap_user_dn_pattern.split(":"))),
@@ -77,4 +89,26 @@ def directory_options(settings: AuthenticationSettings) -> DirectoryOptions:
         domain=settings.ldap_domain,
         ca_file=str(settings.ldap_ca_file) if settings.ldap_ca_file else None,
         timeout_s=settings.ldap_timeout_s,
+        account=settings.ldap_bind_dn,
+        account_password=settings.ldap_bind_password.get_secret_value(),
+        filters=_filters(settings),
+    )
+
+
+def _filters(settings: AuthenticationSettings) -> FilterOptions:
+    patterns = tuple(filter(None, settings.ldap_group_dn_pattern.split(":"))) or (f"=%s,{settings.ldap_base_dn}",)
+    return FilterOptions(
+        users=frozenset(name.lower() for name in settings.ldap_user_filter),
+        groups=frozenset(name.lower() for name in settings.ldap_group_filter),
+        # As in Hive: a pattern without a name in it is the place itself.
+        group_bases=tuple(one.partition(",")[2] if "=%s" in one else one for one in patterns),
+        group_class=settings.ldap_group_class_key,
+        group_key=settings.ldap_group_membership_key,
+        group_name_attribute=settings.ldap_guid_key,
+        user_key=settings.ldap_user_membership_key,
+        base=settings.ldap_base_dn,
+        query=settings.ldap_custom_query,
+        user_search=settings.ldap_user_search_filter,
+        group_search=settings.ldap_group_search_filter,
+        group_search_base=settings.ldap_group_base_dn,
     )

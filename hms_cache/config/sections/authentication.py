@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import model_validator
+from pydantic import SecretStr, model_validator
 
 from hms_cache.config.quantities import OptionalPath, Seconds, Words
 from hms_cache.config.setting import Section, setting
@@ -146,6 +146,91 @@ class AuthenticationSettings(Section):
         "Domain of an Active Directory, where users bind as name@domain.",
         site_keys=("metastore.authentication.ldap.Domain", "hive.metastore.authentication.ldap.Domain"),
     )
+    ldap_bind_dn: str = setting(
+        "",
+        "Account that looks for users and groups, as a distinguished name or, in an Active Directory, name@domain."
+        " Empty: each user looks for itself.",
+        site_keys=("metastore.authentication.ldap.binddn", "hive.metastore.authentication.ldap.binddn"),
+    )
+    ldap_bind_password: SecretStr = setting(
+        SecretStr(""),
+        "The account's password.",
+        site_keys=("metastore.authentication.ldap.bindpw", "hive.metastore.authentication.ldap.bindpw"),
+    )
+    ldap_bind_password_file: OptionalPath = setting(None, "File whose first line is that password.")
+    ldap_bind_password_command: str = setting("", "Command whose first line of output is that password.")
+    ldap_user_filter: Words = setting(
+        (),
+        "Users who are let in, by name. Empty: all.",
+        site_keys=("metastore.authentication.ldap.userFilter", "hive.metastore.authentication.ldap.userFilter"),
+    )
+    ldap_group_filter: Words = setting(
+        (),
+        "Groups whose members are let in, by the first part of their distinguished names. Empty: all.",
+        site_keys=("metastore.authentication.ldap.groupFilter", "hive.metastore.authentication.ldap.groupFilter"),
+    )
+    ldap_group_dn_pattern: str = setting(
+        "",
+        "Where groups lie, such as cn=%s,ou=groups,dc=example,dc=com; several with colons between. Empty: below"
+        " ldap_base_dn.",
+        site_keys=(
+            "metastore.authentication.ldap.groupDNPattern",
+            "hive.metastore.authentication.ldap.groupDNPattern",
+        ),
+    )
+    ldap_group_class_key: str = setting(
+        "groupOfNames",
+        "Object class of groups, such as group or posixGroup.",
+        site_keys=("metastore.authentication.ldap.groupClassKey", "hive.metastore.authentication.ldap.groupClassKey"),
+    )
+    ldap_group_membership_key: str = setting(
+        "member",
+        "Attribute of groups with their members, by distinguished name or name.",
+        site_keys=(
+            "metastore.authentication.ldap.groupMembershipKey",
+            "hive.metastore.authentication.ldap.groupMembershipKey",
+        ),
+    )
+    ldap_user_membership_key: str = setting(
+        "",
+        "Attribute of users with their groups, such as memberOf; if it is set, it is asked in place of the groups.",
+        site_keys=(
+            "metastore.authentication.ldap.userMembershipKey",
+            "hive.metastore.authentication.ldap.userMembershipKey",
+        ),
+    )
+    ldap_custom_query: str = setting(
+        "",
+        "Filter of LDAP: those whom it finds below ldap_base_dn are let in, and the members of what it finds. In place"
+        " of ldap_user_filter and ldap_group_filter.",
+        site_keys=(
+            "metastore.authentication.ldap.customLDAPQuery",
+            "hive.metastore.authentication.ldap.customLDAPQuery",
+        ),
+    )
+    ldap_user_search_filter: str = setting(
+        "",
+        "Filter of LDAP that must find the user below ldap_base_dn, with {0} for the name: (&(uid={0})(l=Paris)). In"
+        " place of the filters above, as the next.",
+        site_keys=(
+            "metastore.authentication.ldap.userSearchFilter",
+            "hive.metastore.authentication.ldap.userSearchFilter",
+        ),
+    )
+    ldap_group_search_filter: str = setting(
+        "",
+        "Filter of LDAP that must find something below ldap_group_base_dn, with {0} for the user's name and {1} for its"
+        " distinguished name: (&(cn=hive)(memberUid={0})).",
+        site_keys=(
+            "metastore.authentication.ldap.groupSearchFilter",
+            "hive.metastore.authentication.ldap.groupSearchFilter",
+        ),
+    )
+    ldap_group_base_dn: str = setting(
+        "",
+        "Where ldap_group_search_filter looks.",
+        site_keys=("metastore.authentication.ldap.groupBaseDN", "hive.metastore.authentication.ldap.groupBaseDN"),
+    )
     ldap_ca_file: OptionalPath = setting(
         None, "PEM file with the authorities of ldaps:// addresses. Empty: those of the system."
     )
@@ -235,4 +320,30 @@ class AuthenticationSettings(Section):
             raise ValueError("plain = ldap needs ldap_url")
         if self.plain == "ldap" and not (self.ldap_user_dn_pattern or self.ldap_base_dn or self.ldap_domain):
             raise ValueError("plain = ldap needs ldap_user_dn_pattern, ldap_base_dn or ldap_domain")
+        problem = self._problem_of_filters() if self.plain == "ldap" else None
+        if problem is not None:
+            raise ValueError(problem)
         return self
+
+    def _problem_of_filters(self) -> str | None:
+        lists = bool(self.ldap_user_filter or self.ldap_group_filter)
+        searches = bool(self.ldap_user_search_filter or self.ldap_group_search_filter)
+        needs_base = self.ldap_custom_query or self.ldap_user_search_filter or (self.ldap_domain and self.ldap_bind_dn)
+        of_groups = self.ldap_group_filter and not self.ldap_group_dn_pattern
+        names_user = "{0}" in self.ldap_group_search_filter or "{1}" in self.ldap_group_search_filter
+        if lists + searches + bool(self.ldap_custom_query) > 1:
+            return (
+                "of ldap_user_filter with ldap_group_filter, ldap_custom_query, and ldap_user_search_filter with"
+                " ldap_group_search_filter one kind counts, the last of them that is set: leave out the others"
+            )
+        if bool(self.ldap_bind_dn) != bool(self.ldap_bind_password.get_secret_value()):
+            return "ldap_bind_dn and ldap_bind_password need each other"
+        if (needs_base or of_groups) and not self.ldap_base_dn:
+            return "ldap_base_dn is needed: what the filters ask for is looked for below it"
+        if self.ldap_user_search_filter and "{0}" not in self.ldap_user_search_filter:
+            return "ldap_user_search_filter needs {0}: it would be the same for every user"
+        if self.ldap_group_search_filter and not (names_user and self.ldap_group_base_dn):
+            return "ldap_group_search_filter needs {0} or {1}, and ldap_group_base_dn"
+        if self.ldap_domain and (self.ldap_group_filter or searches) and not self.ldap_base_dn:
+            return "ldap_domain with filters needs ldap_base_dn, to find the distinguished name of a user"
+        return None
