@@ -38,7 +38,7 @@ class Outcome:
     added: int = 0
     dropped: int = 0
     unchanged: int = 0
-    """Looked at again just before, these were no longer as they had been found."""
+    """These were no longer as they had been found: looked at again just before, or done by somebody else."""
 
     failures: list[str] = field(default_factory=list)
 
@@ -55,10 +55,11 @@ def repair_table(client: MetastoreClient, table: Table, repairs: Sequence[Repair
             tblName=table.tableName,
             parts=[_partition(table, one) for one in still],
             ifNotExists=True,
-            needResult=False,
+            needResult=True,
         )
-        if still and _called(client, "add_partitions_req", request, outcome):
-            outcome.added += len(still)
+        done = _done(client, "add_partitions_req", request, outcome) if still else 0
+        outcome.added += done or 0
+        outcome.unchanged += 0 if done is None else len(still) - done
     for batch in _batches([one for one in repairs if one.action == "drop"], batch_partitions):
         still = []
         for one in batch:
@@ -72,20 +73,21 @@ def repair_table(client: MetastoreClient, table: Table, repairs: Sequence[Repair
             parts=RequestPartsSpec(names=[one.partition for one in still]),
             deleteData=False,
             ifExists=True,
-            needResult=False,
+            needResult=True,
         )
-        if still and _called(client, "drop_partitions_req", drop, outcome):
-            outcome.dropped += len(still)
+        done = _done(client, "drop_partitions_req", drop, outcome) if still else 0
+        outcome.dropped += done or 0
+        outcome.unchanged += 0 if done is None else len(still) - done
     return outcome
 
 
-def _called(client: MetastoreClient, method: str, request: object, outcome: Outcome) -> bool:
+def _done(client: MetastoreClient, method: str, request: object, outcome: Outcome) -> int | None:
+    """How many the call itself added or dropped, which others may do at the same time; None if it failed."""
     try:
-        client.call(method, request)
+        return len(client.call(method, request).partitions or ())
     except TException as error:
         outcome.failures.append(str(getattr(error, "message", None) or error))
-        return False
-    return True
+        return None
 
 
 def _partition(table: Table, repair: Repair) -> Partition:

@@ -63,6 +63,8 @@ def main(run: JobRun) -> JobResult:
             file.finish()
             summary |= {_DONE[action]: count for action, count in outcome.done.items()}
             summary |= {"left as they were": outcome.unchanged, "failures": len(outcome.failures)}
+            if outcome.uncertain:
+                summary["done by this or another run"] = outcome.uncertain
             left += len(outcome.failures)
             failures = outcome.failures[: options["shown"]]
             reports.append(ResultTable("Failures", ("table", "partition", "reason"), failures))

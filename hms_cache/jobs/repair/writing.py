@@ -36,7 +36,10 @@ class Outcome:
 
     done: dict[str, int] = field(default_factory=lambda: {ADD: 0, DROP: 0, EXPIRE: 0})
     unchanged: int = 0
-    """No longer as they were planned: left as they are."""
+    """No longer as they were planned, or done by somebody else meanwhile: left as they are."""
+
+    uncertain: int = 0
+    """Done, by this run or by somebody else: the connection broke, and when they were sent again they were done."""
 
     failures: list[tuple[str, str, str]] = field(default_factory=list)
 
@@ -111,12 +114,17 @@ class RepairWriter:
     def _call(self, table: Table, name: str, action: str, changes: Sequence[Change]) -> None:
         """A batch that is refused is halved until what is refused stands alone.
 
-        Sent again when a connection broke: what exists is not added twice, nor dropped twice.
+        Sent again when a connection broke: what exists is not added twice, nor dropped twice. What counts as done is
+        what the metastore says that this call did: other runs may work on the same table.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._send(table, action, changes)
-                self.outcome.done[action] += len(changes)
+                done = self._send(table, action, changes)
+                self.outcome.done[action] += done
+                if attempt == 1:
+                    self.outcome.unchanged += len(changes) - done
+                else:
+                    self.outcome.uncertain += len(changes) - done
                 return
             except OutcomeUnknownError:
                 if attempt == _ATTEMPTS:
@@ -130,28 +138,28 @@ class RepairWriter:
         self._call(table, name, action, changes[:half])
         self._call(table, name, action, changes[half:])
 
-    def _send(self, table: Table, action: str, changes: Sequence[Change]) -> None:
+    def _send(self, table: Table, action: str, changes: Sequence[Change]) -> int:
+        """How many of them this call added or dropped."""
         if action == ADD:
             request = AddPartitionsRequest(
                 dbName=table.dbName,
                 tblName=table.tableName,
                 parts=[_partition(table, change) for change in changes],
                 ifNotExists=True,
-                needResult=False,
+                needResult=True,
                 catName=table.catName,
             )
-            self._client.call("add_partitions_req", request)
-            return
+            return len(self._client.call("add_partitions_req", request).partitions or ())
         drop = DropPartitionsRequest(
             dbName=table.dbName,
             tblName=table.tableName,
             parts=RequestPartsSpec(names=[change.name for change in changes]),
             deleteData=action == EXPIRE,
             ifExists=True,
-            needResult=False,
+            needResult=True,
             catName=table.catName,
         )
-        self._client.call("drop_partitions_req", drop)
+        return len(self._client.call("drop_partitions_req", drop).partitions or ())
 
 
 def _partition(table: Table, change: Change) -> Partition:

@@ -9,14 +9,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from thrift.Thrift import TApplicationException
 
-from hms_cache.client import MetastoreClient
+from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.frame import Progress
 from hms_cache.jobs.repair.definition import JOB
@@ -364,3 +366,58 @@ def _since(position: int) -> Any:
     from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest
 
     return NotificationEventRequest(lastEvent=position)
+
+
+@pytest.mark.parametrize(
+    "database",
+    [
+        "sqlite",
+        pytest.param("mariadb", marks=[pytest.mark.soak, pytest.mark.mariadb]),
+        pytest.param("postgresql", marks=[pytest.mark.soak, pytest.mark.postgresql]),
+    ],
+)
+def test_runs_at_once_report_what_each_did_itself(start_server: ServerStarter, tmp_path: Path, database: str) -> None:
+    """All have planned before the first one writes; what they say adds up to what was there to do."""
+    lake = Lake(start_server(database), tmp_path)
+    runs, count = 3, 40
+    lake.table()
+    for day in range(count):
+        lake.partition(str(day), "gone", f"day={day}/region=gone")
+    shutil.rmtree(lake.directory("t"))
+    lake.make(*(f"day={day}/region=new" for day in range(count)))
+    planned = threading.Barrier(runs)
+
+    class Together(Progress):
+        def _begun(self) -> None:
+            if self.steps[-1] == "Writing":
+                planned.wait(60)
+
+    with ThreadPoolExecutor(runs) as pool:
+        waiting = [pool.submit(lake.run, progress=Together(), batch_partitions=7) for _ in range(runs)]
+        found = [one.result(120) for one in waiting]
+    assert all(one["tables"]["Plan"] == [("default.t", count, count, count, count, 0)] for one in found)
+    summaries = [one["summary"] for one in found]
+    assert [sum(one[name] for one in summaries) for name in ("added", "dropped", "failures")] == [count, count, 0]
+    assert sum(one["left as they were"] for one in summaries) == 2 * count * (runs - 1)
+    assert set(lake.known()) == {f"{day}/new" for day in range(count)}
+
+
+@pytest.mark.soak
+def test_what_was_sent_twice_is_told_apart(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection breaks after the write, before its answer: nobody knows who added them."""
+    lake.table()
+    lake.make("day=1/region=a", "day=2/region=b")
+    call = MetastoreClient.call
+    broken: list[str] = []
+
+    def breaking(client: MetastoreClient, method: str, *arguments: Any, **options: Any) -> Any:
+        answer = call(client, method, *arguments, **options)
+        if method == "add_partitions_req" and not broken:
+            broken.append(method)
+            raise OutcomeUnknownError("the connection broke")
+        return answer
+
+    monkeypatch.setattr(MetastoreClient, "call", breaking)
+    summary = lake.run()["summary"]
+    assert (summary["added"], summary["left as they were"], summary["done by this or another run"]) == (0, 0, 2)
+    assert set(lake.known()) == {"1/a", "2/b"}
