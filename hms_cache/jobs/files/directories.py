@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from hms_cache.jobs.frame.rate_limit import RateLimit
-from hms_cache.store.warehouse.file_systems import FileSystems
+from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
@@ -39,6 +40,9 @@ class DirectoryFiles:
 
     problem: str | None = None
     """Why it could not be listed; then nothing is known."""
+
+    digest: str = ""
+    """Of each file's name, size, modification and, where the store has one, entity tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +78,9 @@ class DirectoryLister:
         Raises MetaException, OSError.
         """
         self._limit.wait(f"{location.scheme}://{location.authority}")
-        file_system, path = self._file_systems.open(location)
-        file_system.invalidate_cache(path)
+        with driver_errors():
+            file_system, path = self._file_systems.open(location)
+            file_system.invalidate_cache(path)
         return file_system, path
 
     def files(self, location: str) -> DirectoryFiles:
@@ -93,7 +98,8 @@ class DirectoryLister:
                     infos.append((path[start:].count("/"), info))
             if not seen:
                 file_system, path = self.open(here)
-                return DirectoryFiles(exists=bool(file_system.exists(path)))
+                with driver_errors():
+                    return DirectoryFiles(exists=bool(file_system.exists(path)))
         except FileNotFoundError:
             return DirectoryFiles(exists=False)
         except (OSError, MetaException) as error:
@@ -104,7 +110,9 @@ class DirectoryLister:
         """What is in a directory, by name. Raises FileNotFoundError, OSError, MetaException."""
         file_system, path = self.open(location)
         found = {}
-        for info in file_system.ls(path, detail=True):
+        with driver_errors():
+            entries = file_system.ls(path, detail=True)
+        for info in entries:
             full = str(info["name"]).strip("/")
             if full != path.strip("/"):  # stores of objects may tell the marker of the directory itself
                 found[full.rpartition("/")[2]] = info
@@ -118,7 +126,9 @@ class DirectoryLister:
         if location.scheme not in OF_DIRECTORIES:
             file_system, path = self.open(location)
             start = len(path.strip("/")) + 1
-            for name, info in file_system.find(path, withdirs=True, detail=True).items():
+            with driver_errors():
+                every = file_system.find(path, withdirs=True, detail=True)
+            for name, info in every.items():
                 below = str(name).strip("/")[start:]
                 if below:
                     yield f"{location.path}/{below}", info
@@ -145,6 +155,7 @@ class DirectoryLister:
     def figures(self, infos: Iterable[tuple[int, Mapping[str, Any]]]) -> DirectoryFiles:
         """Of these files, as fsspec describes them, each with the number of directories above it."""
         files = size = small = blocks = newest_us = deepest = 0
+        seen = []
         for depth, info in infos:
             deepest = max(deepest, depth)
             file_bytes = int(info["size"] or 0)
@@ -152,12 +163,23 @@ class DirectoryLister:
             size += file_bytes
             small += file_bytes < self._small_file_bytes
             blocks += -(-file_bytes // self._block_bytes)
-            newest_us = max(newest_us, _modified_us(info))
-        return DirectoryFiles(True, files, size, small, blocks, newest_us, deepest)
+            modified_us = _modified_us(info)
+            newest_us = max(newest_us, modified_us)
+            seen.append(f"{info['name']}\0{file_bytes}\0{modified_us}\0{_tag(info)}")
+        digest = hashlib.blake2b("\n".join(sorted(seen)).encode(), digest_size=8).hexdigest() if seen else ""
+        return DirectoryFiles(True, files, size, small, blocks, newest_us, deepest, digest=digest)
 
 
 _MODIFIED = ("mtime", "LastModified", "last_modified", "updated", "modified")
 """What fsspec's file systems call it: local and Arrow's, S3, Azure, Google, others."""
+
+
+_TAGS = ("ETag", "etag")
+
+
+def _tag(info: Mapping[str, Any]) -> str:
+    """What tells two contents of one name, size and second apart: object stores know whole seconds only."""
+    return next((str(info[name]) for name in _TAGS if info.get(name)), "")
 
 
 def _modified_us(info: Mapping[str, Any]) -> int:

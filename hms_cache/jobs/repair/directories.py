@@ -17,7 +17,7 @@ from typing import NamedTuple
 from hms_cache.jobs.frame.rate_limit import RateLimit
 from hms_cache.jobs.repair.values import value_reader
 from hms_cache.metadata.partition_names import escape_path_name
-from hms_cache.store.warehouse.file_systems import FileSystems
+from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaException
 
@@ -53,9 +53,11 @@ class Directories:
                     if not _is_hidden(entry.name):
                         found[not entry.is_dir()].append(entry.name)
             return found
-        file_system, path = self._file_systems.open(location)
-        file_system.invalidate_cache(path)
-        for info in file_system.ls(path, detail=True):
+        with driver_errors():
+            file_system, path = self._file_systems.open(location)
+            file_system.invalidate_cache(path)
+            every = file_system.ls(path, detail=True)
+        for info in every:
             name = info["name"].rstrip("/").rpartition("/")[2]
             if info["name"].strip("/") != path.strip("/") and not _is_hidden(name):
                 found[info["type"] != "directory"].append(name)
@@ -69,10 +71,11 @@ class Directories:
                 return stat.S_ISDIR(os.stat(location.path).st_mode)
             except (FileNotFoundError, NotADirectoryError):
                 return False
-        file_system, path = self._file_systems.open(location)
-        file_system.invalidate_cache(path)
         try:
-            return bool(file_system.info(path)["type"] == "directory")
+            with driver_errors():
+                file_system, path = self._file_systems.open(location)
+                file_system.invalidate_cache(path)
+                return bool(file_system.info(path)["type"] == "directory")
         except FileNotFoundError:
             return False
 

@@ -1,7 +1,7 @@
 """What the files of a table or partition say: whether its statistics are still those of its rows.
 
-Files are counted, added up and the newest is noted when a run begins, again before it writes, and kept with what it
-writes. Appended rows, rewrites and deletions are noticed by them, whether an event told of them or not.
+Files are counted, added up and digested when a run begins, again before it writes, and what was found is kept with what
+it writes. Appended rows, rewrites and deletions are noticed by them, whether an event told of them or not.
 """
 
 from __future__ import annotations
@@ -48,16 +48,21 @@ class Figures(NamedTuple):
     newest_us: int
     """Of the last modification, in microseconds since 1970; 0 where the file system does not say."""
 
+    digest: str = ""
+    """`DirectoryFiles.digest`: the other three are the same where a file is replaced by an older one of its size, and
+    in an object store within one second."""
+
     def __str__(self) -> str:
-        return f"{self.files}:{self.bytes}:{self.newest_us}"
+        return f"{self.files}:{self.bytes}:{self.newest_us}:{self.digest}"
 
     @classmethod
     def read(cls, text: str | None) -> Figures | None:
         """None for a text that is none."""
         parts = (text or "").split(":")
-        if len(parts) != 3 or not all(part.isdecimal() for part in parts):
+        if len(parts) != 4 or not all(part.isdecimal() for part in parts[:3]):
             return None
-        return cls(*map(int, parts))
+        files, size, newest_us = map(int, parts[:3])
+        return cls(files, size, newest_us, parts[3])
 
 
 class UnitFiles(NamedTuple):
@@ -87,7 +92,7 @@ class FigureLister:
         found = self._lister.files(location)
         if found.problem is not None:
             return None, found.problem
-        return Figures(found.files, found.bytes, found.newest_us), None
+        return Figures(found.files, found.bytes, found.newest_us, found.digest), None
 
 
 def transform(slices: DataFrame, metastore: str) -> DataFrame:

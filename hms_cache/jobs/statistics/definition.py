@@ -21,11 +21,11 @@ JOB = Job(
     summary="Compute column statistics of tables and partitions, and write them to the metastore.",
     description=(
         "Works on tables and partitions whose files are others than those that their statistics were computed from "
-        "(number, bytes, newest modification), whoever wrote them, and on those that lack statistics of a column. "
-        "Writes what ANALYZE of Hive and of Spark write: numbers of rows, files and bytes, column statistics, and "
-        "Spark's of tables. Nothing is written of what changed meanwhile. Distinct values are kept as bit vectors that "
-        "Hive reads and merges. Give --database too where the metastore does not answer bit vectors: those of a table "
-        "are merged from its partitions'. Transactional tables and tables of formats that keep statistics "
+        "(number, name, size, modification, entity tag), whoever wrote them, and on those that lack statistics of a "
+        "column. Writes what ANALYZE of Hive and of Spark write: numbers of rows, files and bytes, column statistics, "
+        "and Spark's of tables. Nothing is written of what changed meanwhile. Distinct values are kept as bit vectors "
+        "that Hive reads and merges. Give --database too where the metastore does not answer bit vectors: those of a "
+        "table are merged from its partitions'. Transactional tables and tables of formats that keep statistics "
         "themselves (Iceberg, Delta Lake, Hudi) are left out, and named. Exit status 3 if something failed."
     ),
     main="hms_cache.jobs.statistics.main:main",

@@ -7,7 +7,8 @@ that its driver will use is compared with the location's before anything is done
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import fsspec
@@ -20,6 +21,18 @@ _FSSPEC_PROTOCOLS = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "abfs",
 
 S3_SCHEMES = frozenset({"s3", *(scheme for scheme, protocol in _FSSPEC_PROTOCOLS.items() if protocol == "s3")})
 """Schemes of locations on S3."""
+
+
+@contextmanager
+def driver_errors() -> Iterator[None]:
+    """What a driver raises, as OSError: those of object stores have classes of their libraries for a store that cannot
+    be reached. OSError and MetaException stay what they are."""
+    try:
+        yield
+    except (OSError, MetaException):
+        raise
+    except Exception as error:
+        raise OSError(f"{type(error).__name__}: {error}") from error
 
 
 class FileSystems:

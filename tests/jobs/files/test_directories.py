@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from hms_cache.jobs.files.directories import DirectoryFiles, DirectoryLister, canonical
 from hms_cache.jobs.files.trees import ListedDirectory, TreeLister
+from hms_cache.jobs.repair.directories import Directories
 from hms_cache.store.warehouse.locations import Location
 
 
@@ -29,12 +31,57 @@ def test_files_are_counted_with_those_below_and_without_hidden_ones(tmp_path: Pa
     newest_us = max(round((tmp_path / "p" / name).stat().st_mtime * 1_000_000) for name in ("a", "b", "below/c"))
     os.utime(tmp_path / "p" / ".a.crc", (2**33, 2**33))
     wanted = DirectoryFiles(True, files=3, bytes=355, small_files=1, blocks=5, newest_us=newest_us, depth=1)
-    assert lister.files(f"file:{tmp_path}/p") == wanted
+    assert replace(found := lister.files(f"file:{tmp_path}/p"), digest="") == wanted
+    assert found.digest
     write(tmp_path / "p" / "later", 1)
     assert lister.files(f"file://{tmp_path}/p/").files == 4
     (tmp_path / "empty").mkdir()
     assert lister.files(f"file:{tmp_path}/empty") == DirectoryFiles(True)
     assert lister.files(f"file:{tmp_path}/none") == DirectoryFiles(False)
+
+
+def test_what_the_digest_tells_apart(tmp_path: Path) -> None:
+    """Number, bytes and newest modification are the same in all of these."""
+    second = datetime(2024, 1, 1, tzinfo=UTC)
+    first = {"name": "b/f", "type": "file", "size": 5, "LastModified": second, "ETag": '"1"'}
+    other = {"name": "b/g", "type": "file", "size": 7, "LastModified": second, "ETag": '"2"'}
+    lister = DirectoryLister()
+
+    def found(*infos: dict[str, Any]) -> DirectoryFiles:
+        return lister.figures((0, info) for info in infos)
+
+    before = found(first, other)
+    assert found(other, first) == before
+    for changed in (
+        [first | {"ETag": '"3"'}, other],  # written again within the second
+        [first | {"name": "b/h"}, other],
+        [first | {"size": 7}, other | {"size": 5}],
+        [first | {"LastModified": second - timedelta(days=1)}, other],  # replaced by an older one
+    ):
+        assert replace(found(*changed), digest=before.digest) == before
+        assert found(*changed).digest != before.digest
+
+
+class LibraryError(Exception):
+    """As those of botocore: no OSError."""
+
+
+def test_errors_of_a_drivers_library_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Unreachable(fsspec.AbstractFileSystem):  # type: ignore[misc]
+        protocol = "unreachable"
+
+        def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
+            raise LibraryError("could not connect")
+
+    fsspec.register_implementation("unreachable", Unreachable, clobber=True)
+    found = DirectoryLister().files("unreachable://host/path")
+    assert (found.exists, found.problem) == (False, "LibraryError: could not connect")
+    trees = list(TreeLister().prefixes("unreachable://host/path", ["a", "b"]))
+    assert [(one.kind, one.problem) for one in trees] == [("unreadable", "LibraryError: could not connect")]
+    place = Location.parse("unreachable://host/path")
+    for ask in (Directories().entries, Directories().exists):
+        with pytest.raises(OSError, match="could not connect"):
+            ask(place)
 
 
 @pytest.mark.parametrize("location", ["unheard-of://host/path", "", "relative"])
@@ -111,7 +158,8 @@ def test_a_tree_is_the_same_in_a_store_of_objects(
             assert one.files == TreeLister(small_file_bytes=100, block_bytes=100).files(f"file:{root}{place}")
             of_object = objects[place].files
             assert of_object is not None
-            assert replace(of_object, newest_us=0) == replace(one.files, newest_us=0)
+            times = {"newest_us": 0, "digest": ""}
+            assert replace(of_object, **times) == replace(one.files, **times)
 
 
 @pytest.mark.parametrize(("keys", "listings"), [(["a"], 1), (["a", "b"], 4)])

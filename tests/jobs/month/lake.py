@@ -1,0 +1,280 @@
+"""Tables on an object store that change each day, and what they hold: the oracle's own account of it.
+
+What is written is remembered here and nowhere read back from: what the jobs say is compared with it.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyarrow import orc, parquet
+
+from hms_cache.client import MetastoreClient
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Database,
+    FieldSchema,
+    Partition,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
+)
+from tests.moto_server import ObjectStore
+
+DATABASE = "lake"
+BUCKET = "lake"
+KEY = "day"
+ROWS_OF_A_FILE = (60, 160)
+TEXT_LENGTH = 4_000
+"""Of a value that hardly compresses. Files are then of some 400 KB: of one of ORC Spark reads the last 16 KB twice."""
+
+_IO = "org.apache.hadoop.hive.ql.io"
+_FORMATS = {
+    "parquet": (
+        f"{_IO}.parquet.MapredParquetInputFormat",
+        f"{_IO}.parquet.MapredParquetOutputFormat",
+        f"{_IO}.parquet.serde.ParquetHiveSerDe",
+    ),
+    "orc": (f"{_IO}.orc.OrcInputFormat", f"{_IO}.orc.OrcOutputFormat", f"{_IO}.orc.OrcSerde"),
+    "text": (
+        "org.apache.hadoop.mapred.TextInputFormat",
+        f"{_IO}.HiveIgnoreKeyTextOutputFormat",
+        "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
+    ),
+}
+
+Row = tuple[int | None, str | None]
+
+
+@dataclass
+class DataFile:
+    """An object with rows of a table."""
+
+    rows: list[Row]
+    size_bytes: int
+
+
+@dataclass
+class LakeTable:
+    """A table, its files by unit (a partition's value, None for a table without partitions) and key of the object."""
+
+    name: str
+    kind: str
+    is_partitioned: bool
+    units: dict[str | None, dict[str, DataFile]] = field(default_factory=dict)
+    days: int = 0
+    """Partitions that it ever had: their names are never used again."""
+
+    def prefix(self, unit: str | None) -> str:
+        """Of the keys of a unit's objects."""
+        return f"w/{self.name}" + (f"/{KEY}={unit}" if unit is not None else "")
+
+
+class Lake:
+    """Changes tables as companies do, through the store and through the metastore."""
+
+    def __init__(self, store: ObjectStore, client: MetastoreClient, seed: int) -> None:
+        self.tables: dict[str, LakeTable] = {}
+        self.changed: set[tuple[str, str | None]] = set()
+        """Units whose files are others than when this was emptied: table, partition."""
+
+        self._store = store
+        self._client = client
+        self._chance = random.Random(seed)
+        self._made = 0
+
+    def create_all(self, tables: int) -> None:
+        """The catalog of the first evening."""
+        self._store.make_bucket(BUCKET)
+        self._client.call("create_database", Database(name=DATABASE, locationUri=f"s3a://{BUCKET}/w", parameters={}))
+        for _ in range(tables):
+            self.create_table()
+
+    def bytes_of(self, units: set[tuple[str, str | None]]) -> int:
+        """What the files of these units take that are still there."""
+        files = [self.tables[table].units.get(unit, {}) for table, unit in units if table in self.tables]
+        return sum(one.size_bytes for each in files for one in each.values())
+
+    def a_day(self, changes: int) -> list[str]:
+        """So many changes of tables, each of a kind that comes by chance; their names."""
+        kinds: list[tuple[Callable[[LakeTable], None], int]] = [
+            (self._append, 4),
+            (self._rewrite, 3),
+            (self._rewrite_of_same_size, 2),
+            (self._late_partition, 4),
+            (self._registered_partition, 2),
+            (self._lose_partition, 1),
+            (self._lose_file, 1),
+            (self._empty, 1),
+            (self._alter, 1),
+        ]
+        chosen = self._chance.choices([kind for kind, _ in kinds], [weight for _, weight in kinds], k=changes)
+        for kind in chosen:
+            kind(self._chance.choice(list(self.tables.values())))
+        self.create_table()
+        self._drop_table()
+        return [kind.__name__.strip("_") for kind in chosen]
+
+    # ---- changes of the catalog
+
+    def create_table(self) -> None:
+        """Of any format, of one to four partitions or none."""
+        name = f"t{self._made}"
+        table = LakeTable(name, ("parquet", "orc", "text")[self._made % 3], is_partitioned=self._made % 4 != 0)
+        self._made += 1
+        self.tables[name] = table
+        keys = [FieldSchema(KEY, "string", None)] if table.is_partitioned else []
+        struct = Table(
+            tableName=name,
+            dbName=DATABASE,
+            owner="ann",
+            sd=_descriptor(table, None),
+            partitionKeys=keys,
+            parameters={"EXTERNAL": "TRUE"},
+            tableType="EXTERNAL_TABLE",
+        )
+        self._client.call("create_table", struct)
+        if not table.is_partitioned:
+            self._add_file(table, None)
+            return
+        self._store.write(BUCKET, f"{table.prefix(None)}/", b"")  # else it is gone with its last partition
+        for _ in range(self._chance.randint(1, 4)):
+            self._registered_partition(table)
+
+    def _drop_table(self) -> None:
+        table = self.tables.pop(self._chance.choice(list(self.tables)))
+        self._client.call("drop_table", DATABASE, table.name, False)
+        for key in [key for unit in table.units.values() for key in unit]:
+            self._store.delete(BUCKET, key)
+        if table.is_partitioned:
+            self._store.delete(BUCKET, f"{table.prefix(None)}/")
+
+    def _alter(self, table: LakeTable) -> None:
+        """No data: nothing is to be read for it."""
+        struct = self._client.call("get_table", DATABASE, table.name)
+        struct.parameters["comment"] = f"{self._chance.random()}"
+        self._client.call("alter_table", DATABASE, table.name, struct)
+
+    def _late_partition(self, table: LakeTable) -> None:
+        """Files in a directory that nobody tells the metastore of."""
+        if table.is_partitioned:
+            table.days += 1
+            for _ in range(self._chance.randint(1, 3)):
+                self._add_file(table, f"{table.days:03d}")
+
+    def _registered_partition(self, table: LakeTable) -> None:
+        if table.is_partitioned:
+            self._late_partition(table)
+            value = f"{table.days:03d}"
+            added = Partition(
+                values=[value],
+                dbName=DATABASE,
+                tableName=table.name,
+                sd=_descriptor(table, value),
+                parameters={},
+            )
+            self._client.call("add_partition", added)
+
+    # ---- changes of files, which no event tells of
+
+    def _append(self, table: LakeTable) -> None:
+        unit = self._unit(table)
+        if unit is not None or not table.is_partitioned:
+            self._add_file(table, unit)
+
+    def _rewrite(self, table: LakeTable) -> None:
+        """Other rows in place of all files, under new names."""
+        unit = self._unit(table)
+        for key in list(table.units.get(unit, ())):
+            self._remove_file(table, unit, key)
+            self._add_file(table, unit)
+
+    def _rewrite_of_same_size(self, table: LakeTable) -> None:
+        """Other rows in an object of the same name and, but for what a format adds, the same size."""
+        unit = self._unit(table)
+        for key, one in table.units.get(unit, {}).items():
+            rows: list[Row] = [
+                (None if number is None else number ^ 1, None if text is None else self._text(len(text)))
+                for number, text in one.rows
+            ]
+            self._write(table, unit, key, rows)
+
+    def _lose_partition(self, table: LakeTable) -> None:
+        unit = self._unit(table)
+        if unit is not None and len(table.units) > 1:
+            for key in list(table.units[unit]):
+                self._remove_file(table, unit, key)
+            del table.units[unit]
+
+    def _lose_file(self, table: LakeTable) -> None:
+        unit = self._unit(table)
+        files = table.units.get(unit, {})
+        if len(files) > 1:
+            self._remove_file(table, unit, self._chance.choice(list(files)))
+
+    def _empty(self, table: LakeTable) -> None:
+        """All files of a table without partitions."""
+        for key in list(table.units.get(None, ())):
+            self._remove_file(table, None, key)
+
+    def _unit(self, table: LakeTable) -> str | None:
+        return self._chance.choice(list(table.units)) if table.is_partitioned and table.units else None
+
+    def _add_file(self, table: LakeTable, unit: str | None) -> None:
+        self._made += 1
+        count = self._chance.randint(*ROWS_OF_A_FILE)
+        self._write(table, unit, f"{table.prefix(unit)}/part-{self._made}", list(self._rows(count)))
+
+    def _write(self, table: LakeTable, unit: str | None, key: str, rows: list[Row]) -> None:
+        content = _encoded(table.kind, rows)
+        self._store.write(BUCKET, key, content)
+        table.units.setdefault(unit, {})[key] = DataFile(rows, len(content))
+        self.changed.add((table.name, unit))
+
+    def _remove_file(self, table: LakeTable, unit: str | None, key: str) -> None:
+        self._store.delete(BUCKET, key)
+        del table.units[unit][key]
+        self.changed.add((table.name, unit))
+
+    def _rows(self, count: int) -> Iterator[Row]:
+        for _ in range(count):
+            number = None if self._chance.random() < 0.1 else self._chance.randrange(-(10**9), 10**9)
+            length = self._chance.randint(TEXT_LENGTH - 100, TEXT_LENGTH)
+            yield number, None if self._chance.random() < 0.1 else self._text(length)
+
+    def _text(self, length: int) -> str:
+        return self._chance.randbytes(length // 2 + 1).hex()[:length]
+
+
+def _descriptor(table: LakeTable, unit: str | None) -> StorageDescriptor:
+    input_format, output_format, library = _FORMATS[table.kind]
+    return StorageDescriptor(
+        cols=[FieldSchema("number", "bigint", None), FieldSchema("text", "string", None)],
+        location=f"s3a://{BUCKET}/{table.prefix(unit)}",
+        inputFormat=input_format,
+        outputFormat=output_format,
+        compressed=False,
+        numBuckets=-1,
+        serdeInfo=SerDeInfo(serializationLib=library, parameters={"serialization.format": "1"}),
+        bucketCols=[],
+        sortCols=[],
+        parameters={},
+    )
+
+
+def _encoded(kind: str, rows: list[Row]) -> bytes:
+    if kind == "text":
+        lines = ("\x01".join(r"\N" if value is None else str(value) for value in row) for row in rows)
+        return "".join(f"{line}\n" for line in lines).encode()
+    columns = zip(*rows, strict=True)
+    schema = pa.schema([("number", pa.int64()), ("text", pa.string())])
+    table = pa.table([list(column) for column in columns], schema=schema)
+    file = io.BytesIO()
+    if kind == "parquet":
+        parquet.write_table(table, file, use_dictionary=False)
+    else:
+        orc.write_table(table, file)
+    return file.getvalue()
