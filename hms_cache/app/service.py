@@ -27,6 +27,7 @@ from hms_cache.app.positions import position_source
 from hms_cache.app.security.authentication import mechanisms
 from hms_cache.app.security.authorization import (
     asking_authorizer,
+    follow_grants,
     keep_current,
     policy_file,
     policy_service,
@@ -44,6 +45,7 @@ from hms_cache.app.system.open_files import connections_allowed
 from hms_cache.app.warming_process import WarmingProcess
 from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.authentication.listener_tokens import ListenerTokens
+from hms_cache.authorization.asking import AskingAuthorizer
 from hms_cache.authorization.decisions import Authorizer
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.cache.reads.assembly import Cache
@@ -217,6 +219,8 @@ class Service:
             self._positions.slot(self._siblings.own_index) if self._positions is not None else None,
             writes_dump=not self._siblings.own_index,
         )
+        if isinstance(self._authorizer, AskingAuthorizer):
+            follow_grants(self._settings, self._authorizer, self._caching.cache)
         self._caching.start(starting)
         if self._settings.cache.exactness == "lease":
             self.membership = start_lease(self._settings, self._caching, database, self.metrics.lease, starting)

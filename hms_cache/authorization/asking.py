@@ -1,5 +1,8 @@
 """An authorizer that asks another system: the database's grants, or a policy service.
 
+What tells that the other system has changed ends an epoch, too (`is_current`): then decisions are exact, and the age is
+for what it does not tell.
+
 Its decisions have a greatest age. All decisions of one *epoch* are dropped when it ends, and an epoch lasts as long as
 the greatest age: so none is older. With age 0 each call has its own, and no answer is kept between calls.
 """
@@ -89,6 +92,9 @@ class AskingAuthorizer:
     def __init__(
         self, judge_of: Callable[[str], Judge], max_age_s: float, now_s: Callable[[], float] = time.monotonic
     ) -> None:
+        self.is_current: Callable[[], bool] | None = None
+        """Whether `forget` has been called for everything that had changed before the question; may wait. None: nobody
+        tells of changes, and the age alone counts."""
         self._judge_of = judge_of
         self._max_age_s = max_age_s
         self._now_s = now_s
@@ -134,6 +140,12 @@ class AskingAuthorizer:
                         epoch.by_tag[found.tag] = found
         return found
 
+    def proven_decisions(self, principal: str) -> AskedDecisions:
+        """Those of the epoch if it is known to be current; otherwise those of this call alone."""
+        if self.is_current is None or not self.keeps_answers or self.is_current():
+            return self.decisions(principal)
+        return AskedDecisions(Epoch(self._now_s()), self._judge_of(principal))
+
     def decisions_of(self, tag: bytes) -> AskedDecisions | None:
         """Those of a tag of the epoch that runs."""
         epoch = self.policy
@@ -142,4 +154,4 @@ class AskingAuthorizer:
 
     def decide(self, principal: str, action: Action, of: SecuredObject) -> bool:
         """Whether the principal may do that, now."""
-        return self.decisions(principal).allow(action, of)
+        return self.proven_decisions(principal).allow(action, of)

@@ -113,6 +113,9 @@ class Authorizer(Protocol):
     def decisions(self, principal: str) -> Decisions:
         """What is decided about a principal, now."""
 
+    def proven_decisions(self, principal: str) -> Decisions:
+        """The same, by everything that had changed before this call. May wait for others."""
+
     def decisions_of(self, tag: bytes) -> Decisions | None:
         """Those of a tag; None when the policy has changed since."""
 

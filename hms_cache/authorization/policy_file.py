@@ -42,6 +42,10 @@ class PolicyFile:
         """What is decided about a principal, now."""
         return self.policy.decisions(principal)
 
+    def proven_decisions(self, principal: str) -> GrantedDecisions:
+        """The same: the policy is in memory."""
+        return self.decisions(principal)
+
     def decisions_of(self, tag: bytes) -> GrantedDecisions | None:
         """Those of a tag of the policy in force."""
         return self.policy.decisions_of(tag)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.policy import sync_property
 from hms_cache.notifications import events as ev
+from hms_cache.notifications import tjson
 from hms_cache.notifications.event_types import EventType
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
@@ -233,3 +234,32 @@ def changed_columns(event: ev.Event) -> frozenset[str] | None:
 def table_rule(event: ev.Event) -> Mapping[Facet, Action]:
     """The row of the event's type; unknown types drop all of a table that they name (P8)."""
     return TABLE_RULES.get(type(event), WHOLE_TABLE)
+
+
+_OF_RIGHTS = (
+    ev.GrantsChanged,
+    ev.UndecodedEvent,
+    *(ev.TableCreated, ev.TableDropped),
+    *(ev.DatabaseCreated, ev.DatabaseAltered, ev.DatabaseDropped),
+    *(ev.CatalogCreated, ev.CatalogAltered, ev.CatalogDropped),
+)
+
+_OWNER_FIELDS = ("3", "18")
+"""Of a table object: owner, and its type (`hive_metastore.thrift`)."""
+
+
+def changes_rights(event: ev.Event) -> bool:
+    """Whether what users may do by owners and grants may be another afterwards. Alters that leave name and owner as
+    they were are the most frequent ones, and change no rights."""
+    if isinstance(event, ev.TableAltered):
+        return event.is_rename or _owner_of(event.before_json) != _owner_of(event.after_json, "unknown")
+    return isinstance(event, _OF_RIGHTS) or event.scope.everything
+
+
+def _owner_of(table_json: str | None, unknown: str = "") -> object:
+    """What can be compared; with `unknown` given on one side, owners that cannot be read differ."""
+    try:
+        fields = tjson.parse(table_json or "")
+        return [fields.get(number) for number in _OWNER_FIELDS]
+    except (tjson.TJsonError, AttributeError):
+        return unknown

@@ -37,6 +37,7 @@ from hms_cache.cache.event_rules import (
     Action,
     Stays,
     changed_columns,
+    changes_rights,
     keeps_content,
     table_rule,
     what_stays,
@@ -97,6 +98,9 @@ class SharedCache:
         self.forgetting_listener: Callable[[], None] | None = None
         """Told after something was dropped on command or by a reset, without the lock and before the command answers:
         no event tells why, so nothing that was kept from before may come back (P7)."""
+        self.rights_listener: Callable[[], None] | None = None
+        """Told of each event that may change what users may do, with the lock, before memory is brought to it, and of
+        each loss of everything: what was decided before counts no more. It must not wait."""
         self.evictions = 0
         self.resets = 0
         self._transactions = TransactionTracker()
@@ -112,6 +116,9 @@ class SharedCache:
         """
         resolved = self._resolve(events)
         shown = self._read_alters(events)
+        of_rights = set()
+        if self.rights_listener is not None:
+            of_rights = {event.event_id for event in events if changes_rights(event)}
         if self.position_listener is not None:
             self.position_listener(new_position, False)
         with self.lock:
@@ -119,6 +126,8 @@ class SharedCache:
                 if event.event_id <= self.position:
                     continue
                 self._apply_one(event, resolved, shown.get(event.event_id, NOTHING_STAYS))
+                if event.event_id in of_rights:
+                    self._forget_rights()
                 self.position = event.event_id
             self.position = max(self.position, new_position)
 
@@ -430,7 +439,14 @@ class SharedCache:
                 load.note(event_id, facet, Action.DROP)
         self._clear()
 
+    def _forget_rights(self) -> None:
+        """Answers that wait to be sent were made for the rights of before."""
+        if self.rights_listener is not None:
+            self.answers.clear()
+            self.rights_listener()
+
     def _clear(self) -> None:
+        self._forget_rights()
         self.answers.clear()
         for entries in (self.catalogs, self.databases, self.tables):
             for entry in entries.values():

@@ -53,3 +53,8 @@ class EventType(StrEnum):
     CREATE_DATACONNECTOR = "CREATE_DATACONNECTOR"
     ALTER_DATACONNECTOR = "ALTER_DATACONNECTOR"
     DROP_DATACONNECTOR = "DROP_DATACONNECTOR"
+
+
+GRANTS_CHANGED = "HMS_CACHE_GRANTS"
+"""A grant or role was changed: written by servers of this program with `authorization.sql_grants = logged` only. No
+release of Hive has a type of this name, nor an event for what it tells."""

@@ -13,7 +13,7 @@ from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.metadata.partition_name_codec import values_of_partition_name
 from hms_cache.notifications import events as ev
 from hms_cache.notifications import tjson
-from hms_cache.notifications.event_types import EventType
+from hms_cache.notifications.event_types import GRANTS_CHANGED, EventType
 from hms_cache.notifications.messages import DEFAULT_MAX_JSON_BYTES, MessageError, decode_message
 from hms_cache.notifications.scope import PartitionValues
 
@@ -447,6 +447,7 @@ _READERS: dict[str, _Reader] = {
 
 # Types whose messages no Hive release writes into the log: the columns are all there is.
 _READERS_OF_ROW: dict[str, Callable[[ev.EventHeader], ev.Event]] = {
+    GRANTS_CHANGED: ev.GrantsChanged,
     EventType.CREATE_ISCHEMA: ev.OtherObjectChanged,
     EventType.ALTER_ISCHEMA: ev.OtherObjectChanged,
     EventType.DROP_ISCHEMA: ev.OtherObjectChanged,

@@ -9,6 +9,7 @@ from typing import Any
 
 from thrift.Thrift import TApplicationException
 
+from hms_cache.authorization.decisions import Decisions
 from hms_cache.cache.reads.reading import Reading
 from hms_cache.cache.shared_cache import ALWAYS_KEPT_ANSWER_BYTES
 from hms_cache.metrics.call_trace import call_trace
@@ -182,7 +183,7 @@ class Dispatcher:
         assert method is not None
         result = None if method.oneway else method.result()
         outcome = "ok"
-        tag = b""
+        decisions: Decisions | None = None
         try:
             check_request_size(message.name, message.args)
             call = Call(message.name, session, self._stores)
@@ -191,8 +192,7 @@ class Dispatcher:
             if self._guard is None:
                 value = handler.function(call, message.args)
             else:
-                decisions = self._guard.decisions(session)
-                tag = decisions.tag
+                decisions = self._guard.decisions_for(message.name, session)
                 value = self._guard.answer(call, decisions, handler.function, message.args)
             if result is not None and method.has_value:
                 result.success = value
@@ -223,13 +223,13 @@ class Dispatcher:
         try:
             pieces = encode_in_pieces(message.encoding, method, result.success) if method.has_value else None
             if pieces is not None and outcome == "ok":
-                if not keeps or not self._keeps_pieces(message, pieces, tag):
+                if not keeps or not self._keeps_pieces(message, pieces, decisions):
                     return outcome, join_reply(message, pieces)
                 payload = b"".join(pieces)
             else:
                 payload = encode_payload(message.encoding, method, result)
             if keeps and outcome == "ok":
-                self._keep_answer(message, payload, tag)
+                self._keep_answer(message, payload, decisions)
             return outcome, encode_reply_from_payload(message, payload)
         except Exception as error:
             _log.exception("the reply of %s cannot be encoded", message.name)
@@ -238,24 +238,31 @@ class Dispatcher:
             )
             return "error", encode_exception(message, fault)
 
-    def _keeps_pieces(self, message: Message, pieces: list[bytes], tag: bytes) -> bool:
+    def _keeps_pieces(self, message: Message, pieces: list[bytes], decisions: Decisions | None) -> bool:
         """Whether a reply in pieces is kept: small ones always, large ones when they are asked for again."""
         if len(pieces) <= MOST_SUMMED_PIECES and sum(map(len, pieces)) <= ALWAYS_KEPT_ANSWER_BYTES:
             return True
         key = message.key_bytes
+        tag = decisions.tag if decisions is not None else b""
         return key is not None and self._keep is not None and self._keep.wants_large_answer(key + tag)
 
-    def _keep_answer(self, message: Message, payload: bytes, tag: bytes) -> None:
+    def _keep_answer(self, message: Message, payload: bytes, decisions: Decisions | None) -> None:
         """Keeps the encoded reply for requests of the same bytes, if it came from memory as it still is.
 
-        `tag`: of the decision class that it was made for.
+        `decisions`: those that it was made by. When others are in force by now, it is not kept.
         """
         key = message.key_bytes
         template = reply_template(message, payload) if key is not None else None
         if template is not None and key is not None and self._keep is not None:
             is_large = template.size_bytes > LARGE_REPLY_BYTES
             render = template.render_pieces if is_large else template.render
-            self._keep.keep_answer(key + tag, message.name, render, template.size_bytes)
+            if decisions is None or self._guard is None:
+                self._keep.keep_answer(key, message.name, render, template.size_bytes)
+                return
+            tag, policy, authorizer = decisions.tag, decisions.policy, self._guard.authorizer
+            self._keep.keep_answer(
+                key + tag, message.name, render, template.size_bytes, lambda: authorizer.policy is policy
+            )
 
     def _note(self, method: str, outcome: str, started: float) -> float:
         seconds = time.perf_counter() - started

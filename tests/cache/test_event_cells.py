@@ -245,6 +245,7 @@ def facts_of_others() -> Iterator[Fact]:
             frozenset({(D, "functions")}),
             may_go=EVERY_THING - whole_database(E) | ALL_CONSTRAINTS,
         )
+    yield Fact("grants", ev.GrantsChanged(header("HMS_CACHE_GRANTS", None)), frozenset())
     yield Fact("schema registry", ev.OtherObjectChanged(header("CREATE_ISCHEMA", None)), frozenset())
     yield Fact("unknown", ev.UndecodedEvent(header("NEW_KIND", None), "unknown", EVERYTHING), EVERY_THING)
 

@@ -46,9 +46,10 @@ class World:
         return found
 
 
-@pytest.fixture(params=[0, 60], ids=["each call", "aged"])
+@pytest.fixture(params=[(0, "read"), (60, "read"), (0, "logged")], ids=["each call", "aged", "logged"])
 def world(serve: Serve, request: pytest.FixtureRequest) -> World:
-    return World(serve, **{"authorization.sql_max_age_s": request.param})
+    age_s, grants = request.param
+    return World(serve, **{"authorization.sql_max_age_s": age_s, "authorization.sql_grants": grants})
 
 
 def bag(privilege: str, to: str = "eve", *, kind: int = t.PrincipalType.USER, option: bool = False, **of: Any) -> Any:

@@ -84,7 +84,7 @@ class User:
             user = self._user_of(self._token)
         except AuthenticationError as error:
             raise UnknownListenerError(str(error)) from error
-        decisions = self._authorizer.decisions(user)
+        decisions = self._authorizer.proven_decisions(user)
         if not decisions.has_any:
             raise FeedEndedError(EndReason.REFUSED, f"nothing is granted to user {user}")
         if decisions.allow(Action.SERVICE, METASTORE):

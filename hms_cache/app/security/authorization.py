@@ -11,11 +11,15 @@ from hms_cache.authorization.policy import PolicyError
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.authorization.policy_service import PolicyService, ServiceJudge, ServiceOptions
 from hms_cache.authorization.standard_rights import GrantSource, StandardJudge
+from hms_cache.cache.reads.assembly import Cache
 from hms_cache.config import Settings
 from hms_cache.errors import StartupError
 
 _STOP_TIMEOUT_S = 2.0
 """For a look at a file that does not answer: the thread ends with the process."""
+
+LOGGED_MAX_AGE_S = 60.0
+"""How long decisions are kept at most where grants are logged: what another metastore changes is in no log."""
 
 _REMEDY = "See docs/security.md for what a policy file says."
 
@@ -67,12 +71,21 @@ def asking_authorizer(
     given = settings.authorization
     if given.provider == "sql":
         services = frozenset(given.service_users)
-        return AskingAuthorizer(
-            lambda user: StandardJudge(grants, user, is_service=user in services), given.sql_max_age_s
-        )
+        max_age_s = given.sql_max_age_s
+        if given.sql_grants == "logged" and settings.cache.enabled:
+            max_age_s = max_age_s or LOGGED_MAX_AGE_S
+        return AskingAuthorizer(lambda user: StandardJudge(grants, user, is_service=user in services), max_age_s)
     if service is not None:
         return AskingAuthorizer(partial(ServiceJudge, service), given.opa_max_age_s)
     return None
+
+
+def follow_grants(settings: Settings, authorizer: AskingAuthorizer, cache: Cache) -> None:
+    """Has the events of the log end what was decided before them, where changes of grants are in it."""
+    if settings.authorization.provider != "sql" or settings.authorization.sql_grants != "logged":
+        return
+    authorizer.is_current = lambda: cache.freshness.ensure(wants_proof=True)
+    cache.shared.rights_listener = authorizer.forget
 
 
 def keep_current(policy: PolicyFile, interval_s: float, starting: ExitStack) -> None:

@@ -193,10 +193,18 @@ class Reading:
         else:
             self.provenance.from_elsewhere()
 
-    def keep_answer(self, key: bytes, method: str, render: Callable[[bytes], Reply], size_bytes: int) -> None:
+    def keep_answer(
+        self,
+        key: bytes,
+        method: str,
+        render: Callable[[bytes], Reply],
+        size_bytes: int,
+        is_allowed: Callable[[], bool] | None = None,
+    ) -> None:
         """Keeps the encoded reply of the call that this thread just answered, if it came from one entry as it still is.
 
-        The caller has called `provenance.begin()` before the call.
+        The caller has called `provenance.begin()` before the call. `is_allowed`: asked under the cache's lock, so that
+        no change of rights comes in between: whether the decision behind the answer is in force.
         """
         source = self.provenance
         entry = source.entry
@@ -204,6 +212,8 @@ class Reading:
             return
         try:
             with self.cache.lock:
+                if is_allowed is not None and not is_allowed():
+                    return
                 if entry.version == source.version and self.cache.entry(entry.key) is entry:
                     self.cache.answers.add(key, Answer(method, source.kind, render, size_bytes, entry))
         except Exception:

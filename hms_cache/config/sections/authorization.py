@@ -24,6 +24,13 @@ class AuthorizationSettings(Section):
         "With provider = sql: users who may call what is for services only (notification log, tokens and keys,"
         " compactions, replication).",
     )
+    sql_grants: Literal["read", "logged"] = setting(
+        "read",
+        "With provider = sql: how a change of grants becomes known. read: each call reads them (see sql_max_age_s)."
+        " logged: servers write an event of their own with each change, and keep what they decided until the log tells"
+        " of one, sql_max_age_s at most (60 s if that is 0). Every hms-cache server on the database must have it, one"
+        " with another provider, too; Java's metastores tell nothing: what they grant or revoke counts after that age.",
+    )
     sql_max_age_s: Seconds = setting(
         0.0,
         "With provider = sql: how old a decision may be. 0: each call reads the grants, and no encoded answer is kept.",

@@ -29,6 +29,7 @@ from hms_cache.notifications.events.objects import (
     FunctionCreated,
     FunctionDropped,
     FunctionEvent,
+    GrantsChanged,
     OtherObjectChanged,
 )
 from hms_cache.notifications.events.rows import EventHeader, EventRow, NotificationRow, PartitionFiles, header_of
@@ -85,6 +86,7 @@ __all__ = [
     "FunctionCreated",
     "FunctionDropped",
     "FunctionEvent",
+    "GrantsChanged",
     "NotNullConstraintAdded",
     "NotificationRow",
     "OtherObjectChanged",

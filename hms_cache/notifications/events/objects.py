@@ -127,6 +127,15 @@ class FunctionDropped(FunctionEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class GrantsChanged(Event):
+    """What somebody may do has changed (`GRANTS_CHANGED`); what is in the catalog has not, so ``scope`` is empty."""
+
+    @property
+    def scope(self) -> Scope:
+        return NOTHING
+
+
+@dataclass(frozen=True, slots=True)
 class OtherObjectChanged(Event):
     """A schema registry object or a data connector was created, altered or dropped.
 

@@ -87,6 +87,15 @@ class Guard:
             known = session.decisions = self.authorizer.decisions(session.user)
         return known
 
+    def decisions_for(self, method: str, session: Session) -> Decisions:
+        """Those about the session's user for this call, which may wait if `may_wait` says so."""
+        if not self.may_wait(method):
+            return self.decisions(session)
+        found = self.authorizer.proven_decisions(session.user)
+        if found.policy is self.authorizer.policy:
+            session.decisions = found
+        return found
+
     def may_wait(self, method: str) -> bool:
         """Whether the decision about a method may wait for another system."""
         rule = RULES.get(method)

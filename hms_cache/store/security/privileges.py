@@ -20,6 +20,7 @@ from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.privileges import roles_of
 from hms_cache.store.schema import ROLES
+from hms_cache.store.security.grant_log import log_change
 from hms_cache.store.security.privilege_levels import (
     DATA_CONNECTOR,
     DATABASE,
@@ -163,6 +164,8 @@ class Privileges:
 
     def _grant(self, transaction: WriteTransaction, grants: Sequence[HiveObjectPrivilege]) -> None:
         connection, now_s = transaction.connection, self._context.now_s()
+        if grants:
+            log_change(transaction, self._context)
         for grant in grants:
             kind, info = type_name(grant.principalType), grant.grantInfo
             if kind == "ROLE":
@@ -204,6 +207,8 @@ class Privileges:
 
     def _revoke(self, transaction: WriteTransaction, grants: Sequence[HiveObjectPrivilege], grant_option: bool) -> None:
         connection = transaction.connection
+        if grants:
+            log_change(transaction, self._context)
         for grant in grants:
             target = find_target(connection, grant.hiveObject, lock=True)
             level = level_of(grant.hiveObject)

@@ -18,6 +18,7 @@ from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import ROLE_MAP, ROLES
+from hms_cache.store.security.grant_log import log_change
 from hms_cache.store.security.privilege_levels import LEVELS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     InvalidObjectException,
@@ -66,6 +67,7 @@ class Roles:
             if _role_id(transaction.connection, name) is not None:
                 raise InvalidObjectException(f"Role {name} already exists.")
             self._insert(transaction, name, owner)
+            log_change(transaction, self._context)
 
         run_write(self._database, create, ids={"MRole": 1})
 
@@ -84,6 +86,7 @@ class Roles:
             ).scalar()
             if role_id is None:
                 return
+            log_change(transaction, self._context)
             connection.execute(delete(ROLE_MAP).where(ROLE_MAP.c.ROLE_ID == role_id))
             features = features_of(connection)
             for table in (ROLE_MAP, *(level.table for level in LEVELS)):
@@ -124,6 +127,7 @@ class Roles:
 
         def grant(transaction: WriteTransaction) -> None:
             connection = transaction.connection
+            log_change(transaction, self._context)
             # All grants of roles wait for each other here: two of them could close a cycle together.
             connection.execute(select(ROLES.c.ROLE_ID).where(ROLES.c.ROLE_NAME == ADMIN).with_for_update()).all()
             role_id = _required_role_id(connection, name)
@@ -169,6 +173,7 @@ class Roles:
 
         def revoke(transaction: WriteTransaction) -> None:
             connection = transaction.connection
+            log_change(transaction, self._context)
             grant_id = _grant_id(connection, _required_role_id(connection, name), principal, kind)
             is_it = ROLE_MAP.c.ROLE_GRANT_ID == grant_id
             if not grant_option:
