@@ -27,6 +27,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "off": {},
     "policy": {"authorization.provider": "policy"},
     "sql, decisions up to 10 s old": {"authorization.provider": "sql", "authorization.sql_max_age_s": 10},
+    "sql, changes logged": {"authorization.provider": "sql", "authorization.sql_grants": "logged"},
     "sql, each call": {"authorization.provider": "sql"},
 }
 

@@ -198,4 +198,6 @@ def test_guard_and_reference_agree(tmp_path: Path, rounds: int) -> None:
                 allowed = False
             assert allowed == expected, f"{method} of {one} by {user}: {path.read_text()}"
             outcomes[allowed] += 1
+    allowed_calls, refused_calls = outcomes[True], outcomes[False]
+    print(f"{allowed_calls + refused_calls} calls of {len(RULES)} methods: {allowed_calls} allowed")
     assert min(outcomes.values()) > 20 * rounds
