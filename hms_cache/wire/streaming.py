@@ -8,6 +8,7 @@ come, the greenlet is left, and entered again when they have. Each byte is decod
 
 from __future__ import annotations
 
+import random
 import sys
 from collections import deque
 from contextlib import suppress
@@ -40,14 +41,23 @@ _BYTES_PER_OBJECT: Final = 2
 #: beside two million. The first bytes of a message are not worth that: empty structs of 8 KiB take a megabyte, no more
 #: than a row of `_MOST_EMPTY_OBJECTS` may.
 _UNCOUNTED_BYTES: Final = 8 * 1024
-#: Beyond that they are counted after this many bytes each, and whenever the decoder stops: what an unfinished message
-#: holds is charged for.
+#: Beyond that they are counted after this many bytes each, while the decoder runs.
 _COUNTED_BYTES: Final = 16 * 1024
+#: A message that comes in small portions stops the decoder after each, and what others allocate meanwhile is not its
+#: own: a count at both ends of each portion would cost a hundred times what decoding it does. So of small portions a
+#: sample is counted: so many bytes in a row, which stand for all since the sample before. It begins at random
+#: within `_SAMPLED_FROM_BYTES`, so that no client can put its objects between samples.
+_SAMPLE_BYTES: Final = 128
+_SAMPLED_FROM_BYTES: Final = 8 * 1024
+#: A byte makes one object at most; a list of them grows now and then.
+_MOST_BLOCKS_PER_BYTE: Final = 2
 #: Of what was not counted: objects are as many as in ordinary requests.
 _USUAL_BYTES_PER_OBJECT: Final = 12
 #: Objects in a row, of no more than 1.5 bytes each: structs without a field, which no client sends. To let go of half a
 #: million of them would hold the loop for 40 ms. A piece during which other threads made objects breaks no honest row.
 _MOST_EMPTY_OBJECTS: Final = 10_000
+
+_RANDOM: Final = random.Random()
 
 
 class MessageStream:
@@ -82,6 +92,19 @@ class MessageStream:
         self._blocks = 0
         self._counts = False
         self._counted_bytes = 0
+        self._needed_bytes = 0
+        self._is_counting = False
+        """Whether the portion that is decoded now is counted."""
+
+        self._is_count_due = False
+        """Whether that is still to begin: when the decoder has its bytes."""
+
+        self._released: BytesIO | None = None
+
+        self._sample_at = 0
+        """From this byte of the message on the next sample is counted."""
+
+        self._sample_bytes = self._sample_blocks = self._sample_began_bytes = 0
         self._empty_objects = 0
         self._piece_bytes = _FIRST_PIECE_BYTES
         self._piece_began_s = 0.0
@@ -109,6 +132,8 @@ class MessageStream:
         decoder = self._decoder
         if decoder is None:
             raise RuntimeError("this stream has ended")
+        if self._waiting_bytes < self._needed_bytes:
+            return None
         decoder.parent = getcurrent()
         self._begin_count()
         self.is_ready = False
@@ -126,7 +151,7 @@ class MessageStream:
             raise undecodable(error) from error
         if decoder.dead:
             self._decoder = None
-            if self._counts:
+            if self._is_counting and not self._is_count_due:
                 self._blocks += max(0, sys.getallocatedblocks() - self._blocks_at_entry)
             return arguments
         return None
@@ -143,7 +168,10 @@ class MessageStream:
     @property
     def decoded_objects(self) -> int:
         """How many objects have been made of the bytes so far, about."""
-        return self._blocks + min(self._taken_bytes, _UNCOUNTED_BYTES) // _USUAL_BYTES_PER_OBJECT
+        first_bytes = min(self._taken_bytes, _UNCOUNTED_BYTES)
+        # Nobody knows yet what came since the last sample.
+        unknown_bytes = self._taken_bytes - self._counted_bytes if self._counts else 0
+        return self._blocks + first_bytes // _USUAL_BYTES_PER_OBJECT + unknown_bytes // _BYTES_PER_OBJECT
 
     def close(self) -> None:
         """End the decoder and let go of what it has made."""
@@ -162,6 +190,10 @@ class MessageStream:
 
     def refill(self, partial: bytes, needed: int) -> BytesIO:
         """A buffer that starts with `partial` and holds at least `needed` bytes; waits in the parent for them."""
+        stops = self._waiting_bytes < needed - len(partial)
+        if stops or not self._counts or self._taken_bytes - self._counted_bytes >= _COUNTED_BYTES:
+            # The decoder has made `partial`, too, if it is longer than a byte.
+            self._count_objects(made_besides=len(partial) > 1)
         now_s = perf_counter()
         took_s = now_s - self._piece_began_s
         if took_s > _LONG_PIECE_S:
@@ -169,13 +201,18 @@ class MessageStream:
         elif took_s < _SHORT_PIECE_S:
             self._piece_bytes = min(self._piece_bytes * 2, _MOST_PIECE_BYTES)
         ends_slice = self._slice_s is not None and now_s > self._slice_end_s
-        if not self._counts or ends_slice or self._taken_bytes - self._counted_bytes >= _COUNTED_BYTES:
-            self._count_objects()
         if ends_slice:
+            self._count_objects()
             self.is_ready = True
             getcurrent().parent.switch()
             self._begin_count()
+        before = self._buffer
         self._buffer = self._take(partial, needed)
+        if self._is_counting and self._is_count_due:
+            # In a portion of a few bytes each block counts: the decoder lets go of its buffer after this.
+            self._released = before
+            self._is_count_due = False
+            self._blocks_at_entry = sys.getallocatedblocks()
         return self._buffer
 
     def _take(self, partial: bytes, needed: int) -> BytesIO:
@@ -183,9 +220,9 @@ class MessageStream:
         if self._taken_bytes + missing > self.bytes_limit:
             raise self._fail(self._overrun())
         while self._waiting_bytes < missing:
-            if self._taken_bytes > self._counted_bytes:
-                self._count_objects()
+            self._needed_bytes = missing
             getcurrent().parent.switch()
+            self._needed_bytes = 0
             self._begin_count()
         piece_bytes = self._piece_bytes
         if not self._counts:  # the piece that reaches the length from which objects are counted ends there
@@ -212,22 +249,34 @@ class MessageStream:
 
     def _begin_count(self) -> None:
         """What others have made meanwhile is not the message's."""
-        if self._counts:
-            self._blocks_at_entry = sys.getallocatedblocks()
+        self._is_counting = self._counts and self._taken_bytes + self._waiting_bytes > self._sample_at
+        self._is_count_due = self._is_counting
+        self._sample_began_bytes = self._taken_bytes
 
-    def _count_objects(self) -> None:
+    def _count_objects(self, made_besides: int = 0) -> None:
         """Bound what the message makes of its bytes: 100 MiB of empty structs would take 14 GB."""
         if not self._counts:
             if self._taken_bytes > _UNCOUNTED_BYTES:
                 self._counts, self._counted_bytes = True, self._taken_bytes
                 self._begin_count()
             return
+        if not self._is_counting or self._is_count_due or self._taken_bytes == self._sample_began_bytes:
+            return
         now = sys.getallocatedblocks()
-        made = max(0, now - self._blocks_at_entry)
-        self._blocks += made
-        self._blocks_at_entry = now
+        self._sample_blocks += max(0, now - self._blocks_at_entry - made_besides)
+        self._sample_bytes += self._taken_bytes - self._sample_began_bytes
+        self._blocks_at_entry, self._sample_began_bytes = now, self._taken_bytes
         size_bytes = self._taken_bytes - self._counted_bytes
+        if self._sample_bytes < min(_SAMPLE_BYTES, size_bytes):
+            return
+        sample_blocks, sample_bytes = self._sample_blocks, self._sample_bytes
+        self._sample_blocks = self._sample_bytes = 0
+        if size_bytes > sample_bytes and sample_blocks > _MOST_BLOCKS_PER_BYTE * sample_bytes:
+            return  # other threads': they shall not be multiplied; the next portion is another sample
+        made = sample_blocks * size_bytes // sample_bytes
+        self._blocks += made
         self._counted_bytes = self._taken_bytes
+        self._sample_at = self._taken_bytes + _RANDOM.randrange(_SAMPLED_FROM_BYTES)
         self._empty_objects = self._empty_objects + made if 3 * made > 2 * size_bytes else 0
         if self._empty_objects > _MOST_EMPTY_OBJECTS:
             text = f"the message makes {self._empty_objects} objects without content in a row"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from types import SimpleNamespace
 
@@ -9,7 +10,10 @@ import pytest
 
 from hms_cache.wire import METHODS, MessageReader, streaming
 from hms_cache.wire.encodings import ENCODINGS, Encoding
+from hms_cache.wire.errors import MessageTooLarge
 from tests.wire.strategies import request
+from tests.wire.test_segments import PARTIAL_TEXT
+from tests.wire.test_unfinished_messages import HEAD
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda encoding: encoding.name)
@@ -34,3 +38,70 @@ def test_counts_by_length(
     message = reader.next_message()
     assert message is not None and message.args == arguments
     assert counts <= most_a_kilobyte * len(data) / 1024
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda encoding: encoding.name)
+@pytest.mark.parametrize("portion_bytes", [1, 10, 100])
+def test_a_message_in_small_portions_is_counted_by_its_bytes_not_by_its_portions(
+    encoding: Encoding, portion_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And it is decoded as if it came whole."""
+    counts = 0
+
+    def counted() -> int:
+        nonlocal counts
+        counts += 1
+        return sys.getallocatedblocks()
+
+    arguments = METHODS["get_partitions_by_names"].args_class(
+        db_name="d", tbl_name="t", names=[f"ds=2024-01-01/hr={number}" for number in range(4_000)]
+    )
+    data = request(encoding, "get_partitions_by_names", arguments, 1)
+    monkeypatch.setattr(streaming, "sys", SimpleNamespace(getallocatedblocks=counted))
+    monkeypatch.setattr(streaming, "_RANDOM", random.Random(7))
+    reader = MessageReader()
+    message = None
+    for start in range(0, len(data), portion_bytes):
+        assert message is None
+        reader.feed(data[start : start + portion_bytes])
+        message = reader.next_message()
+    assert message is not None and message.args == arguments
+    # Each sample is of 128 bytes, and they are 4 KiB apart. At both ends of a portion it was once for each.
+    portions_of_samples = len(data) / 4096 * (128 / portion_bytes + 2)
+    assert counts <= 2 * 2 * portions_of_samples
+
+
+def test_bytes_that_are_waited_for_do_not_wake_the_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of a megabyte that comes byte by byte is one thing that is missing."""
+    reader = MessageReader()
+    reader.feed(PARTIAL_TEXT)
+    assert reader.next_message() is None
+    woken = 0
+    begin = streaming.MessageStream._begin_count
+
+    def counting(stream: streaming.MessageStream) -> None:
+        nonlocal woken
+        woken += 1
+        begin(stream)
+
+    monkeypatch.setattr(streaming.MessageStream, "_begin_count", counting)
+    for _ in range(1_000):
+        reader.feed(b"k")
+        assert reader.next_message() is None
+    assert woken == 0
+
+
+@pytest.mark.parametrize("portion_bytes", [1, 3, 50])
+def test_objects_without_content_are_found_in_small_portions(portion_bytes: int) -> None:
+    """Wherever they begin: no client knows where samples are."""
+    honest = b"\x0b\x00\x02\0\0\0\x08a struct\x00" * 500
+    head = HEAD + b"\x0c" + (1 << 20).to_bytes(4, "big") + honest
+    data = head + bytes(60_000)
+    reader = MessageReader()
+    fed = 0
+    with pytest.raises(MessageTooLarge, match="objects without content in a row"):
+        for start in range(0, len(data), portion_bytes):
+            reader.feed(data[start : start + portion_bytes])
+            fed = start + portion_bytes
+            assert reader.next_message() is None
+    assert fed - len(head) < 40_000

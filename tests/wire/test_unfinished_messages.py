@@ -22,9 +22,12 @@ FREE_BYTES = 1_300_000
 """What any connection may hold beside what it is charged with: 4,096 of them stay within the memory of a server."""
 
 
-@pytest.mark.parametrize("kilobytes", [2, 8, 12, 20, 40, 63, 100, 400])
+@pytest.mark.parametrize(
+    ("kilobytes", "portion_bytes"),
+    [*((kilobytes, 1 << 20) for kilobytes in (2, 8, 12, 20, 40, 63, 100, 400)), (12, 2), (16, 2), (20, 2), (100, 100)],
+)
 @pytest.mark.parametrize("element", ELEMENTS)
-def test_what_is_held_is_charged(element: str, kilobytes: int) -> None:
+def test_what_is_held_is_charged(element: str, kilobytes: int, portion_bytes: int) -> None:
     kind, one = ELEMENTS[element]
     body = one * (kilobytes * 1024 // len(one))
     data = HEAD + kind + (1 << 20).to_bytes(4, "big") + body
@@ -33,9 +36,10 @@ def test_what_is_held_is_charged(element: str, kilobytes: int) -> None:
     try:
         before = tracemalloc.get_traced_memory()[0]
         reader = MessageReader()
-        reader.feed(data)
         try:
-            assert reader.next_message() is None
+            for start in range(0, len(data), portion_bytes):
+                reader.feed(data[start : start + portion_bytes])
+                assert reader.next_message() is None
         except MessageTooLarge:
             return
         held = tracemalloc.get_traced_memory()[0] - before
