@@ -59,7 +59,7 @@ def drop_partitions(
     if not rows.part_ids:
         return []
     partitions = partitions_of_rows(rows)
-    delete_partitions(connection, zip(rows.part_ids, rows.sd_ids, strict=True))
+    delete_partitions(connection, zip(rows.part_ids, rows.sd_ids, strict=True), table_cd_id=row.cd_id)
     if is_transactional(table):
         drop_partitions_from_transaction_tables(
             connection, (table.dbName, table.tableName), rows.names, catalog=table.catName

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, exists, select
 
-from hms_cache.store.engine.bulk_writes import delete_ids
+from hms_cache.store.engine.bulk_writes import delete_ids, in_ids
 from hms_cache.store.rows.storage_descriptor_writes import delete_storage_descriptors
 from hms_cache.store.schema import (
     PART_COL_PRIVS,
@@ -22,26 +22,30 @@ PARTITIONS_AT_ONCE = 5_000
 """Partitions deleted per round: bounds memory and statement length; a table of any size is one transaction all the
 same."""
 
-_CHILDREN_OF_PARTITION = (
-    PARTITION_PARAMS.c.PART_ID,
-    PARTITION_KEY_VALS.c.PART_ID,
-    PART_COL_STATS.c.PART_ID,
-    PART_PRIVS.c.PART_ID,
-    PART_COL_PRIVS.c.PART_ID,
-)
+_CHILDREN_OF_PARTITION = (PARTITION_PARAMS.c.PART_ID, PARTITION_KEY_VALS.c.PART_ID)
+_RARE_CHILDREN = (PART_COL_STATS.c.PART_ID, PART_PRIVS.c.PART_ID, PART_COL_PRIVS.c.PART_ID)
+_HAS_RARE_CHILDREN = select(*(exists().where(in_ids(child)) for child in _RARE_CHILDREN))
 
 
-def delete_partitions(connection: Connection, partitions: Iterable[tuple[int, int | None]]) -> None:
+def delete_partitions(
+    connection: Connection, partitions: Iterable[tuple[int, int | None]], *, table_cd_id: int | None = None
+) -> None:
     """Deletes the rows of these (PART_ID, SD_ID) with all that belongs to them: a fixed number of statements per
-    some thousands."""
+    some thousands.
+
+    `table_cd_id`: the column descriptor of their table, if that stays.
+    """
     pairs = list(partitions)
     for start in range(0, len(pairs), PARTITIONS_AT_ONCE):
         some = pairs[start : start + PARTITIONS_AT_ONCE]
         ids = [part_id for part_id, _ in some]
-        for column in _CHILDREN_OF_PARTITION:
+        has = connection.execute(_HAS_RARE_CHILDREN, {"ids": ids}).one()
+        rare = (column for number, column in enumerate(_RARE_CHILDREN) if has[number])
+        for column in (*_CHILDREN_OF_PARTITION, *rare):
             delete_ids(connection, column, ids)
         delete_ids(connection, PARTITIONS.c.PART_ID, ids)
-        delete_storage_descriptors(connection, [sd_id for _, sd_id in some if sd_id is not None])
+        sd_ids = [sd_id for _, sd_id in some if sd_id is not None]
+        delete_storage_descriptors(connection, sd_ids, kept_cd_id=table_cd_id)
 
 
 def is_purge_asked(environment_context: EnvironmentContext | None) -> bool:

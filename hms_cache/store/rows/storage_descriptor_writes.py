@@ -6,10 +6,12 @@ Descriptors with equal columns share one column descriptor (CDS), as Hive's do w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, exists, insert, or_, select, update
+from sqlalchemy import Column, Connection, Delete, Select, bindparam, delete, exists, insert, or_, select, update
 
+from hms_cache.store.engine.bulk_writes import batches, delete_ids, in_ids, upsert_rows
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
     BUCKETING_COLS,
@@ -37,6 +39,9 @@ _CHILDREN_OF_SD = (
     SKEWED_COL_VALUE_LOC_MAP.c.SD_ID,
     SKEWED_VALUES.c.SD_ID_OID,
 )
+
+_SKEW = frozenset((SKEWED_COL_VALUE_LOC_MAP.c.SD_ID, SKEWED_VALUES.c.SD_ID_OID))
+"""What has string lists of its own."""
 
 _MANY_IDS = 5_000
 """Ids in one IN list: below SQLite's 32,766 variables and every packet limit."""
@@ -110,6 +115,7 @@ def update_storage_descriptor(
     before: StorageDescriptor,
     after: StorageDescriptor,
     *,
+    former_column_descriptor_id: int | None,
     column_descriptor_id: int | None,
 ) -> None:
     """Makes the rows of `sd_id`, which hold `before`, hold `after`; its columns are those of `column_descriptor_id`.
@@ -118,6 +124,7 @@ def update_storage_descriptor(
     """
     connection = transaction.connection
     rows = _Rows()
+    former = {**_sd_values(before), "CD_ID": former_column_descriptor_id, "SERDE_ID": serde_id}
     if after.serdeInfo is not None:
         if serde_id is None:
             serde_id = transaction.id("MSerDeInfo")
@@ -130,7 +137,8 @@ def update_storage_descriptor(
         rows.write(connection)
         write_parameters(connection, SERDE_PARAMS, "SERDE_ID", serde_id, old_parameters, after.serdeInfo.parameters)
     values = {**_sd_values(after), "CD_ID": column_descriptor_id, "SERDE_ID": serde_id}
-    connection.execute(update(SDS).where(SDS.c.SD_ID == sd_id).values(**values))
+    if values != former:
+        connection.execute(update(SDS).where(SDS.c.SD_ID == sd_id).values(**values))
     write_parameters(connection, SD_PARAMS, "SD_ID", sd_id, before.parameters or {}, after.parameters)
     if _list_values(before) != _list_values(after):
         _delete_lists(connection, sd_id)
@@ -150,28 +158,36 @@ def write_parameters(
 ) -> None:
     """Makes a parameter table's rows of one owner hold `after` where they held `before`: only the difference."""
     wanted = dict(after or {})
-    gone = [key for key, value in before.items() if wanted.get(key) != value]
-    new = [{owner_column: owner_id, "PARAM_KEY": k, "PARAM_VALUE": v} for k, v in wanted.items() if before.get(k) != v]
-    # Rows with null values were not read; their keys may be among the new ones.
-    stale = sorted({*gone, *(str(row["PARAM_KEY"]) for row in new)})
-    for start in range(0, len(stale), _MANY_IDS):
-        connection.execute(
-            delete(table).where(
-                table.c[owner_column] == owner_id, table.c.PARAM_KEY.in_(stale[start : start + _MANY_IDS])
-            )
-        )
-    if new:
-        connection.execute(insert(table), sorted(new, key=lambda row: str(row["PARAM_KEY"])))
+    gone = sorted(key for key in before if key not in wanted)
+    for some in batches(gone, _MANY_IDS):
+        connection.execute(_delete_keys(table.c[owner_column]), {"owner_id": owner_id, "keys": list(some)})
+    # Rows with null values were not read: a key that is new here may have one.
+    upsert_rows(
+        connection,
+        table,
+        [
+            {owner_column: owner_id, "PARAM_KEY": key, "PARAM_VALUE": value}
+            for key, value in sorted(wanted.items())
+            if before.get(key) != value
+        ],
+    )
 
 
-def delete_storage_descriptors(connection: Connection, sd_ids: Iterable[int]) -> None:
+@lru_cache
+def _delete_keys(owner: Column[Any]) -> Delete:
+    is_among = owner.table.c.PARAM_KEY.in_(bindparam("keys", expanding=True))
+    return delete(owner.table).where(owner == bindparam("owner_id"), is_among)
+
+
+def delete_storage_descriptors(connection: Connection, sd_ids: Iterable[int], *, kept_cd_id: int | None = None) -> None:
     """Deletes these descriptors with all that hangs on them, column descriptors included that nobody uses any more.
 
-    The rows that refer to them (TBLS, PARTITIONS) are gone already. A fixed number of statements per 5,000 ids.
+    `kept_cd_id`: a column descriptor that is known to be in use. The rows that refer to the descriptors (TBLS,
+    PARTITIONS) are gone already. A fixed number of statements per 5,000 ids.
     """
     ids = sorted(set(sd_ids))
     for start in range(0, len(ids), _MANY_IDS):
-        _delete_some(connection, ids[start : start + _MANY_IDS])
+        _delete_some(connection, ids[start : start + _MANY_IDS], kept_cd_id)
 
 
 def delete_unused_column_descriptors(connection: Connection, cd_ids: Iterable[int]) -> None:
@@ -198,18 +214,27 @@ def delete_unused_column_descriptors(connection: Connection, cd_ids: Iterable[in
             connection.execute(delete(CDS).where(CDS.c.CD_ID.in_(unused)))
 
 
-def _delete_some(connection: Connection, ids: list[int]) -> None:
-    found = connection.execute(select(SDS.c.SERDE_ID, SDS.c.CD_ID).where(SDS.c.SD_ID.in_(ids))).all()
-    lists = _skew_lists(connection, SDS.c.SD_ID.in_(ids))
-    for column in _CHILDREN_OF_SD:
-        connection.execute(delete(column.table).where(column.in_(ids)))
+def _delete_some(connection: Connection, ids: list[int], kept_cd_id: int | None) -> None:
+    found = connection.execute(_what_hangs_on(), {"ids": ids}).all()
+    # Most have none of the lists: what is not there is not deleted.
+    children = [child for number, child in enumerate(_CHILDREN_OF_SD) if any(row[2 + number] for row in found)]
+    lists = _skew_lists(connection, SDS.c.SD_ID.in_(ids)) if _SKEW.intersection(children) else []
+    for column in children:
+        delete_ids(connection, column, ids)
     _delete_skew_lists(connection, lists)
-    connection.execute(delete(SDS).where(SDS.c.SD_ID.in_(ids)))
+    delete_ids(connection, SDS.c.SD_ID, ids)
     serde_ids = [row.SERDE_ID for row in found if row.SERDE_ID is not None]
     if serde_ids:
-        connection.execute(delete(SERDE_PARAMS).where(SERDE_PARAMS.c.SERDE_ID.in_(serde_ids)))
-        connection.execute(delete(SERDES).where(SERDES.c.SERDE_ID.in_(serde_ids)))
-    delete_unused_column_descriptors(connection, {row.CD_ID for row in found if row.CD_ID is not None})
+        delete_ids(connection, SERDE_PARAMS.c.SERDE_ID, serde_ids)
+        delete_ids(connection, SERDES.c.SERDE_ID, serde_ids)
+    delete_unused_column_descriptors(connection, {row.CD_ID for row in found} - {None, kept_cd_id})
+
+
+@lru_cache(1)
+def _what_hangs_on() -> Select[Any]:
+    """Serde and columns of the descriptors `ids`, and for each of `_CHILDREN_OF_SD` whether it has rows of theirs."""
+    has = (exists().where(child == SDS.c.SD_ID) for child in _CHILDREN_OF_SD)
+    return select(SDS.c.SERDE_ID, SDS.c.CD_ID, *has).where(in_ids(SDS.c.SD_ID))
 
 
 def _skew_lists(connection: Connection, of_descriptors: Any) -> list[int]:

@@ -406,7 +406,15 @@ def _write_row(transaction: WriteTransaction, row: TableRow, new: Table, databas
         insert_partition_keys(connection, row.table_id, new.partitionKeys)
     if row.sd_id is None or old.sd is None:
         raise InvalidObjectException(f"Table {old.tableName} has no storage descriptor")
-    update_storage_descriptor(transaction, row.sd_id, row.serde_id, old.sd, new.sd, column_descriptor_id=cd_id)
+    update_storage_descriptor(
+        transaction,
+        row.sd_id,
+        row.serde_id,
+        old.sd,
+        new.sd,
+        former_column_descriptor_id=row.cd_id,
+        column_descriptor_id=cd_id,
+    )
 
 
 def _keys(table: Table) -> list[tuple[str, str, str | None]]:
