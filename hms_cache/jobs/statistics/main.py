@@ -159,7 +159,7 @@ def _compute(run: JobRun, one: TableWork, done: _Done) -> list[AggrStats]:
     label = f"{one.table.dbName}.{one.table.tableName}"
     names = [[column.name for column in columns] for columns in passes(one.columns)]
     together: list[list[bytes]] = [[] for _ in names]
-    for portion in portions(None if one.names is None else one.chosen, len(one.names or ())):
+    for portion in portions(None if one.names is None else one.chosen, one.names, one.files):
         for number, columns in enumerate(passes(one.columns)):
             numbers = partition_numbers(run.spark, one.table, portion.names, one.files)
             rows = rows_of(run.spark, one.table, columns, portion, numbers)

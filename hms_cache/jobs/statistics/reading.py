@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 PARTITIONS_OF_A_SCAN = 500
 """Partitions named in one reading, where not all are read: Spark turns them into one filter."""
 
+READ_BESIDE = 0.05
+"""Bytes that need not be read, of those that must be, that are read all the same: one reading without a filter takes
+less than many."""
+
 _WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 
 
@@ -33,14 +37,25 @@ class Portion:
     """Whether they are all of the table's, so that no filter is needed."""
 
 
-def portions(chosen: Sequence[str] | None, total: int) -> list[Portion]:
-    """The partitions in portions: all at once if they are half of the table or more."""
-    if chosen is None:
+def portions(
+    chosen: Sequence[str] | None, names: Sequence[str] | None, files: Mapping[str | None, UnitFiles]
+) -> list[Portion]:
+    """The partitions in portions: all at once if what need not be read of the table is next to nothing.
+
+    `names`: of all its partitions; None, as `chosen`, for a table without them.
+    """
+    if chosen is None or names is None:
         return [Portion(None)]
-    if 2 * len(chosen) >= total:
-        return [Portion(tuple(chosen))]
+    beside = set(names).difference(chosen)
+    if _bytes(beside, files) <= READ_BESIDE * _bytes(chosen, files):
+        return [Portion(tuple(chosen), is_whole=True)]
     starts = range(0, len(chosen), PARTITIONS_OF_A_SCAN)
     return [Portion(tuple(chosen[start : start + PARTITIONS_OF_A_SCAN]), is_whole=False) for start in starts]
+
+
+def _bytes(names: Iterable[str], files: Mapping[str | None, UnitFiles]) -> int:
+    found = (files[name].figures for name in names if name in files)
+    return sum(figures.bytes for figures in found if figures is not None)
 
 
 def unreadable_partitions(table: Table, names: Sequence[str]) -> list[str]:

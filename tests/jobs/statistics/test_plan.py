@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hms_cache.jobs.statistics.data_files import Figures, UnitFiles
 from hms_cache.jobs.statistics.plan import TableWork, limit_work, refusal
+from hms_cache.jobs.statistics.reading import PARTITIONS_OF_A_SCAN, portions
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Table
 
 
@@ -57,6 +58,27 @@ def test_nightly_runs_get_through_everything_in_order(tables: list[list[int] | N
             break
         assert read, "each run gets on"
     assert done == todo
+
+
+@pytest.mark.parametrize(
+    ("sizes", "chosen", "whole"),
+    [
+        ([10, 10], 2, True),
+        ([10, 10], 1, False),
+        ([100, 100, 10], 2, True),  # next to nothing is read for nothing
+        ([100, 100, 11], 2, False),
+        ([0, 0, 0], 1, True),
+        ([1] * 1_200, 1_100, False),
+    ],
+)
+def test_what_need_not_be_read_is_not(sizes: list[int], chosen: int, whole: bool) -> None:
+    """The first partitions of these sizes are chosen."""
+    one = work_of(sizes, 0)
+    names = one.chosen[:chosen]
+    found = portions(names, one.names, one.files)
+    assert [name for portion in found for name in portion.names or ()] == names
+    assert all(portion.is_whole == whole for portion in found)
+    assert all(len(portion.names or ()) <= PARTITIONS_OF_A_SCAN for portion in found if not portion.is_whole)
 
 
 @pytest.mark.parametrize(
