@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from hms_cache.jobs.frame.rate_limit import RateLimit
+from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -92,7 +93,7 @@ class DirectoryLister:
             seen = False
             for path, info in self.below(here):
                 if isinstance(info, Exception):
-                    return DirectoryFiles(exists=False, problem=told(info))
+                    return DirectoryFiles(exists=False, problem=reason_of(info))
                 seen = True
                 if info["type"] != "directory" and not is_hidden(path[start:]):
                     infos.append((path[start:].count("/"), info))
@@ -103,7 +104,7 @@ class DirectoryLister:
         except FileNotFoundError:
             return DirectoryFiles(exists=False)
         except (OSError, MetaException) as error:
-            return DirectoryFiles(exists=False, problem=told(error))
+            return DirectoryFiles(exists=False, problem=reason_of(error))
         return self.figures(infos)
 
     def entries(self, location: Location) -> dict[str, Mapping[str, Any]]:
@@ -197,8 +198,3 @@ def _modified_us(info: Mapping[str, Any]) -> int:
 def is_hidden(relative_path: str) -> bool:
     """Whether a name on the path begins with a dot or an underscore."""
     return any(part.startswith(("_", ".")) for part in relative_path.split("/"))
-
-
-def told(error: Exception) -> str:
-    """What to tell of it."""
-    return str(getattr(error, "message", None) or error) or type(error).__name__

@@ -11,9 +11,10 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
 from thrift.Thrift import TException
 from thrift.TSerialization import serialize
 
-from hms_cache.jobs.files.directories import NO_ROOT, PARTITION, canonical, told
+from hms_cache.jobs.files.directories import NO_ROOT, PARTITION, canonical
 from hms_cache.jobs.files.trees import TreeLister
 from hms_cache.jobs.frame.rate_limit import RateLimit
+from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.metadata.names import DEFAULT_CATALOG
@@ -119,7 +120,7 @@ def places_of(slices: DataFrame, metastore: str) -> DataFrame:
 def failed_row(table: TableName, error: Exception) -> dict[str, Any]:
     """A row of `PLACES` for what cannot be read of a table."""
     row = dict.fromkeys(PLACES.names) | {"database": table.database, "table": table.table}
-    return row | {"location": "", "encoded_bytes": 0, "problem": told(error)}
+    return row | {"location": "", "encoded_bytes": 0, "problem": reason_of(error)}
 
 
 def place_row(

@@ -22,8 +22,8 @@ from hms_cache.jobs.files.directories import (
     DirectoryLister,
     FoundDirectory,
     is_hidden,
-    told,
 )
+from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.metadata.partition_name_codec import unescape_path_name
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.store.warehouse.locations import Location
@@ -63,7 +63,7 @@ class TreeLister(DirectoryLister):
             yield FoundDirectory(NO_ROOT, location)
             return
         except (OSError, MetaException) as error:
-            yield FoundDirectory(UNREADABLE, location, problem=told(error))
+            yield FoundDirectory(UNREADABLE, location, problem=reason_of(error))
             return
         for name in sorted(name for name, info in entries.items() if info["type"] == "directory"):
             if not is_hidden(name):
@@ -79,13 +79,13 @@ class TreeLister(DirectoryLister):
             for path, info in self.below(Location.parse(prefix)):
                 if isinstance(info, Exception):
                     seen.unread.append(path[start:])
-                    yield ListedDirectory(FoundDirectory(UNREADABLE, f"{root}/{path[start:]}", problem=told(info)))
+                    yield ListedDirectory(FoundDirectory(UNREADABLE, f"{root}/{path[start:]}", problem=reason_of(info)))
                 elif not is_hidden(path[start:]):
                     seen.add(path[start:].split("/"), info)
         except FileNotFoundError:
             return  # it went since it was found
         except (OSError, MetaException) as error:
-            yield ListedDirectory(FoundDirectory(UNREADABLE, prefix, problem=told(error)))
+            yield ListedDirectory(FoundDirectory(UNREADABLE, prefix, problem=reason_of(error)))
             return
         for directory, (name, infos) in seen.known():
             yield ListedDirectory(FoundDirectory(PARTITION, f"{root}/{directory}", name), self.figures(infos))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hms_cache.jobs.frame.rate_limit import RateLimit
+from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.repair.values import value_reader
 from hms_cache.metadata.partition_names import escape_path_name
 from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors
@@ -170,8 +171,3 @@ class PartitionTree:
 def _is_hidden(name: str) -> bool:
     # Hadoop's old S3 file systems left a file beside each directory.
     return name.startswith((".", "_")) or name.endswith("_$folder$")
-
-
-def reason_of(error: Exception) -> str:
-    """What to tell of it."""
-    return str(getattr(error, "message", None) or error) or type(error).__name__

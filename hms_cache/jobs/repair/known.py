@@ -22,10 +22,10 @@ class Place(NamedTuple):
 
 
 class KnownPartitions(Protocol):
-    """Reads of a table's partitions. What was dropped meanwhile is left out."""
+    """Reads of a table's partitions. What was dropped meanwhile is left out. Not thread-safe."""
 
     def names(self, table: Table) -> list[str]:
-        """All names."""
+        """All names, in any order."""
         ...
 
     def places(self, table: Table, names: Collection[str]) -> Iterator[Place]:

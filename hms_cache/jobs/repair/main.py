@@ -11,7 +11,8 @@ from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
-from hms_cache.jobs.repair.directories import Directories, reason_of
+from hms_cache.jobs.frame.reasons import reason_of
+from hms_cache.jobs.repair.directories import Directories
 from hms_cache.jobs.repair.known import KnownPartitions, PartitionsOfDatabase, PartitionsOfMetastore
 from hms_cache.jobs.repair.plan import (
     ADD,

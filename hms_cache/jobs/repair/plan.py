@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.jobs.files.directories import canonical
-from hms_cache.jobs.repair.directories import NO_ROOT, Directories, PartitionTree, reason_of
+from hms_cache.jobs.frame.reasons import reason_of
+from hms_cache.jobs.repair.directories import NO_ROOT, Directories, LeafDirectory, PartitionTree
 from hms_cache.jobs.repair.known import KnownPartitions, Place
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.warehouse.locations import Location
@@ -95,49 +96,83 @@ def plan_table(
     scope: Scope,
 ) -> TablePlan:
     """Compares names with one listing of the tree; what lies elsewhere is read only where it can make a difference.
+    The catalog is read while directories are listed.
 
     Raises MetaException for a location that cannot be understood, and what `known` raises.
     """
     plan = TablePlan(table)
     root = Location.parse(table.sd.location, Location("file", "", "/"))
-    names = known.names(table)
-    plan.known = len(names)
-    absent = set(names)
-    candidates: dict[str, str] = {}
-    twice: dict[str, str] = {}
-    tree = PartitionTree(directories, root, table.partitionKeys)
-    for leaf in tree.walk(pool):
-        plan.notes += [(problem.kind, problem.location, problem.reason) for problem in leaf.problems]
-        plan.found += len(leaf.partitions)
-        here = absent.intersection(leaf.partitions)
-        absent -= here
-        if len(here) == len(leaf.partitions):
-            continue  # nothing new, and no name twice
-        for name, directory in zip(leaf.partitions, leaf.directories, strict=True):
-            if name in here:
-                here.remove(name)
-                continue
-            location = f"{leaf.location}/{directory}"
-            if name in candidates:
-                twice[location] = name
-            candidates.setdefault(name, location)
-    plan.listings = tree.listings
-    if any(kind == NO_ROOT for kind, _, _ in plan.notes):
-        return plan  # a file system that is not mounted has no partitions either
-    if scope.drops:
-        _plan_drops(plan, known.places(table, absent) if absent else (), directories, pool)
     kept_s = _retention(plan) if scope.expires else None
-    elsewhere: Mapping[str, Place] = {}
-    if kept_s is not None or (scope.adds and candidates):
-        created_before_s = int(time.time() - kept_s) if kept_s is not None else 0
-        elsewhere = {place.name: place for place in known.notable(table, created_before_s)}
-        if kept_s is not None:
-            _plan_expiry(plan, elsewhere.values(), created_before_s)
+    created_before_s = int(time.time() - kept_s) if kept_s is not None else 0
+    # A thread of their own for all reads of the catalog: the database works while directories are listed.
+    with ThreadPoolExecutor(1, "repair-catalog") as catalog:
+
+        def ask_where() -> Future[list[Place]]:
+            return catalog.submit(lambda: list(known.notable(table, created_before_s)))
+
+        names_read = catalog.submit(lambda: set(known.names(table)))
+        comparison = _Comparison(plan)
+        where_read: Future[list[Place]] | None = None
+        tree = PartitionTree(directories, root, table.partitionKeys)
+        waiting: list[LeafDirectory] = []
+        for leaf in tree.walk(pool):
+            waiting.append(leaf)
+            if names_read.done():
+                comparison.compare(names_read.result(), waiting)
+                waiting.clear()
+                if where_read is None and scope.adds and comparison.candidates:
+                    where_read = ask_where()
+        comparison.compare(names_read.result(), waiting)
+        plan.listings = tree.listings
+        if any(kind == NO_ROOT for kind, _, _ in plan.notes):
+            return plan  # a file system that is not mounted has no partitions either
+        candidates, absent = comparison.candidates, comparison.absent
+        if where_read is None and (kept_s is not None or (scope.adds and candidates)):
+            where_read = ask_where()
+        if scope.drops and absent:
+            places = catalog.submit(lambda: list(known.places(table, absent))).result()
+            _plan_drops(plan, places, directories, pool)
+        elsewhere = {place.name: place for place in where_read.result()} if where_read is not None else {}
+    if kept_s is not None:
+        _plan_expiry(plan, elsewhere.values(), created_before_s)
     if scope.adds and candidates:
         owners = {f"{root}/{name}": name for name in absent}
         owners |= {canonical(place.location): name for name, place in elsewhere.items() if place.location}
-        _plan_adds(plan, root, candidates, twice, set(names), owners)
+        _plan_adds(plan, root, candidates, comparison.twice, names_read.result(), owners)
     return plan
+
+
+class _Comparison:
+    """Directories beside names. `candidates`: locations by names that no partition has; `twice`: other directories of
+    such a name; `absent`: names without a directory so far."""
+
+    def __init__(self, plan: TablePlan) -> None:
+        self._plan = plan
+        self._has_names = False
+        self.candidates: dict[str, str] = {}
+        self.twice: dict[str, str] = {}
+        self.absent: set[str] = set()
+
+    def compare(self, names: Collection[str], leaves: Iterable[LeafDirectory]) -> None:
+        """Some directories more; `names` are the same in each call."""
+        plan = self._plan
+        if not self._has_names:
+            plan.known, self.absent, self._has_names = len(names), set(names), True
+        for leaf in leaves:
+            plan.notes += [(problem.kind, problem.location, problem.reason) for problem in leaf.problems]
+            plan.found += len(leaf.partitions)
+            here = self.absent.intersection(leaf.partitions)
+            self.absent -= here
+            if len(here) == len(leaf.partitions):
+                continue  # nothing new, and no name twice
+            for name, directory in zip(leaf.partitions, leaf.directories, strict=True):
+                if name in here:
+                    here.remove(name)
+                    continue
+                location = f"{leaf.location}/{directory}"
+                if name in self.candidates:
+                    self.twice[location] = name
+                self.candidates.setdefault(name, location)
 
 
 def _retention(plan: TablePlan) -> float | None:

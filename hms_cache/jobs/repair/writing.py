@@ -12,7 +12,8 @@ from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.files.directories import canonical
-from hms_cache.jobs.repair.directories import Directories, reason_of
+from hms_cache.jobs.frame.reasons import reason_of
+from hms_cache.jobs.repair.directories import Directories
 from hms_cache.jobs.repair.known import KnownPartitions
 from hms_cache.jobs.repair.plan import ADD, DROP, EXPIRE, Change, missing, refusal, retention_s
 from hms_cache.jobs.repair.plan_file import Batch

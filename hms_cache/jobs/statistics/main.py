@@ -12,10 +12,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from thrift.Thrift import TException
 
-from hms_cache.client import MetastoreClient
+from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.config.quantities import parse_size_bytes
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
+from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import TableScope
 from hms_cache.jobs.statistics import data_files, lacking, plan, table_level
@@ -139,10 +140,8 @@ def _work_on(
                 is_whole = not one.postponed and len(done.failures) == failures
                 if one.names and not run.options["partitions_only"] and is_whole:
                     _merge(run, one, done, together, done.rows - rows_before)
-        except (PySparkException, Py4JJavaError, TException) as error:
-            cause = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else None
-            text = str(cause or getattr(error, "message", None) or error)
-            done.failures.append((label, None, text.strip().splitlines()[0] if text.strip() else type(error).__name__))
+        except (PySparkException, Py4JJavaError, TException, OutcomeUnknownError) as error:
+            done.failures.append((label, None, reason_of(error)))
     if one.postponed:
         done.notes.append((label, f"{one.postponed} to compute are left for the next run (--max-bytes)"))
     if file is not None and not one.postponed and len(done.failures) == failures:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from thrift.Thrift import TException
-
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.statistics.data_files import RECORDED, Figures
 from hms_cache.jobs.statistics.parameters import basic_statistics
@@ -125,8 +123,3 @@ def _identity(table: Table) -> tuple[object, ...]:
     """What makes statistics those of this table: the time of its creation, its place and its columns."""
     columns = [(column.name, column.type) for column in table.sd.cols or ()]
     return (table.createTime, table.id, table.sd.location, columns)
-
-
-def reason_of(error: TException) -> str:
-    """What to tell of it."""
-    return str(getattr(error, "message", None) or error)

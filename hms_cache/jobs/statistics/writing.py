@@ -10,9 +10,10 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
+from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures
 from hms_cache.jobs.statistics.parameters import basic_statistics, spark_statistics
-from hms_cache.jobs.statistics.recording import Failures, Unit, reason_of, record_partitions, record_table
+from hms_cache.jobs.statistics.recording import Failures, Unit, record_partitions, record_table
 from hms_cache.jobs.statistics.table_level import Together
 from hms_cache.jobs.statistics.transform import column_values
 from hms_cache.metadata.statistics_values import statistics_of

@@ -5,9 +5,10 @@ A client of a database spends some 4 µs on each row; 100,000 names take half a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, select
+from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from hms_cache.store.partitions.reads import CharacterCount
 from hms_cache.store.partitions.selection import PartitionedTable, all_names
@@ -16,6 +17,9 @@ from hms_cache.store.schema import PARTITIONS
 _END = "\x01"
 """Between names, which hold it escaped; where a writer did not escape it, it shows in the count."""
 
+IDS_OF_A_TEXT = 5_000
+"""Of names that are too long for one text: partition ids whose names make one."""
+
 _JOINED: Select[Any] = select(
     func.count(),
     func.sum(CharacterCount(PARTITIONS.c.PART_NAME)),
@@ -23,17 +27,39 @@ _JOINED: Select[Any] = select(
 ).where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
 
 
+def _in_parts(ids: int) -> Select[Any]:
+    return _JOINED.group_by(PARTITIONS.c.PART_ID // ids)
+
+
+_IN_PARTS = _in_parts(IDS_OF_A_TEXT)
+
+
 def names_of_all(connection: Connection, table: PartitionedTable) -> list[str]:
-    """The names, ascending by code point. One statement; two where the text does not add up.
+    """The names, ascending by code point. One statement; two where they are too long for one text, some 500,000 names;
+    three where a text does not add up.
 
     It does not where the server cut it short (MySQL and MariaDB: at `group_concat_max_len`, or at `max_allowed_packet`)
     or where a name holds the separator.
     """
-    count, characters, text = connection.execute(_JOINED, {"table_id": table.table_id}).one()
-    if not count:
-        return []
-    names = text.split(_END) if text is not None else []
-    if len(names) != count or len(text) != int(characters) + count - 1:
+    names: list[str] | None = None
+    for statement in (_JOINED, _IN_PARTS):
+        names = _names(connection.execute(statement, {"table_id": table.table_id}))
+        if names is not None:
+            break
+    if names is None:
         names = [name for _, name in all_names(connection, table)]
     names.sort()
     return names
+
+
+def _names(texts: Iterable[Row[Any]]) -> list[str] | None:
+    """None if one of the texts is not whole."""
+    found: list[str] = []
+    for count, characters, text in texts:
+        if not count:
+            continue
+        names = text.split(_END) if text is not None else []
+        if len(names) != count or len(text) != int(characters) + count - 1:
+            return None
+        found += names
+    return found

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import func, update
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import (
@@ -19,6 +19,7 @@ from hms_cache.store.contract.partitions import (
     PartitionSelection,
 )
 from hms_cache.store.engine.database import Database
+from hms_cache.store.partitions import joined_names
 from hms_cache.store.partitions import reads as partition_reads
 from hms_cache.store.partitions import selection as partition_selection
 from hms_cache.store.partitions.joined_names import names_of_all
@@ -203,7 +204,25 @@ def test_all_names_come_as_one_text_unless_it_does_not_add_up(unmanaged: Partiti
             assert names == sorted(name for _, name in partition_selection.all_names(connection, header))
             assert len(names) == len(values)
             assert any("\x01" in name for name in names) == has_separator
-        assert seen.count == 2 + has_separator
+        assert seen.count == 2 + 2 * has_separator
+
+
+def test_names_that_are_too_long_for_one_text_come_in_several(
+    unmanaged: PartitionCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = unmanaged
+    catalog.create_table()
+    catalog.writes.add_partitions(TableName(*T), [partition(f"{number}", "1") for number in range(23)])
+    monkeypatch.setattr(joined_names, "_IN_PARTS", joined_names._in_parts(4))
+    cut = func.substr(func.aggregate_strings(PARTITIONS.c.PART_NAME, "\x01"), 1, 40)
+    whole = joined_names._JOINED
+    columns = [*list(whole.selected_columns)[:2], cut]
+    monkeypatch.setattr(joined_names, "_JOINED", whole.with_only_columns(*columns))
+    with catalog.database.loading() as connection:
+        header = partition_selection.find_partitioned_table(connection, TableName(*T))
+        with count_statements(catalog.database) as seen:
+            assert names_of_all(connection, header) == sorted(f"dt={number}/hr=1" for number in range(23))
+        assert seen.count == 2
 
 
 @pytest.mark.parametrize(
