@@ -5,10 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import re
-import shutil
-import socket
 import struct
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import md5
@@ -18,86 +15,28 @@ from typing import Any
 import pytest
 
 from hms_cache.authentication.digest_md5 import DigestLayer
+from hms_cache.cli.demo.realm import TOOLS, KerberosRealm, tool
 
 REALM = "EXAMPLE.TEST"
-TOOLS = ("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
 
 
-class Realm:
-    """A running KDC."""
+class Realm(KerberosRealm):
+    """A running KDC, with tickets."""
 
     def __init__(self, directory: Path, name: str = REALM) -> None:
-        self.directory = directory
-        self.name = name
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.configuration = directory / "krb5.conf"
-        self.configuration.write_text(
-            f"[libdefaults]\n default_realm = {name}\n dns_lookup_kdc = false\n dns_lookup_realm = false\n"
-            f" rdns = false\n dns_canonicalize_hostname = false\n udp_preference_limit = 1\n"
-            f"[realms]\n {name} = {{\n  kdc = 127.0.0.1:{self.port}\n }}\n"
-        )
-        profile = directory / "kdc.conf"
-        profile.write_text(
-            f'[kdcdefaults]\n kdc_listen = ""\n kdc_tcp_listen = 127.0.0.1:{self.port}\n'
-            f"[realms]\n {name} = {{\n  database_name = {directory / 'principal'}\n"
-            f"  key_stash_file = {directory / 'stash'}\n  acl_file = {directory / 'acl'}\n }}\n"
-            f"[logging]\n kdc = FILE:{directory / 'kdc.log'}\n"
-        )
-        self.environment = {
-            **os.environ,
-            "PATH": f"{os.environ['PATH']}:/usr/sbin:/usr/lib/mit/sbin",
-            "KRB5_CONFIG": str(self.configuration),
-            "KRB5_KDC_PROFILE": str(profile),
-        }
-        self._run("kdb5_util", "create", "-s", "-P", "master", "-r", name)
-        self._kdc = subprocess.Popen(
-            [self._tool("krb5kdc"), "-n"], env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        for _ in range(300):
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            except OSError:
-                if self._kdc.poll() is not None:
-                    break
-                subprocess.run(["sleep", "0.05"], check=True)
-        raise AssertionError((directory / "kdc.log").read_text())
-
-    def keytab(self, principal: str) -> Path:
-        """A keytab with a new key of the principal, which is made if it is not there."""
-        file = self.directory / f"{principal.replace('/', '_')}.keytab"
-        file.unlink(missing_ok=True)
-        self._run("kadmin.local", "-r", self.name, "-q", f"addprinc -randkey {principal}")
-        self._run("kadmin.local", "-r", self.name, "-q", f"ktadd -k {file} {principal}")
-        return file
+        super().__init__(directory, name)
 
     def ticket(self, user: str, *options: str) -> Path:
         """A cache with a ticket of the user's."""
         cache = self.directory / f"{user.replace('/', '_')}.cache"
-        self._run("kinit", *options, "-c", f"FILE:{cache}", "-k", "-t", str(self.keytab(user)), user)
+        self.run("kinit", *options, "-c", f"FILE:{cache}", "-k", "-t", str(self.keytab(user)), user)
         return cache
-
-    def close(self) -> None:
-        self._kdc.terminate()
-        self._kdc.wait()
-
-    def _tool(self, name: str) -> str:
-        found = shutil.which(name, path=self.environment["PATH"])
-        assert found is not None
-        return found
-
-    def _run(self, name: str, *arguments: str) -> None:
-        done = subprocess.run([self._tool(name), *arguments], env=self.environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
 
 
 @contextmanager
 def running_realm(directory: Path, name: str = REALM) -> Iterator[Realm]:
     """Skips the test where MIT Kerberos is not installed."""
-    path = f"{os.environ['PATH']}:/usr/sbin"
-    if any(shutil.which(tool, path=path) is None for tool in TOOLS):
+    if any(tool(one) is None for one in (*TOOLS, "kinit")):
         pytest.skip("needs krb5-kdc, krb5-admin-server and krb5-user")
     realm = Realm(directory, name)
     try:

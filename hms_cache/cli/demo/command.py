@@ -41,6 +41,24 @@ def ha(context: click.Context) -> None:
         run_ha(directory, database or _embedded(directory), Console(highlight=False))
 
 
+@demo.command()
+@click.pass_context
+def secure(context: click.Context) -> None:
+    """A KDC, a server with Kerberos and a policy, and PySpark with a keytab: what it may, and what it may not."""
+    from rich.console import Console
+
+    from hms_cache.cli.demo.secure import run_secure
+
+    console = Console(highlight=False)
+    database: str | None = context.parent.params["database"] if context.parent else None
+
+    def session(scratch: Path, script: str, *arguments: str, environment: Mapping[str, str]) -> list[Any]:
+        return _session(scratch, console, script, *arguments, environment=environment)
+
+    with _scratch() as directory:
+        run_secure(directory, database or _embedded(directory), console, session)
+
+
 @contextmanager
 def _scratch() -> Iterator[Path]:
     """A directory for everything that the demo makes, deleted at the end."""
@@ -75,7 +93,7 @@ def _run(scratch: Path, database: str | None) -> None:
     uri = service.start()
     try:
         console.print(f"metastore up at [bold]{uri}[/bold] on {'SQLite' if database is None else 'the database given'}")
-        steps = _session(scratch, uri, console)
+        steps = _session(scratch, console, "spark_script", uri, str(scratch / "warehouse"))
         calls = service.calls_by_method()
         reads = service.reads_by_outcome()
     finally:
@@ -85,12 +103,14 @@ def _run(scratch: Path, database: str | None) -> None:
     console.print(f"[green]done[/green]: {len(steps)} steps, {sum(calls.values())} metastore calls, everything stopped")
 
 
-def _session(scratch: Path, uri: str, console: Any) -> list[Mapping[str, Any]]:
+def _session(
+    scratch: Path, console: Any, script: str, *arguments: str, environment: Mapping[str, str] | None = None
+) -> list[Mapping[str, Any]]:
     """Run the script, print each step as it is told; raise with the end of Spark's log if it fails."""
     from hms_cache.cli.demo.spark_process import log_tail, start_spark
 
     steps: list[Mapping[str, Any]] = []
-    with start_spark(scratch, "spark_script", uri, str(scratch / "warehouse")) as spark:
+    with start_spark(scratch, script, *arguments, environment=environment) as spark:
         assert spark.stdout is not None
         try:
             for line in spark.stdout:
@@ -112,6 +132,8 @@ def _show_step(console: Any, step: Mapping[str, Any]) -> None:
         console.print(f"          [dim]{step['statement']}[/dim]", soft_wrap=True)
     for row in step["rows"]:
         console.print(f"          {' | '.join(row)}", markup=False)
+    if step.get("refused"):
+        console.print(f"          {step['refused']}", markup=False, style="yellow", soft_wrap=True)
 
 
 def _show_counts(console: Any, title: str, heading: str, counts: Mapping[str, int]) -> None:

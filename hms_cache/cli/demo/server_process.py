@@ -22,8 +22,16 @@ class ServerProcess:
     program = "from hms_cache.cli.main import main; main()"
     """What the process runs, in front of the command's arguments."""
 
-    def __init__(self, directory: Path, database_url: str, settings: Mapping[str, object] | None = None) -> None:
-        """`directory`: its working directory, with its log and, unless `settings` say otherwise, its warehouse."""
+    def __init__(
+        self,
+        directory: Path,
+        database_url: str,
+        settings: Mapping[str, object] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`directory`: its working directory, with its log and, unless `settings` say otherwise, its warehouse.
+        `environment`: beside ours."""
+        self._environment = dict(environment or {})
         self.directory = directory
         self.database_url = database_url
         self.warehouse = directory / "warehouse"
@@ -63,7 +71,12 @@ class ServerProcess:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HMS_CACHE")}
         with (self.directory / "server.log").open("a") as log:
             self._process = subprocess.Popen(
-                command, cwd=self.directory, env=environment, stdout=subprocess.PIPE, stderr=log, text=True
+                command,
+                cwd=self.directory,
+                env=environment | self._environment,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
             )
         line = self._ready_line(self._process)
         if not line.startswith("ready thrift://"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,12 +15,17 @@ _LOG = "spark.log"
 
 
 @contextmanager
-def start_spark(scratch: Path, script: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A script of this package in a process of its own, its log in ``scratch``. Waited for at the end.
+def start_spark(
+    scratch: Path, script: str, *arguments: str, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """A script of this package in a process of its own, its log in ``scratch``. Waited for at the end. `environment`:
+    beside ours.
 
     Raises `StartupError` when there is no Java.
     """
-    environment = os.environ | {"JAVA_HOME": str(java_home(scratch)), "PYSPARK_PYTHON": sys.executable}
+    environment = (
+        os.environ | dict(environment or {}) | {"JAVA_HOME": str(java_home(scratch)), "PYSPARK_PYTHON": sys.executable}
+    )
     environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
     environment.pop("SPARK_HOME", None)  # the PySpark installed beside us, not another Spark of the machine
     command = [sys.executable, "-m", f"hms_cache.cli.demo.{script}", *arguments]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -48,9 +48,11 @@ STEPS: tuple[tuple[str, str], ...] = (
 )
 
 
-def start_session(uri: str, warehouse: str) -> SparkSession:
-    """A small local session on the metastore at ``uri``."""
+def start_session(uri: str, warehouse: str, more: Mapping[str, str] | None = None) -> SparkSession:
+    """A small local session on the metastore at ``uri``; `more`: its configuration beside that."""
     builder: Any = SparkSession.builder
+    for name, value in (more or {}).items():
+        builder = builder.config(name, value)
     session: SparkSession = (
         builder.master("local[2]")
         .appName("hms-cache demo")
