@@ -22,6 +22,7 @@ WITH_EXTRAS = {
     "authentication/bearer_tokens.py": "jwt",
     "authentication/digest_md5.py": "kerberos",
     "authentication/directory.py": "ldap",
+    "authentication/directory_filters.py": "ldap",
     "authentication/key_set.py": "jwt",
     "authentication/kerberos.py": "kerberos",
     "app/security/authentication.py": "kerberos ldap",
