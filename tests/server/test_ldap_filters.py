@@ -163,7 +163,7 @@ FILTERS: list[tuple[dict[str, str], set[str]]] = [
 
 
 @pytest.mark.parametrize("by_account", [False, True])
-@pytest.mark.parametrize(("settings", "expected"), FILTERS, ids=lambda value: ",".join(value)[:60])
+@pytest.mark.parametrize(("settings", "expected"), FILTERS, ids=[",".join(given)[:60] for given, _ in FILTERS])
 def test_filters_let_in_whom_they_name(
     port: int, settings: dict[str, str], expected: set[str], by_account: bool
 ) -> None:

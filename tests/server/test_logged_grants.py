@@ -157,7 +157,7 @@ def test_no_decision_is_wrong(serve: Serve, url: str) -> None:
     draw = random.Random(7)
     changes = Changes(draw)
     seen = {True: 0, False: 0}
-    for turn in range(40 if url.startswith("sqlite") else 400):
+    for turn in range(25 if url.startswith("sqlite") else 400):
         changes.one(made.links["root", draw.randrange(2)])
         there = {db: set(made.links["root", 0].call("get_all_tables", db_name=db)) for db in DATABASES}
         user, number, db = draw.choice(USERS), draw.randrange(2), draw.choice(DATABASES)
@@ -174,7 +174,7 @@ def test_no_decision_is_wrong(serve: Serve, url: str) -> None:
         may_drop = made.allows(user, Action.DROP, db, name)
         assert ("may not drop" in str(outcome(link, "drop_table", dbname=db, name="", deleteData=False))) or may_drop
         seen[expected] += 1
-    assert min(seen.values()) > 3 and made.hits() > 50
+    assert min(seen.values()) > 2 and made.hits() > 30
 
 
 def test_a_change_counts_for_every_call_that_begins_after_it(serve: Serve, url: str) -> None:
@@ -200,7 +200,7 @@ def test_a_change_counts_for_every_call_that_begins_after_it(serve: Serve, url: 
     for reader in readers:
         reader.start()
     try:
-        for turn in range(16 if url.startswith("sqlite") else 200):
+        for turn in range(8 if url.startswith("sqlite") else 200):
             root = made.links["root", turn % 2]
             method = "revoke_privileges" if turn % 2 else "grant_privileges"
             before = sum(sure.values())
@@ -214,7 +214,7 @@ def test_a_change_counts_for_every_call_that_begins_after_it(serve: Serve, url: 
         for reader in readers:
             reader.join()
     assert not wrong, wrong[:3]
-    assert min(sure.values()) > 10
+    assert min(sure.values()) >= 8
 
 
 def resets(made: Set) -> list[int]:
