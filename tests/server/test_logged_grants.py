@@ -203,11 +203,11 @@ def test_a_change_counts_for_every_call_that_begins_after_it(serve: Serve, url: 
         for turn in range(8 if url.startswith("sqlite") else 200):
             root = made.links["root", turn % 2]
             method = "revoke_privileges" if turn % 2 else "grant_privileges"
-            before = sum(sure.values())
             state[0] += 1
             root.call(method, privileges=bag("SELECT", "eve", USER, of=("d0", "t0")))
             state[1] += 1
-            while sum(sure.values()) < before + 4 and not wrong and all(reader.is_alive() for reader in readers):
+            before = sum(sure.values())
+            while sum(sure.values()) < before + 8 and not wrong and all(reader.is_alive() for reader in readers):
                 made.links["ann", 0].call("get_all_databases")
     finally:
         stop.set()
