@@ -32,6 +32,7 @@ from hms_cache.txn import IdListFormatError, ValidTxnList, ValidTxnWriteIdList, 
 from hms_cache.wire import MessageReader, WireError
 from hms_cache.wire.encodings import ENCODINGS
 from tests.fuzz import authentication_targets as before
+from tests.fuzz import configuration_targets as configuration
 from tests.recordings.recording import DIRECTORY, read_recording
 from tests.wire.strategies import framed
 
@@ -309,6 +310,38 @@ TARGETS: dict[str, Target] = {
             ),
         ),
         fixed_bytes=64 << 20,  # expat bounds what entities become from 8 MiB on
+    ),
+    "hive_values": Target(
+        _text(configuration.read_hive_values),
+        (),
+        _pieces(
+            *(
+                "hive.metastore.",
+                "metastore.",
+                "javax.jdo.option.",
+                "ConnectionURL",
+                "ConnectionPassword",
+                "=",
+                "\n",
+                ".",
+            ),
+            *("jdbc:mysql://u:", "p w", "@h/d", "cached.rawstore.", "é", "\0", "password", "${", "}"),
+        ),
+    ),
+    "protected_frames": Target(
+        configuration.read_protected_frames,
+        (),
+        (b"\0\0\0\2ok", b"\0\0\0\4okab", b"\0\0\0\0", b"\0\0\x27", b"\xff", b"ok", b"\0\0\0\1", b"\0\0"),
+    ),
+    "gssapi_choice": Target(
+        configuration.read_gssapi_choice,
+        (AuthenticationError,),
+        (b"\1\0\0\0", b"\4\0\xff\xff", b"\0", b"\2", b"\4\xff\xff\xff", b"alice@R", b"bob@R", b"\xff", b"\0\0\0\0"),
+    ),
+    "resource_plan": Target(
+        _text(configuration.read_resource_plan),
+        (),
+        _pieces("p", "\n", "a.b", ".", "=", "1", "-1", "2147483647", "nan", "1e999", "fair", "\0", "é", " ", "a" * 300),
     ),
     "quartz": Target(
         _text(lambda text: parse_schedule(text).next_epoch_s(1_700_000_000)),
