@@ -25,6 +25,7 @@ from hms_cache.store.engine.dialects import take_from_counter
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.events import AnnouncedWrite, EventRow, WriteGuard
 from hms_cache.store.engine.features import read_features
+from hms_cache.store.engine.log_writes import can_log_at_once, log_at_once, rows_of_events
 from hms_cache.store.engine.sequences import NOTIFICATION_LOG, IdBlocks, take_ids
 from hms_cache.store.warehouse.waits import FileWaits, StillWaiting, waits_of_a_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -120,36 +121,41 @@ class WriteTransaction:
         self._on_rollback.append(action)
 
     def write_events(self, time_s: int) -> None:
-        """Write the events: the last statements before the commit.
+        """Write the events: the last statements before the commit, and mostly one (`log_writes`).
 
         NOTIFICATION_SEQUENCE is locked first, then the log's id sequence if no ids are at hand: Hive's order.
         """
         events = self._events
         if not events:
             return
-        sequence = schema.NOTIFICATION_SEQUENCE
-        first = take_from_counter(self.connection, sequence.c.NEXT_EVENT_ID, len(events))
+        first = self._log_at_once(time_s)
         if first is None:
-            first = self._begin_event_ids(len(events))
-        row_ids = self._ids.take_here(self.connection, NOTIFICATION_LOG, len(events))
-        rows = [
-            {
-                "NL_ID": row_id,
-                "EVENT_ID": event_id,
-                "EVENT_TIME": time_s,
-                "EVENT_TYPE": event.event_type,
-                "CAT_NAME": event.catalog,
-                "DB_NAME": event.database,
-                "TBL_NAME": event.table,
-                "MESSAGE": event.message,
-                "MESSAGE_FORMAT": event.message_format,
-            }
-            for event_id, (event, row_id) in enumerate(zip(events, row_ids, strict=True), start=first)
-        ]
-        self.connection.execute(_LOG_EVENTS, rows)
+            first = self._log_in_turn(time_s)
         self.last_event_id = first + len(events) - 1
         if self.announced is not None:
             self.announced.before_commit(self.connection)
+
+    def _log_at_once(self, time_s: int) -> int | None:
+        """The id of the first event; None, and nothing is written, where that is not possible."""
+        if not can_log_at_once(self.connection, [event.message for event in self._events]):
+            return None
+        row_ids = self._ids.take_at_hand(NOTIFICATION_LOG, len(self._events))
+        if row_ids is None:
+            return None
+        first = log_at_once(self.connection, rows_of_events(self._events, row_ids, time_s))
+        if first is None:
+            self._ids.put_back(NOTIFICATION_LOG, len(row_ids))
+        return first
+
+    def _log_in_turn(self, time_s: int) -> int:
+        count = len(self._events)
+        first = take_from_counter(self.connection, schema.NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID, count)
+        if first is None:
+            first = self._begin_event_ids(count)
+        row_ids = self._ids.take_here(self.connection, NOTIFICATION_LOG, count)
+        rows = rows_of_events(self._events, row_ids, time_s)
+        self.connection.execute(_LOG_EVENTS, [{**row, "EVENT_ID": id_} for id_, row in enumerate(rows, start=first)])
+        return first
 
     def tell_committed(self) -> None:
         """Whoever was told of the write hears that it is committed."""
@@ -308,6 +314,14 @@ class _Ids:
         """As :meth:`take`; without enough of them, from the sequence's row inside the transaction."""
         taken = None if self._blocks is None else self._take_reserved(model, count)
         return list(take_ids(connection, model, count)) if taken is None else taken
+
+    def take_at_hand(self, model: str, count: int) -> list[int] | None:
+        """As :meth:`take` without any statement; None if there are not enough, as on SQLite always."""
+        return None if self._blocks is None else self._take_reserved(model, count)
+
+    def put_back(self, model: str, count: int) -> None:
+        """The last ``count`` that were taken are in no row."""
+        self._used[model] -= count
 
     def close(self, *, used: bool) -> None:
         """Give back what is in no row: what was not taken, and unless ``used``, all of it."""
