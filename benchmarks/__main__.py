@@ -34,6 +34,8 @@ from benchmarks.restart import render as render_restart
 from benchmarks.scale import fill, render
 from benchmarks.scale import measure as measure_scale
 from benchmarks.transactions import (
+    LOCKS,
+    TRANSACTIONS,
     Figures,
     measure_cycles,
     ratio_table,
@@ -139,13 +141,14 @@ def compare(quick: bool, small: bool, parts: tuple[str, ...], out: Path) -> None
 @main.command()
 @click.option("--hms", help="HOST:PORT of a metastore; without it ours is started on a MariaDB of its own")
 @click.option("--mysql", help="URL of that metastore's MariaDB server, for statements per call")
-@click.option("--clients", default="1,4,16", show_default=True)
+@click.option("--clients", default="1,4,16,64", show_default=True)
 @click.option("--seconds", default=3.0, show_default=True)
 def transactions(hms: str | None, mysql: str | None, clients: str, seconds: float) -> None:
-    """Cycles of open, allocate a write id, commit per second, and statements per call."""
+    """Cycles per second of open, allocate, commit, with statements per call; and of lock, check_lock, unlock."""
     counts = [int(one) for one in clients.split(",")]
     if hms is not None:
-        click.echo(report_table(*_measure_transactions(hms, mysql, counts, seconds)))
+        cycles, locks = _measure_transactions(hms, mysql, counts, seconds)
+        click.echo(f"{report_table(*cycles)}\n\n{report_table(*locks, LOCKS)}")
         return
     from tests.databases import start_server
 
@@ -155,18 +158,20 @@ def transactions(hms: str | None, mysql: str | None, clients: str, seconds: floa
             own, java = _own_and_java(server, Path(temporary), counts, seconds)  # type: ignore[arg-type]
         finally:
             server.stop()
-    click.echo(f"## This project\n\n{report_table(*own)}\n\n## Hive {VERSION}\n\n{report_table(*java)}\n")
-    click.echo(f"## Compared\n\n{ratio_table(own, java)}")
+    for name, cycle, mine, theirs in zip(("Transactions", "Locks"), (TRANSACTIONS, LOCKS), own, java, strict=True):
+        click.echo(f"## {name}: this project\n\n{report_table(*mine, cycle)}\n")
+        click.echo(f"## {name}: Hive {VERSION}\n\n{report_table(*theirs, cycle)}\n")
+        click.echo(f"## {name}: compared\n\n{ratio_table(mine, theirs)}\n")
 
 
 def _own_and_java(
     server: DatabaseServer, directory: Path, counts: list[int], seconds: float
-) -> tuple[Figures, Figures]:
+) -> tuple[tuple[Figures, Figures], tuple[Figures, Figures]]:
     """Both on one database server, each on a database of its own, one after the other.
 
     Hive's in its default mode, without an event listener: it writes no events, which spares it work that ours does.
     """
-    measured: list[Figures] = []
+    measured: list[tuple[Figures, Figures]] = []
     for name in ("own", "java"):
         url = with_password(server.create_database())
         load_schema(fetch(), url)
@@ -184,12 +189,14 @@ def _own_and_java(
     return measured[0], measured[1]
 
 
-def _measure_transactions(hms: str, mysql: str | None, counts: list[int], seconds: float) -> Figures:
+def _measure_transactions(hms: str, mysql: str | None, counts: list[int], seconds: float) -> tuple[Figures, Figures]:
+    """Of transactions and of locks."""
     per_call: dict[str, float] = {}
     if mysql:
         counter = statement_counter(mysql)
         per_call = statements_per_call(hms, lambda: statements(counter))
-    return [measure_cycles(hms, count, seconds) for count in counts], per_call
+    cycles = [measure_cycles(hms, count, seconds) for count in counts]
+    return (cycles, per_call), ([measure_cycles(hms, count, seconds, LOCKS) for count in counts], {})
 
 
 @main.command()

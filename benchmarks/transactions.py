@@ -1,4 +1,5 @@
-"""Transactions per second: open, allocate a write id, commit, as many clients as asked for, each on its own table.
+"""Transactions per second: open, allocate a write id, commit, as many clients as asked for, each on its own table; and
+locks per second: lock, check_lock, unlock on one of 1,000 tables.
 
 Own tables, because writers of one table wait for each other by definition; what is measured is the metastore's way
 through the calls, and the locks that all transactions share.
@@ -7,9 +8,11 @@ through the calls, and the locks that all transactions share.
 from __future__ import annotations
 
 import contextlib
+import random
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.engine import make_url
@@ -25,10 +28,27 @@ Figures = tuple[list[dict[str, float]], dict[str, float]]
 CAPABILITIES = ["HIVEFULLACIDWRITE", "HIVEFULLACIDREAD", "HIVEMANAGEDINSERTWRITE", "HIVEMANAGEDINSERTREAD"]
 """Without them Hive 4 creates no transactional table."""
 
+Note = Callable[[str, float], None]
+"""Takes a call's name and its seconds."""
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """What every client does again and again."""
+
+    calls: tuple[str, ...]
+    run: Callable[[Any, int, Note], None]
+    """Takes a client and its number."""
+
+
 CALLS = ("open_txns", "allocate_table_write_ids", "commit_txn")
 
+LOCKED_TABLES = 1_000
+"""Names that locks are taken on at random: two clients seldom want the same."""
 
-def _cycle(client: Any, table: str, note: Callable[[str, float], None]) -> None:
+
+def _transaction(client: Any, number: int, note: Note) -> None:
+    table = f"t{number}"
     began = time.perf_counter()
     request = ttypes.OpenTxnRequest(num_txns=1, user="bench", hostname="bench", agentInfo="bench")
     txn_id = client.open_txns(request).txn_ids[0]
@@ -41,6 +61,32 @@ def _cycle(client: Any, table: str, note: Callable[[str, float], None]) -> None:
     committed = time.perf_counter()
     for call, seconds in zip(CALLS, (opened - began, allocated - opened, committed - allocated), strict=True):
         note(call, seconds)
+
+
+def _lock(client: Any, number: int, note: Note) -> None:
+    """As Iceberg takes a table's lock for a commit: exclusive, outside of transactions. One look at it at least."""
+    table = f"l{random.randrange(LOCKED_TABLES)}"
+    component = ttypes.LockComponent(
+        type=ttypes.LockType.EXCLUSIVE, level=ttypes.LockLevel.TABLE, dbname=DATABASE, tablename=table
+    )
+    request = ttypes.LockRequest(component=[component], user="bench", hostname="bench", agentInfo=f"bench-{number}")
+    began = time.perf_counter()
+    lock_id = client.lock(request).lockid
+    locked = time.perf_counter()
+    note("lock", locked - began)
+    while True:
+        state = client.check_lock(ttypes.CheckLockRequest(lockid=lock_id)).state
+        checked = time.perf_counter()
+        note("check_lock", checked - locked)
+        if state == ttypes.LockState.ACQUIRED:
+            break
+        locked = checked
+    client.unlock(ttypes.UnlockRequest(lockid=lock_id))
+    note("unlock", time.perf_counter() - checked)
+
+
+TRANSACTIONS = Cycle(CALLS, _transaction)
+LOCKS = Cycle(("lock", "check_lock", "unlock"), _lock)
 
 
 def prepare(address: str, tables: int) -> None:
@@ -89,13 +135,13 @@ def with_password(url: str) -> str:
     return make_url(url).set(username="bench", password="bench").render_as_string(hide_password=False)
 
 
-def measure_cycles(address: str, clients: int, seconds: float) -> dict[str, float]:
+def measure_cycles(address: str, clients: int, seconds: float, cycle: Cycle = TRANSACTIONS) -> dict[str, float]:
     """Cycles per second over all clients, and the 50th and 99th percentile of each call in milliseconds.
 
     Raises what the first client that failed raised.
     """
     prepare(address, clients)
-    times: dict[str, list[float]] = {call: [] for call in CALLS}
+    times: dict[str, list[float]] = {call: [] for call in cycle.calls}
     failures: list[Exception] = []
     start = threading.Barrier(clients + 1)
     cycles = [0] * clients
@@ -106,7 +152,7 @@ def measure_cycles(address: str, clients: int, seconds: float) -> dict[str, floa
             start.wait()
             end = time.perf_counter() + seconds
             while time.perf_counter() < end:
-                _cycle(client, f"t{number}", lambda call, took: times[call].append(took))
+                cycle.run(client, number, lambda call, took: times[call].append(took))
                 cycles[number] += 1
         except Exception as error:
             failures.append(error)
@@ -160,13 +206,13 @@ def statements_per_call(address: str, counter: Callable[[], int], cycles: int = 
     return {call: total / cycles for call, total in totals.items()}
 
 
-def report_table(figures: list[dict[str, float]], statements: dict[str, float]) -> str:
+def report_table(figures: list[dict[str, float]], statements: dict[str, float], cycle: Cycle = TRANSACTIONS) -> str:
     """Markdown: a line per number of clients, a line of statements."""
-    head = ["clients", "cycles/s", *(f"{call} p50 / p99 ms" for call in CALLS)]
+    head = ["clients", "cycles/s", *(f"{call} p50 / p99 ms" for call in cycle.calls)]
     lines = ["| " + " | ".join(head) + " |", "|" + " ---: |" * len(head)]
     for one in figures:
         cells = [f"{one['clients']:.0f}", f"{one['cycles_per_second']:,.0f}"]
-        cells += [f"{one[f'{call}_p50_ms']:.1f} / {one[f'{call}_p99_ms']:.1f}" for call in CALLS]
+        cells += [f"{one[f'{call}_p50_ms']:.1f} / {one[f'{call}_p99_ms']:.1f}" for call in cycle.calls]
         lines.append("| " + " | ".join(cells) + " |")
     if statements:
         lines += ["", "SQL statements: " + ", ".join(f"{call} {count:.1f}" for call, count in statements.items())]
@@ -179,6 +225,7 @@ def ratio_table(own: Figures, other: Figures) -> str:
     for mine, theirs in zip(own[0], other[0], strict=True):
         here, there = mine["cycles_per_second"], theirs["cycles_per_second"]
         lines.append(f"| {mine['clients']:.0f} | {here:,.0f} | {there:,.0f} | {here / there:.2f} |")
-    lines += ["", "| SQL statements | own | other |", "| --- | ---: | ---: |"]
+    if own[1]:
+        lines += ["", "| SQL statements | own | other |", "| --- | ---: | ---: |"]
     lines += [f"| {call} | {count:.1f} | {other[1].get(call, 0):.1f} |" for call, count in own[1].items()]
     return "\n".join(lines)
