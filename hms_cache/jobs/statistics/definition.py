@@ -46,6 +46,11 @@ JOB = Job(
             metavar="SIZE",
         ),
         Option("partitions_only", "Write none of partitioned tables as a whole.", kind=bool),
+        Option(
+            "histograms",
+            "Histograms of Spark's for the tables that are computed: each of them is read whole, twice more.",
+            kind=bool,
+        ),
         Option("engine", "Whose statistics they are, for readers that keep several kinds apart.", default="hive"),
         Option("batch_partitions", "Partitions of one call.", kind=int, default=100, minimum=1),
         Option("writers", "Calls at the same time.", kind=int, default=4, minimum=1),

@@ -23,6 +23,7 @@ from hms_cache.jobs.statistics import data_files, lacking, plan, table_level
 from hms_cache.jobs.statistics.changes import Changes, Place, PlaceFile, changes_since, current_place
 from hms_cache.jobs.statistics.columns import passes
 from hms_cache.jobs.statistics.data_files import UnitFiles
+from hms_cache.jobs.statistics.histograms import histograms
 from hms_cache.jobs.statistics.lacking import PARTITIONS_OF_A_SLICE, SLICES
 from hms_cache.jobs.statistics.parameters import spark_statistics
 from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, limit_work, tables_in
@@ -140,6 +141,8 @@ def _work_on(
                 is_whole = not one.postponed and len(done.failures) == failures
                 if one.names and not run.options["partitions_only"] and is_whole:
                     _merge(run, one, done, together, done.rows - rows_before)
+                if run.options["histograms"] and is_whole and len(done.failures) == failures:
+                    _add_histograms(run, one, done)
         except (PySparkException, Py4JJavaError, TException, OutcomeUnknownError) as error:
             done.failures.append((label, None, reason_of(error)))
     if one.postponed:
@@ -214,6 +217,22 @@ def _merge(run: JobRun, one: TableWork, done: _Done, written_now: Sequence[AggrS
     if reason is not None:
         done.failures.append((label, None, reason))
     done.merged += 1
+
+
+def _add_histograms(run: JobRun, one: TableWork, done: _Done) -> None:
+    """After the table's statistics: those that are written anew take the histograms of before with them."""
+    found = histograms(run.spark, one.table, one.columns)
+    if not found:
+        return
+    with MetastoreClient(run.options["metastore"]) as client:
+        reason = record_table(
+            client,
+            one.table,
+            lambda parameters: {**parameters, **found},
+            lambda parameters: found.items() <= parameters.items(),
+        )
+    if reason is not None:
+        done.failures.append((f"{one.table.dbName}.{one.table.tableName}", None, reason))
 
 
 def _rows_of_all(one: TableWork, rows_now: int) -> int | None:

@@ -48,11 +48,11 @@ class Unit:
     columns: Sequence[ColumnStatisticsObj]
 
 
-def record_partitions(client: MetastoreClient, database: str, table: str, units: Sequence[Unit]) -> Failures:
-    """Row counts and files of partitions, in one call. Raises what the metastore says."""
+def record_partitions(client: MetastoreClient, read: Table, units: Sequence[Unit]) -> Failures:
+    """Row counts and files of partitions of a table as it was `read`, in one call. Raises what the metastore says."""
+    database, table = read.dbName, read.tableName
     by_name = {unit.name: unit for unit in units}
-    found_table = client.call("get_table", database, table)
-    keys = [key.name for key in found_table.partitionKeys or ()]
+    keys = [key.name for key in read.partitionKeys or ()]
     for attempt in range(1, _ATTEMPTS + 1):
         found = client.call("get_partitions_by_names", database, table, list(by_name))
         partitions: dict[str | None, Partition] = {make_partition_name(keys, one.values): one for one in found}

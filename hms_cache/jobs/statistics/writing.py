@@ -174,7 +174,7 @@ def _record(
         assert figures is not None
         units.append(Unit(row["name"], row["rows"], row["location"], figures, one.statsObj))
     if units[0].name is not None:
-        return record_partitions(client, target.database, target.table, units)
+        return record_partitions(client, table, units)
     [unit] = units
 
     def change(parameters: Mapping[str, str]) -> dict[str, str]:

@@ -148,6 +148,46 @@ def test_sparks_planner_uses_them(job: tuple[SparkProcess, Any]) -> None:
                 assert described[figure] == wanted[figure], (table, column, figure)
 
 
+def histogram_parts(spark: Any, tables: list[str]) -> dict[str, list[str]]:
+    """In Spark's process: the bins of each column's histogram as Spark reads them from the catalog."""
+    found = {}
+    for table in tables:
+        spark.catalog.refreshTable(table)
+        name = spark._jvm.org.apache.spark.sql.catalyst.TableIdentifier(
+            table.split(".")[1], spark._jvm.scala.Option.apply(table.split(".")[0])
+        )
+        stats = spark._jsparkSession.sessionState().catalog().getTableMetadata(name).stats().get().colStats().iterator()
+        while stats.hasNext():
+            pair = stats.next()
+            histogram = pair._2().histogram()
+            if histogram.isDefined():
+                bins = histogram.get().bins()
+                found[f"{table}.{pair._1()}"] = [histogram.get().height()] + [one.toString() for one in bins]
+    return found
+
+
+@pytest.mark.soak
+def test_histograms_are_those_of_sparks_analyze(job: tuple[SparkProcess, Any]) -> None:
+    spark, server = job
+    spark.sql("insert into d.parted select id, 'x', date'2024-03-01', id % 3 from range(5000)")
+    tables = ["d.parted", "d.plain"]
+    assert run(spark, server.uri)["exit_status"] == 0
+    assert spark.call(histogram_parts, tables=tables) == {}
+    assert run(spark, server.uri, histograms=True, all=True)["exit_status"] == 0
+    ours = spark.call(histogram_parts, tables=tables)
+    assert set(ours) == {"d.parted.a", "d.parted.day", "d.plain.a", "d.plain.m", "d.plain.at"}
+    spark.sql("set spark.sql.statistics.histogram.enabled=true")
+    for table in tables:
+        spark.sql(f"analyze table {table} compute statistics for all columns")
+    spark.sql("set spark.sql.statistics.histogram.enabled=false")
+    theirs = spark.call(histogram_parts, tables=tables)
+    assert {name: ours[name] for name in ours} == {name: theirs[name] for name in ours}
+    # Statistics that are computed anew take those of before with them.
+    spark.sql("insert into d.plain values (1, 'z', 2.5, null)")
+    assert run(spark, server.uri)["exit_status"] == 0
+    assert not any(name.startswith("d.plain") for name in spark.call(histogram_parts, tables=tables))
+
+
 def test_nothing_is_written_over_a_change(job: tuple[SparkProcess, Any], tmp_path: Path) -> None:
     spark, server = job
     with MetastoreClient(server.uri) as client:
@@ -174,7 +214,8 @@ def test_nothing_is_written_over_a_change(job: tuple[SparkProcess, Any], tmp_pat
         assert record_table(client, read, change, lambda found: False) == GONE
         figures = Figures(1, 2, 3)
         units = [Unit("p=1", 2, "file:/elsewhere", figures, ()), Unit("p=77", 2, "file:/x", figures, ())]
-        assert record_partitions(client, "d", "parted", units) == {"p=1": GONE, "p=77": GONE}
+        parted = client.call("get_table", "d", "parted")
+        assert record_partitions(client, parted, units) == {"p=1": GONE, "p=77": GONE}
         assert RECORDED not in parameters_of_partition(client, "1")
 
 

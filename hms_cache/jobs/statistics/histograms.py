@@ -1,0 +1,67 @@
+"""Histograms of columns as Spark keeps them with its own statistics of a table.
+
+Spark computes and encodes them (`CommandUtils.computeColumnStats`, `CatalogColumnStat.toMap`, Spark 4.1): bins of equal
+height, as many as `spark.sql.statistics.histogram.numBins` says. They cannot be merged from those of partitions, so the
+whole table is read for them, twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hms_cache.jobs.statistics.columns import StatisticsColumn
+from hms_cache.jobs.statistics.parameters import SPARK
+from hms_cache.metadata.statistics_values import StatisticsKind
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ENABLED = "spark.sql.statistics.histogram.enabled"
+_KINDS = frozenset(
+    {
+        StatisticsKind.LONG,
+        StatisticsKind.DOUBLE,
+        StatisticsKind.DECIMAL,
+        StatisticsKind.DATE,
+        StatisticsKind.TIMESTAMP,
+    }
+)
+"""Spark has none of texts."""
+
+
+def histograms(spark: SparkSession, table: Table, columns: Sequence[StatisticsColumn]) -> dict[str, str]:
+    """The parameters of a table that hold histograms of these columns; none of a column without a value.
+
+    Raises Py4JJavaError, PySparkException where the table cannot be read.
+    """
+    names = [column.name for column in columns if column.kind in _KINDS]
+    if not names:
+        return {}
+    qualified = f"`{table.dbName}`.`{table.tableName}`"
+    spark.catalog.refreshTable(qualified)
+    jvm: Any = spark._jvm
+    frame: Any = spark.table(qualified).select(*(f"`{name}`" for name in names))
+    plan = frame._jdf.queryExecution().analyzed()
+    before = spark.conf.get(_ENABLED, None)
+    spark.conf.set(_ENABLED, "true")
+    try:
+        commands = getattr(getattr(jvm.org.apache.spark.sql.execution.command, "CommandUtils$"), "MODULE$")
+        found = commands.computeColumnStats(spark._jsparkSession, plan, plan.output())._2().iterator()
+    finally:
+        if before is None:
+            spark.conf.unset(_ENABLED)
+        else:
+            spark.conf.set(_ENABLED, before)
+    parameters: dict[str, str] = {}
+    while found.hasNext():
+        pair = found.next()
+        column = pair._1()
+        entries = pair._2().toCatalogColumnStat(column.name(), column.dataType()).toMap(column.name()).iterator()
+        while entries.hasNext():
+            entry = entries.next()
+            # Long ones are several parameters, "histogram.part.0" and so on.
+            if ".histogram" in entry._1().removeprefix(column.name()):
+                parameters[f"{SPARK}colStats.{entry._1()}"] = entry._2()
+    return parameters
