@@ -27,7 +27,7 @@ from hms_cache.jobs.statistics.histograms import histograms
 from hms_cache.jobs.statistics.lacking import PARTITIONS_OF_A_SLICE, SLICES
 from hms_cache.jobs.statistics.parameters import spark_statistics
 from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, limit_work, tables_in
-from hms_cache.jobs.statistics.reading import partition_numbers, portions, rows_of
+from hms_cache.jobs.statistics.reading import no_rows, partition_numbers, portions, rows_of
 from hms_cache.jobs.statistics.recording import record_table
 from hms_cache.jobs.statistics.session import many_small_files
 from hms_cache.jobs.statistics.transform import transform
@@ -164,7 +164,10 @@ def _compute(run: JobRun, one: TableWork, done: _Done) -> list[AggrStats]:
     for portion in portions(None if one.names is None else one.chosen, one.names, one.files):
         for number, columns in enumerate(passes(one.columns)):
             numbers = partition_numbers(run.spark, one.table, portion.names, one.files)
-            rows = rows_of(run.spark, one.table, columns, portion, numbers)
+            if one.has_files:
+                rows = rows_of(run.spark, one.table, columns, portion, numbers)
+            else:
+                rows = no_rows(run.spark, columns)
             tasks = max(run.options["writers"], len(portion.names) // PARTITIONS_OF_A_TASK) if portion.names else 1
             statistics = transform(rows, columns, numbers, tasks).join(_broadcast(numbers), "partition")
             tasks_rows = statistics.coalesce(run.options["writers"])
@@ -221,7 +224,7 @@ def _merge(run: JobRun, one: TableWork, done: _Done, written_now: Sequence[AggrS
 
 def _add_histograms(run: JobRun, one: TableWork, done: _Done) -> None:
     """After the table's statistics: those that are written anew take the histograms of before with them."""
-    found = histograms(run.spark, one.table, one.columns)
+    found = histograms(run.spark, one.table, one.columns) if one.has_files else {}
     if not found:
         return
     with MetastoreClient(run.options["metastore"]) as client:

@@ -62,6 +62,13 @@ class TableWork:
         """Whether something is to be computed or merged."""
         return bool(self.chosen) or self.is_chosen or (self.is_touched and bool(self.names) and not self.postponed)
 
+    @property
+    def has_files(self) -> bool:
+        """Whether there is something to read of what is chosen."""
+        units: Sequence[str | None] = [None] if self.names is None else self.chosen
+        found = (self.files[unit].figures for unit in units if unit in self.files)
+        return any(figures is not None and figures.files > 0 for figures in found)
+
     def choose(
         self,
         *,

@@ -115,6 +115,14 @@ def _key_type(hive_type: str) -> str:
     return "string" if hive_type.lower().startswith(("char", "varchar")) else hive_type
 
 
+def no_rows(spark: SparkSession, columns: Sequence[StatisticsColumn]) -> DataFrame:
+    """What `rows_of` answers of a table without files: in an object store its directory is gone with the last one, and
+    Spark refuses to read what does not exist."""
+    types = (_key_type(column.type).replace("timestamp with local time zone", "timestamp") for column in columns)
+    fields = ["partition int", *(f"c{index} {name}" for index, name in enumerate(types))]
+    return spark.createDataFrame([], StructType.fromDDL(", ".join(fields)))
+
+
 def rows_of(
     spark: SparkSession, table: Table, columns: Sequence[StatisticsColumn], portion: Portion, numbers: DataFrame
 ) -> DataFrame:

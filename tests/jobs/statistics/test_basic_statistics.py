@@ -167,6 +167,25 @@ def histogram_parts(spark: Any, tables: list[str]) -> dict[str, list[str]]:
 
 
 @pytest.mark.soak
+def test_a_table_whose_directory_is_gone_has_no_rows(job: tuple[SparkProcess, Any]) -> None:
+    """As in an object store, where a directory is gone with its last file."""
+    spark, server = job
+    assert run(spark, server.uri)["exit_status"] == 0
+    spark.sql("create table d.typed (c varchar(9), d char(3), t timestamp, b binary, n decimal(9,2)) stored as parquet")
+    with MetastoreClient(server.uri) as client:
+        for table in ("plain", "typed"):
+            shutil.rmtree(client.call("get_table", "d", table).sd.location.removeprefix("file:"))
+        report = run(spark, server.uri)
+        assert (report["exit_status"], plan(report)) == (0, {"d.plain": 1, "d.typed": 1}), report
+        for table in ("plain", "typed"):
+            parameters = client.call("get_table", "d", table).parameters
+            assert (parameters["numRows"], parameters["numFiles"]) == ("0", "0")
+        [number] = client.call("get_table_column_statistics", "d", "plain", "a").statsObj
+    assert (number.statsData.longStats.numDVs, number.statsData.longStats.highValue) == (0, None)
+    assert run(spark, server.uri)["tables"]["Plan"] == []
+
+
+@pytest.mark.soak
 def test_histograms_are_those_of_sparks_analyze(job: tuple[SparkProcess, Any]) -> None:
     spark, server = job
     spark.sql("insert into d.parted select id, 'x', date'2024-03-01', id % 3 from range(5000)")
