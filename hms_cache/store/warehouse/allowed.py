@@ -25,6 +25,10 @@ class AllowedLocation:
     roots: tuple[Location, ...]
     """The directories of its file system below which files may be touched."""
 
+    def __hash__(self) -> int:
+        # Without the roots: there may be thousands, and thousands of locations are put into one set.
+        return hash(self.location)
+
     @property
     def is_local(self) -> bool:
         """Whether it lies on a file system of this machine."""

@@ -105,8 +105,10 @@ def test_what_is_wrong_is_told_all_at_once(tmp_path: Path, text: str) -> None:
 
 def test_the_examples_of_the_documentation_can_be_used(tmp_path: Path) -> None:
     text = (Path(__file__).parents[3] / "docs" / "spark.md").read_text(encoding="utf-8")
-    [plan] = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    on_s3, plan = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     path = tmp_path / "plan.toml"
+    path.write_text(on_s3)
+    assert [step.job.name for step in read_plan(path, {}).steps] == ["statistics"]
     path.write_text(plan)
     assert [step.job.name for step in read_plan(path, {"HIVE_PASSWORD": "x"}).steps] == [
         "repair",
