@@ -357,7 +357,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=7, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_reads_through_caches_equal_reads_of_the_database(
     steps: list[tuple[int, Change, int]], options: CacheOptions, sqlite_database: Database, tmp_path: Path

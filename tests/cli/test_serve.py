@@ -114,7 +114,10 @@ def test_a_bad_configuration_ends_it_before_anything_is_made(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param("mariadb", marks=pytest.mark.mariadb), pytest.param("postgresql", marks=pytest.mark.postgresql)],
+    [
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+        pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.soak]),
+    ],
 )
 def test_a_database_server_without_a_schema_is_refused_with_the_command_to_run(
     tmp_path: Path, database_servers: ServerLookup, kind: str

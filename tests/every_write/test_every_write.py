@@ -29,7 +29,10 @@ SAMPLED_REQUESTS = 0.2
 """Share of the requests of which one field is varied where time is short."""
 
 
-@pytest.fixture(params=[MessageFormat.JSON, MessageFormat.GZIP_JSON], ids=lambda one: one.name.lower())
+@pytest.fixture(
+    params=[MessageFormat.JSON, pytest.param(MessageFormat.GZIP_JSON, marks=pytest.mark.soak)],
+    ids=lambda one: one.name.lower(),
+)
 def world(request: pytest.FixtureRequest, sqlite_database: Database, tmp_path: Path) -> Iterator[World]:
     url = sqlite_database.url.render_as_string(hide_password=False)
     with closing(World(url, tmp_path, request.param)) as made:

@@ -90,7 +90,7 @@ def test_a_key_of_a_type_without_texts_is_refused() -> None:
         bind(parse_filter("b = 'x'"), [("b", "binary")])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(tables_and_filters())
 def test_masks_equal_the_plain_evaluation(case) -> None:
     keys, rows, tree = case

@@ -32,7 +32,7 @@ def missed(keys: Any, rows: Any, selected: Any, patterns: tuple[str, ...]) -> li
     return [name for name in names if not any(is_like(name, pattern) for pattern in patterns)]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(tables_and_filters(max_rows=20))
 def test_never_too_little(case: Any) -> None:
     keys, rows, tree = case

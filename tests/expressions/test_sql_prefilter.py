@@ -44,7 +44,7 @@ def passed(condition, rows: list[list[str]]) -> set[int]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(tables_and_filters(max_rows=20))
 def test_never_too_little(case) -> None:
     keys, rows, tree = case

@@ -23,6 +23,11 @@ RELEASES = {
     "4.1.0": ("org.apache.hive:hive-standalone-metastore-common:4.1.0", "org.apache.thrift:libthrift:0.16.0"),
     "4.2.0": ("org.apache.hive:hive-standalone-metastore-common:4.2.0", "org.apache.thrift:libthrift:0.16.0"),
 }
+#: All of them, of which the quick tests look at the two that a site has most likely.
+EACH_RELEASE = [
+    release if release in ("3.1.3", "4.0.1") else pytest.param(release, marks=[pytest.mark.soak, pytest.mark.long])
+    for release in RELEASES
+]
 #: Iceberg's runtime for the Spark of the tests.
 ICEBERG_FOR_SPARK = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 #: The Java version that a release was compiled for, where it is not an old one.

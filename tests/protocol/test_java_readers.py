@@ -9,7 +9,7 @@ import pytest
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS, encode_payload
 from hms_cache.wire.encodings import BINARY, COMPACT
-from tests.protocol.releases import RELEASES, run_java
+from tests.protocol.releases import EACH_RELEASE, run_java
 
 TABLE = ttypes.Table(tableName="t", dbName="d", catName="hive", writeId=3, ownerType=ttypes.PrincipalType.USER, id=9)
 OPEN_TXNS = ttypes.GetOpenTxnsResponse(txn_high_water_mark=9, open_txns=[3, 5], min_open_txn=3, abortedBits=b"\x00")
@@ -58,7 +58,7 @@ REPLIES = [
 
 
 @pytest.mark.java
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", EACH_RELEASE)
 def test_hive_reads_our_replies(release: str) -> None:
     lines = []
     for encoding in (BINARY, COMPACT):

@@ -333,9 +333,9 @@ class TransactionMachine(RuleBasedStateMachine):
 @pytest.mark.parametrize(
     ("database_kind", "examples"),
     [
-        pytest.param("sqlite", 40, id="sqlite"),
-        pytest.param("mariadb", 12, id="mariadb", marks=pytest.mark.mariadb),
-        pytest.param("postgresql", 12, id="postgresql", marks=pytest.mark.postgresql),
+        pytest.param("sqlite", 25, id="sqlite"),
+        pytest.param("mariadb", 7, id="mariadb", marks=pytest.mark.mariadb),
+        pytest.param("postgresql", 7, id="postgresql", marks=pytest.mark.postgresql),
     ],
     indirect=["database_kind"],
 )

@@ -91,7 +91,7 @@ def warehouse_settings() -> Any:
     return WarehouseSettings(directory="file:/warehouse", files="leave")
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sent=st.lists(tables(), min_size=1, max_size=3))
 def test_created_tables_read_back_equal(catalog: StoreUnderTest, sent: list[ttypes.Table]) -> None:
     for each in sent:
