@@ -173,7 +173,11 @@ def test_another_file_of_that_name_stays_as_it_is(kind: str, tmp_path: Path) -> 
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("database_kind", ["sqlite", "mariadb", "postgresql"], indirect=True)
+@pytest.mark.parametrize(
+    "database_kind",
+    ["sqlite", "mariadb", pytest.param("postgresql", marks=pytest.mark.long)],
+    indirect=True,
+)
 def test_a_server_killed_at_any_moment_answers_as_the_database_does(
     initialized_database_url: str, tmp_path: Path
 ) -> None:

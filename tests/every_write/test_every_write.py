@@ -30,7 +30,7 @@ SAMPLED_REQUESTS = 0.2
 
 
 @pytest.fixture(
-    params=[MessageFormat.JSON, pytest.param(MessageFormat.GZIP_JSON, marks=pytest.mark.soak)],
+    params=[MessageFormat.JSON, pytest.param(MessageFormat.GZIP_JSON, marks=[pytest.mark.soak, pytest.mark.long])],
     ids=lambda one: one.name.lower(),
 )
 def world(request: pytest.FixtureRequest, sqlite_database: Database, tmp_path: Path) -> Iterator[World]:

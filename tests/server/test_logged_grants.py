@@ -72,7 +72,7 @@ class Set:
     params=[
         "sqlite",
         pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak]),
-        pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.soak]),
+        pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.soak, pytest.mark.long]),
     ]
 )
 def url(request: pytest.FixtureRequest, database_servers: ServerLookup) -> Iterator[str]:

@@ -39,7 +39,7 @@ def databases_and_caches() -> list[object]:
     mariadb, postgresql, soak = pytest.mark.mariadb, pytest.mark.postgresql, pytest.mark.soak
     return [
         pytest.param("sqlite", on, id="sqlite", marks=soak),
-        pytest.param("mariadb", on, id="mariadb", marks=[mariadb, soak, pytest.mark.short]),
+        pytest.param("mariadb", on, id="mariadb", marks=[mariadb, soak, pytest.mark.long]),
         pytest.param("mariadb", off, id="mariadb, cache off", marks=[mariadb, soak]),
         pytest.param("sqlite", off, id="sqlite, cache off", marks=soak),
         pytest.param("postgresql", on, id="postgresql", marks=[postgresql, soak]),

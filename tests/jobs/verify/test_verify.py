@@ -186,7 +186,7 @@ def test_all_planted_differences_and_nothing_else_under_live_writes(start_server
 
 @pytest.mark.soak
 @pytest.mark.spark
-@pytest.mark.short
+@pytest.mark.long
 def test_bit_vectors_count_where_both_sides_have_them(start_server: ServerStarter) -> None:
     without = start_server("sqlite", "without")
     fill(without.uri)
