@@ -62,6 +62,8 @@ def replaced(value: Any, path: Path, text: str) -> Any:
     """The value with this text at the path; structs and lists are changed in place."""
     if not path:
         return text.encode() if isinstance(value, bytes) else text
+    if value is None:
+        return None  # an optional struct that this request does not have
     step, rest = path[0], path[1:]
     if isinstance(value, dict):
         [(key, held)] = list(value.items())[:1] or [(None, None)]
