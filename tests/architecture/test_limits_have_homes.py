@@ -39,6 +39,7 @@ EXEMPT = {
     "server/session.py:ALWAYS_KEPT_BYTES": "what is below it is let in, by server.sessions_budget_bytes",
     "store/avro_schemas.py:_MAX_DEPTH": FRAMES,
     "store/avro_schemas.py:_MAX_PRECISION": FORMAT + " (Hive's decimals)",
+    "store/engine/mysql_rows.py:_HEADER": FORMAT,
     "store/engine/position_wire.py:_NULL": FORMAT,
     "store/properties/selection.py:_LARGEST_NUMBER_BITS": "numbers of properties; JEXL's have 64 bits",
     "store/properties/serialized_maps.py:_LONGEST_TEXT_BYTES": FORMAT + " (Java's writeUTF)",
