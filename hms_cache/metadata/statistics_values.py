@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import IntEnum
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
@@ -200,8 +200,21 @@ def _struct_of(kind: StatisticsKind, value: Bound | None) -> Any:
     return value
 
 
+_MOST_DECIMAL_BYTES: Final = 64
+"""38 digits need 16; sums of them a few more."""
+
+_MOST_DECIMAL_SCALE: Final = 1_000
+
+
 def decimal_of(value: ttypes.Decimal) -> Decimal:
-    """The number in a Thrift decimal: big-endian two's complement, and a scale."""
+    """The number in a Thrift decimal: big-endian two's complement, and a scale.
+
+    Raises MetaException for one that no column has: its text would take the square of its length to make.
+    """
+    if len(value.unscaled) > _MOST_DECIMAL_BYTES or abs(value.scale) > _MOST_DECIMAL_SCALE:
+        raise ttypes.MetaException(
+            f"A decimal of {len(value.unscaled)} bytes and scale {value.scale}: those of columns have at most 38 digits"
+        )
     unscaled = int.from_bytes(value.unscaled, "big", signed=True)
     sign = 1 if unscaled < 0 else 0
     digits = tuple(int(digit) for digit in str(abs(unscaled)))

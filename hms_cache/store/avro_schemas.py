@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hms_cache.errors import HmsCacheError
+from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema
 
 _PRIMITIVES = {
@@ -56,6 +57,8 @@ class _Schema:
     def __init__(self) -> None:
         self._types: dict[str, str | None] = {}
         """None for a record whose fields are not known yet."""
+        self._characters = 0
+        self._most_characters = input_limits().avro_type_characters
 
     def columns(self, record: Mapping[str, Any]) -> list[FieldSchema]:
         name, namespace = _full_name(record, "")
@@ -82,8 +85,18 @@ class _Schema:
         return found
 
     def _type(self, schema: Any, namespace: str, depth: int) -> str:
+        """A type in Hive's words. Each use of it counts, before it becomes part of another: a schema that names its
+        types, each twice inside the next, would double them with every line."""
         if depth > _MAX_DEPTH:
             raise AvroSchemaError(f"the schema is nested more than {_MAX_DEPTH} levels deep")
+        kind = self._any_type(schema, namespace, depth)
+        self._characters += len(kind)
+        if self._characters > self._most_characters:
+            told = exceeded("avro_type_characters")
+            raise AvroSchemaError(f"its types written out have more than {self._most_characters} characters ({told})")
+        return kind
+
+    def _any_type(self, schema: Any, namespace: str, depth: int) -> str:
         if isinstance(schema, str):
             return _PRIMITIVES.get(schema) or self._named(schema, namespace)
         if isinstance(schema, list):

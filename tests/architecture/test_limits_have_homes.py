@@ -35,6 +35,8 @@ EXEMPT = {
     "cache/dump/values.py:MOST_DEPTH": FRAMES,
     "expressions/hive_tree.py:MAX_DEPTH": FRAMES,
     "expressions/kryo.py:MAX_DEPTH": FRAMES,
+    "metadata/statistics_values.py:_MOST_DECIMAL_BYTES": FORMAT + " (38 digits)",
+    "metadata/statistics_values.py:_MOST_DECIMAL_SCALE": FORMAT + " (38)",
     "patterns/java_regex.py:MAX_DEPTH": FRAMES,
     "server/session.py:ALWAYS_KEPT_BYTES": "what is below it is let in, by server.sessions_budget_bytes",
     "store/avro_schemas.py:_MAX_DEPTH": FRAMES,

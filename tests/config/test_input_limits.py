@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -24,8 +25,12 @@ from hms_cache.metrics import Metrics
 from hms_cache.patterns.java_regex import JavaRegex
 from hms_cache.server.request_sizes import check_request_size
 from hms_cache.server.session import Session
+from hms_cache.store.avro_schemas import AvroSchemaError, columns_of_schema
+from hms_cache.store.engine.events import EventRow
+from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.locks.unlocking import heartbeat_txn_range
 from hms_cache.store.properties import selection
+from hms_cache.store.write_ids.seeding import check_seeded_id
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortTxnsRequest,
     GetValidWriteIdsRequest,
@@ -41,6 +46,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 from hms_cache.txn.id_lists import parse_ids
 from hms_cache.wire import METHODS
 from tests.expressions.test_hive_tree import _name, _number, expression_of
+from tests.store.avro.schemas import field, record
 
 
 def _parameters(count: int) -> str:
@@ -78,12 +84,21 @@ def _granted() -> None:
     _request("grant_privileges", "privileges", PrivilegeBag([one, one]))
 
 
+NO_DATABASE = cast(Connection, None)
+"""What is judged here is judged before anything is asked."""
+
+_FIELDS = [f"f{number}" for number in range(11)]
+
+
+def _two_events() -> None:
+    transaction = WriteTransaction(NO_DATABASE, cast(Any, None))
+    for _ in range(2):
+        transaction.append_event(EventRow("ALTER_PARTITION", "hive", "d", "t", "x" * 11, "json-0.2"))
+
+
 _METRICS = ReplicationMetricList([ReplicationMetrics()] * 3)
 
 _LONG_TEXT = "'aaaaaa' + 'bbbbbb' == 'c'"
-
-NO_DATABASE = cast(Connection, None)
-"""The range is looked at before anything is asked."""
 
 BEYOND: dict[str, tuple[int, Callable[[], object]]] = {
     "name_pattern_alternatives": (2, lambda: NamePattern("a*|b*|c*")),
@@ -104,6 +119,9 @@ BEYOND: dict[str, tuple[int, Callable[[], object]]] = {
     "request_tables": (2, lambda: _request("get_valid_write_ids", "rqst", GetValidWriteIdsRequest(["d.t"] * 3))),
     "request_grants": (3, _granted),
     "request_metrics": (2, lambda: _request("add_replication_metrics", "replicationMetricList", _METRICS)),
+    "request_event_characters": (20, _two_events),
+    "seeded_id": (5, lambda: check_seeded_id("txnId seed", 6)),
+    "avro_type_characters": (30, lambda: columns_of_schema(json.dumps(record(*(field(n, "int") for n in _FIELDS))))),
     "sasl_message_bytes": (9, _sasl),
     "bearer_token_bytes": (10, lambda: BearerTokens(cast(Any, None), cast(Any, None)).check("x" * 11)),
     "session_variables": (2, _variables),
@@ -126,7 +144,7 @@ def test_what_is_beyond_is_refused_by_name_and_counted(put_in_force: Callable[..
     most, attack = BEYOND[limit]
     put_in_force(**{limit: most})
     before = refused_inputs()
-    with pytest.raises((TException, ValueError, FilterError, AuthenticationError)) as refused:
+    with pytest.raises((TException, ValueError, FilterError, AuthenticationError, AvroSchemaError)) as refused:
         attack()
     assert f"setting limits.{limit}" in str(refused.value)
     after = refused_inputs()

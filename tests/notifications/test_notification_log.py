@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import Row, insert
 
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.message_reader import read_event
@@ -77,9 +79,34 @@ def test_large_messages_come_in_smaller_pages(writer: LogWriter, monkeypatch: py
     assert 3 < len(page.rows) < 30
     assert page.exhausted is False
     writer.append(*(ev.EventRow("CREATE_TABLE", "hive", "d", "t", "x" * 50_000, "json-0.2") for _ in range(5)))
-    assert [row.event_id for row in log.fetch(30, 1000).rows] == [31, 32, 33]
-    monkeypatch.setattr(notification_log, "_FIRST_ROWS", 1)
     assert [row.event_id for row in log.fetch(30, 1000).rows] == [31, 32]  # never one alone: a poller would stand still
+
+
+def test_no_statement_brings_many_long_messages(writer: LogWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    page_bytes = 4_000
+    monkeypatch.setattr(notification_log, "_MAX_PAGE_BYTES", page_bytes)
+    monkeypatch.setattr(notification_log, "_LONG_MESSAGE", 40)
+    monkeypatch.setattr(notification_log, "_FIRST_ROWS", 20)
+    brought: list[int] = []
+    whole_rows = notification_log._whole_rows
+
+    def noting(read: Sequence[Row[Any]], longest: int | None) -> list[Row[Any]]:
+        brought.append(sum(len(row.MESSAGE or "") for row in read))
+        return whole_rows(read, longest)
+
+    monkeypatch.setattr(notification_log, "_whole_rows", noting)
+    # Few short ones make it likely that many fit, and then long ones come; or long ones at once.
+    lengths = [*[1] * 25, *[9_000] * 4, 1, 300, *[9_000] * 2, *[10] * 60, 500, 9_000]
+    writer.append(*(ev.EventRow("CREATE_TABLE", "hive", "d", "t", "x" * length, "json-0.2") for length in lengths))
+    log, found = NotificationLog(writer.database), list[int]()
+    while True:
+        page = log.fetch(len(found), 1000)
+        found += [len(row.message or "") for row in page.rows]
+        if page.exhausted:
+            break
+        assert len(page.rows) > 1
+    assert found == lengths
+    assert max(brought) <= max(9_000, 2 * page_bytes)
 
 
 def test_poller_follows_every_database(writer: LogWriter) -> None:

@@ -154,6 +154,33 @@ class LimitsSettings(Section):
         ge=100,
         le=100_000,
     )
+    request_event_characters: int = setting(
+        512 * 1024 * 1024,
+        "Characters of the events that one request may write into the notification log, if they are several.",
+        unit="characters",
+        reason="An event of a changed partition holds its table: 300 partitions of a table of 5,000 columns make 430 MB"
+        " of a request of 80 kB. They are held in memory until the commit.",
+        ge=1024 * 1024,
+        le=4 * 1024**3,
+    )
+    seeded_id: int = setting(
+        10**15,
+        "Largest transaction id and write id that clients may have the ids continue from (seed_txn_id, seed_write_id, "
+        "and what replication brings).",
+        reason="Ids end at 9.2e18, and those that were passed over never come back: one request could use them up. A"
+        " thousand transactions a second take 30,000 years to get here.",
+        ge=10**9,
+        le=4 * 10**18,
+    )
+    avro_type_characters: int = setting(
+        4_000_000,
+        "Characters of the types of all fields of one Avro schema, written out as Hive does (get_fields, get_schema).",
+        unit="characters",
+        reason="Types of a thousand nested columns have some 100,000. A schema names a type once and may use it often:"
+        " 3 kB could become any number.",
+        ge=10_000,
+        le=100_000_000,
+    )
     sasl_message_bytes: SizeBytes = setting(
         128 * 1024,
         "Longest message of a client that authenticates by SASL.",

@@ -534,10 +534,14 @@ def get_partition_values(call: Call, arguments: methods.get_partition_values_arg
     request = arguments.request
     if not request.partitionKeys:
         raise MetaException("The values of no partition key are asked for")
+    keys = [key.name for key in request.partitionKeys]
+    if len(set(keys)) < len(keys):
+        # Each would be a further column of every row of the answer.
+        raise MetaException("The values of a partition key are asked for more than once")
     try:
         rows = call.stores.reads.partitions.get_partition_values(
             requested_table(request),
-            [key.name for key in request.partitionKeys],
+            keys,
             selection=ByFilter(request.filter) if request.filter else None,
             distinct=request.applyDistinct is None or bool(request.applyDistinct),
             ascending=request.ascending is None or bool(request.ascending),

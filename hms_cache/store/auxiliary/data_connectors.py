@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import is_valid_name, normalize_identifier
+from hms_cache.metadata.principals import USER, principal_type_name
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.schema_requirements import require_table
@@ -132,9 +133,7 @@ def _missing(name: str) -> NoSuchObjectException:
 
 
 def _owner_type(connector: DataConnector) -> str:
-    """A number that names no type is none, as Java reads it."""
-    kind = PrincipalType.USER if connector.ownerType is None else connector.ownerType
-    return str(PrincipalType._VALUES_TO_NAMES.get(kind, "USER"))
+    return principal_type_name(connector.ownerType) or USER
 
 
 def _lock(connection: Connection, name: str) -> bool:

@@ -16,6 +16,7 @@ from hms_cache.metadata.names import (
     qualified,
 )
 from hms_cache.metadata.object_names import DatabaseName
+from hms_cache.metadata.principals import principal_type_name
 from hms_cache.store.contract.databases import DatabaseReads, DatabaseWrites
 from hms_cache.store.databases.replication import is_source_of_replication, with_target_id
 from hms_cache.store.engine.context import StoreContext
@@ -142,7 +143,7 @@ class Databases(DatabaseReads, DatabaseWrites):
                         "DB_LOCATION_URI": after.locationUri,
                         "DB_MANAGED_LOCATION_URI": after.managedLocationUri,
                         "OWNER_NAME": after.ownerName,
-                        "OWNER_TYPE": _owner_type(after.ownerType),
+                        "OWNER_TYPE": principal_type_name(after.ownerType),
                     },
                 )
             )
@@ -236,7 +237,7 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
                         "DB_MANAGED_LOCATION_URI": database.managedLocationUri,
                         "NAME": database.name,
                         "OWNER_NAME": database.ownerName,
-                        "OWNER_TYPE": _owner_type(database.ownerType),
+                        "OWNER_TYPE": principal_type_name(database.ownerType),
                         "CTLG_NAME": database.catalogName,
                         "CREATE_TIME": database.createTime,
                         "TYPE": "REMOTE" if is_remote else "NATIVE",
@@ -338,7 +339,3 @@ def _plan_deletions(
     shared = places_in_use(context, transaction.connection, [each.location for each in wanted])
     tell_files_stay(f"database {database.catalogName}.{database.name} is dropped", sorted(shared, key=str), SHARED)
     changes.delete_directories_after_commit([each for each in wanted if each.location not in shared], skip_trash=False)
-
-
-def _owner_type(value: int | None) -> str | None:
-    return None if value is None else str(PrincipalType._VALUES_TO_NAMES[value])

@@ -18,6 +18,7 @@ from sqlalchemy import Connection, column, insert, table
 from sqlalchemy.exc import DataError, IntegrityError
 from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_after_delay, wait_random_exponential
 
+from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store import schema
 from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.engine.database import Database
@@ -76,6 +77,7 @@ class WriteTransaction:
 
         self._ids = ids
         self._events: list[EventRow] = []
+        self._event_characters = 0
         self._after_commit: list[Callable[[], None]] = []
         self._on_rollback: list[Callable[[], None]] = []
 
@@ -91,7 +93,17 @@ class WriteTransaction:
         return self._ids.take(self.connection, model, count) if count else []
 
     def append_event(self, event: EventRow) -> None:
-        """Have the event written with the commit, after those appended before it, in the same transaction (P10)."""
+        """Have the event written with the commit, after those appended before it, in the same transaction (P10).
+
+        :raises MetaException: the messages of all events have more characters than ``limits.request_event_characters``.
+        """
+        self._event_characters += len(event.message)
+        most = input_limits().request_event_characters
+        if self._event_characters > most and self._events:
+            told = exceeded("request_event_characters")
+            raise MetaException(
+                f"The events of this request have more than {most} characters; send it in smaller parts ({told})"
+            )
         if self._guard is not None and self.announced is None:
             self.announced = self._guard.begin()
         self._events.append(event)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     CursorResult,
+    Row,
     Select,
     and_,
+    case,
     delete,
     func,
     insert,
@@ -50,6 +53,12 @@ _ROW_COLUMNS = (
 
 #: Messages are of a few KiB, at times of MiB: this many rows are read before it is known which.
 _FIRST_ROWS = 64
+
+#: No message up to it is too long to be read with others: as many as fill a page, at most, are asked for at once.
+_LONG_MESSAGE = 64 * 1024
+
+#: How much longer than its share of the page a message may be and still be read with others.
+_MOST_ABOVE_AVERAGE = 2
 
 #: Text held for one batch of the poller.
 _MAX_PAGE_BYTES = 64 * 1024 * 1024
@@ -155,26 +164,47 @@ class NotificationLog:
 def _read_page(
     connection: Connection, conditions: Sequence[ColumnElement[bool]], limit: int, max_bytes: int
 ) -> LogPage:
-    """Rows by event id: few with the first statement, since nobody knows how large they are, then what fits."""
+    """Rows by event id: few with the first statement, since nobody knows how large they are, then what fits.
+
+    A statement leaves out messages that are much longer than those before them; they are read one by one. Else a few
+    events of a table with a parameter of 90 MB would fill the memory of every server that follows the log.
+    """
     rows: list[NotificationRow] = []
     held = 0
     after: list[ColumnElement[bool]] = []
+    is_long = False
     while True:
         room = max_bytes - held
         wanted = _FIRST_ROWS if not rows else max(1, room * len(rows) // max(1, held))
-        wanted = min(wanted, limit - len(rows))
-        statement: Select[Any] = select(*_ROW_COLUMNS, _LOG.NL_ID).where(*conditions, *after)
-        read = connection.execute(statement.order_by(_LOG.EVENT_ID, _LOG.NL_ID).limit(wanted)).all()
-        more = [NotificationRow._make(row[:-1]) for row in read]
+        wanted = 1 if is_long else min(wanted, limit - len(rows), max(1, max_bytes // _LONG_MESSAGE))
+        longest = None if is_long else max(_LONG_MESSAGE, _MOST_ABOVE_AVERAGE * room // wanted)
+        read = connection.execute(_rows_statement([*conditions, *after], longest).limit(wanted)).all()
+        whole = _whole_rows(read, longest)
+        more = [NotificationRow._make(row[:-2]) for row in whole]
         rows.extend(more)
         held += sum(len(row.message or "") + 100 for row in more)
-        if len(more) < wanted:
+        if len(read) < wanted and len(whole) == len(read):
             return LogPage(rows, exhausted=True)
         if len(rows) >= limit or (held >= max_bytes and len(rows) > 1):
             return LogPage(rows, exhausted=False)
-        # By both columns: without the unique index of Hive 4 an id may stand in the log twice.
-        last_id, last_key = rows[-1].event_id, read[-1].NL_ID
-        after = [or_(_LOG.EVENT_ID > last_id, and_(_LOG.EVENT_ID == last_id, _LOG.NL_ID > last_key))]
+        is_long = len(whole) < len(read)
+        if whole:
+            # By both columns: without the unique index of Hive 4 an id may stand in the log twice.
+            last_id, last_key = rows[-1].event_id, whole[-1].NL_ID
+            after = [or_(_LOG.EVENT_ID > last_id, and_(_LOG.EVENT_ID == last_id, _LOG.NL_ID > last_key))]
+
+
+def _whole_rows(read: Sequence[Row[Any]], longest: int | None) -> list[Row[Any]]:
+    """Those before the first whose message was left out."""
+    return list(takewhile(lambda row: longest is None or (row.LENGTH or 0) <= longest, read))
+
+
+def _rows_statement(conditions: Sequence[ColumnElement[bool]], longest: int | None) -> Select[Any]:
+    """Rows by event id, their `NL_ID` and the length of their message, which is null if it is longer than `longest`."""
+    length = func.length(_LOG.MESSAGE)
+    message = _LOG.MESSAGE if longest is None else case((length <= longest, _LOG.MESSAGE), else_=None).label("MESSAGE")
+    columns = [message if column is _LOG.MESSAGE else column for column in _ROW_COLUMNS]
+    return select(*columns, _LOG.NL_ID, length.label("LENGTH")).where(*conditions).order_by(_LOG.EVENT_ID, _LOG.NL_ID)
 
 
 def _event(row: NotificationRow) -> NotificationEvent:

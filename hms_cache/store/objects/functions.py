@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, matching_names, name_pattern, normalize_identifier
 from hms_cache.metadata.object_names import DatabaseName, FunctionName
+from hms_cache.metadata.principals import USER, principal_type_name
 from hms_cache.store.contract.functions import FunctionReads, FunctionWrites
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
@@ -223,7 +224,7 @@ def _values(function: Function) -> dict[str, Any]:
         "FUNC_NAME": function.functionName,
         "CLASS_NAME": function.className,
         "OWNER_NAME": function.ownerName,
-        "OWNER_TYPE": PrincipalType._VALUES_TO_NAMES[function.ownerType],
+        "OWNER_TYPE": principal_type_name(function.ownerType) or USER,
         "FUNC_TYPE": function.functionType,
     }
 

@@ -336,7 +336,7 @@ def _identity(grant: HiveObjectPrivilege) -> tuple[Any, ...]:
 
 
 def _text(reference: HiveObjectRef) -> str:
-    kind = HiveObjectType._VALUES_TO_NAMES[reference.objectType].lower()
+    kind = HiveObjectType._VALUES_TO_NAMES.get(reference.objectType, "object").lower()
     names = [name for name in (reference.dbName, reference.objectName) if name]
     values = f" {reference.partValues}" if reference.partValues else ""
     return f"The {kind} {'.'.join(names)}{values}"

@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.column_types import invalid_type
 from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, normalize_identifier
+from hms_cache.metadata.principals import USER, principal_type_name
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
@@ -229,7 +230,7 @@ def table_values(table: Table) -> dict[str, Any]:
         "CREATE_TIME": table.createTime or 0,
         "LAST_ACCESS_TIME": table.lastAccessTime or 0,
         "OWNER": table.owner,
-        "OWNER_TYPE": PrincipalType._VALUES_TO_NAMES[table.ownerType or PrincipalType.USER],
+        "OWNER_TYPE": principal_type_name(table.ownerType) or USER,
         "RETENTION": table.retention or 0,
         "TBL_NAME": table.tableName,
         "TBL_TYPE": table.tableType,
@@ -361,7 +362,7 @@ def _insert_privileges(
                 "CREATE_TIME": now_s,
                 "GRANT_OPTION": int(bool(grant.grantOption)),
                 "GRANTOR": grant.grantor,
-                "GRANTOR_TYPE": PrincipalType._VALUES_TO_NAMES[grant.grantorType or PrincipalType.USER],
+                "GRANTOR_TYPE": principal_type_name(grant.grantorType) or USER,
                 "PRINCIPAL_NAME": principal,
                 "PRINCIPAL_TYPE": kind,
                 "TBL_PRIV": grant.privilege,

@@ -197,9 +197,9 @@ class ResourcePlans:
                 plan = _chosen(plans, name, namespace)
                 _check_changes(plan, changes, name)
                 _change_fields(connection, plan, changes)
-                if changes.status is None:
+                status = _status_name(changes)
+                if status is None:
                     return None
-                status = WMResourcePlanStatus._VALUES_TO_NAMES[changes.status]
                 return _switch_status(connection, plans, plan, status, can_activate_disabled, can_deactivate)
             except IntegrityError as error:
                 raise AlreadyExistsException(f"Resource plan name should be unique: {changes.name}") from error
@@ -376,8 +376,7 @@ def _replace(
         raise InvalidOperationException("Cannot change values during replace.")
     replaces_active = changes.status == WMResourcePlanStatus.ACTIVE
     if replaces_active == (changes.name is not None):
-        status = None if changes.status is None else WMResourcePlanStatus._VALUES_TO_NAMES[changes.status]
-        shown = (str(changes.name or "null"), status or "null")
+        shown = (str(changes.name or "null"), _status_name(changes) or "null")
         raise InvalidOperationException(f"Must specify a name, or the active plan; received {', '.join(shown)}")
     replaced = _chosen(plans, None if changes.name is None else normalize_identifier(changes.name), namespace)
     plan = _chosen(plans, name, namespace)
@@ -393,3 +392,9 @@ def _replace(
         statement = update(WM_RESOURCEPLAN).where(PLANS.RP_ID == row.plan_id)
         connection.execute(statement.values(NAME=row_name, STATUS=status))
     return _full(connection, plan) if plan.status == ACTIVE else None
+
+
+def _status_name(changes: WMNullableResourcePlan) -> str | None:
+    """A number that names no status is none, as Java reads it."""
+    found: str | None = None if changes.status is None else WMResourcePlanStatus._VALUES_TO_NAMES.get(changes.status)
+    return found

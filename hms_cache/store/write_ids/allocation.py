@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store.engine.dialects import take_from_counter
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
@@ -22,6 +23,7 @@ from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.names import plain_database, plain_table
 from hms_cache.store.transactions.opening import open_txns
 from hms_cache.store.transactions.replicated_txns import target_txn_ids
+from hms_cache.store.write_ids.seeding import check_seeded_id
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
     AllocateTableWriteIdsResponse,
@@ -58,6 +60,7 @@ def allocate_table_write_ids(
             # The transactions are over here: a repeated event.
             return AllocateTableWriteIdsResponse(txnToWriteIds=[])
         txn_ids, first_source_id = sorted(targets.values()), pairs[0].writeId
+        check_seeded_id("write id of the source", first_source_id)
     else:
         txn_ids = sorted(set(request.txnIds or ()))
     if not txn_ids:
@@ -232,6 +235,7 @@ def seed_write_id(connection: Connection, request: SeedTableWriteIdsRequest) -> 
     database, table = plain_database(request.dbName), plain_table(request.tableName)
     if request.seedWriteId < 0:
         raise MetaException(f"Invalid write id seed {request.seedWriteId} for {database}.{table}")
+    check_seeded_id("write id seed", request.seedWriteId)
     try:
         connection.execute(
             insert(NEXT_WRITE_ID).values(NWI_DATABASE=database, NWI_TABLE=table, NWI_NEXT=request.seedWriteId + 1)
@@ -256,7 +260,12 @@ def repl_tbl_writeid_state(
     is_own = (N.NWI_DATABASE == database) & (N.NWI_TABLE == table)
     if source.is_no_list or connection.execute(select(N.NWI_NEXT).where(is_own).with_for_update()).first():
         return
+    check_seeded_id("write id of the source", source.high_watermark)
     invalid = sorted({write_id for write_id in source.invalid if write_id <= source.high_watermark})
+    if len(invalid) > (most := input_limits().request_transactions):
+        # Each becomes a transaction here.
+        told = exceeded("request_transactions")
+        raise MetaException(f"the list has {len(invalid)} open or aborted write ids, and may have {most} ({told})")
     for start in range(0, len(invalid), context.transactions.max_open_batch):
         batch = invalid[start : start + context.transactions.max_open_batch]
         opening = OpenTxnRequest(num_txns=len(batch), user=request.user, hostname=request.hostName)

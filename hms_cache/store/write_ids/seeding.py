@@ -1,15 +1,23 @@
-"""`seed_txn_id`: let the next transaction have a given id (for a copy of a warehouse with its transactions)."""
+"""Ids that clients choose: `seed_txn_id` lets the next transaction have a given id (for a copy of a warehouse)."""
 
 from __future__ import annotations
 
 from sqlalchemy import Connection, func, insert, select, text
 
+from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store.schema import TXNS
 from hms_cache.store.transactions.codes import TXN_COMMITTED
 from hms_cache.store.transactions.database_values import is_postgresql, lock_all_txns_exclusive
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, SeedTxnIdRequest
 
 T = TXNS.c
+
+
+def check_seeded_id(what: str, number: int) -> None:
+    """Raises MetaException for an id that ids shall continue from, and that would leave too few of them."""
+    most = input_limits().seeded_id
+    if number > most:
+        raise MetaException(f"Invalid {what} {number}: at most {most} ({exceeded('seeded_id')})")
 
 
 def seed_txn_id(connection: Connection, request: SeedTxnIdRequest) -> None:
@@ -19,6 +27,7 @@ def seed_txn_id(connection: Connection, request: SeedTxnIdRequest) -> None:
     MySQL, and tells readers that what lies between is no gap of transactions being opened.
     """
     seed = request.seedTxnId
+    check_seeded_id("txnId seed", seed)
     lock_all_txns_exclusive(connection)
     highest = int(connection.execute(select(func.coalesce(func.max(T.TXN_ID), 0))).scalar_one())
     if seed <= highest:

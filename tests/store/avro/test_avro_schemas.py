@@ -34,6 +34,18 @@ def test_what_is_no_schema(text: str) -> None:
         columns_of_schema(text)
 
 
+def test_named_types_that_double_have_a_limit() -> None:
+    """Each record twice in the next: 3 kB of schema, 2 ** 40 types. Also as so many columns of one large type."""
+    kinds: list[Any] = [record(field("a", "int"), name="R0")]
+    kinds += [record(field("x", f"R{n}"), field("y", f"R{n}"), name=f"R{n + 1}") for n in range(40)]
+    with pytest.raises(AvroSchemaError, match="avro_type_characters"):
+        columns_of_schema(json.dumps(record(*(field(f"f{n}", kind) for n, kind in enumerate(kinds)), name="T")))
+    many = [field("first", kinds[0]), *(field(f"f{n}", kind) for n, kind in enumerate(kinds[1:16]))]
+    many += [field(f"g{n}", "R15") for n in range(100)]
+    with pytest.raises(AvroSchemaError, match="avro_type_characters"):
+        columns_of_schema(json.dumps(record(*many, name="T")))
+
+
 def test_nesting_has_a_limit() -> None:
     schema: Any = "int"
     for _ in range(200):

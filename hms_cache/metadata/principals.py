@@ -1,0 +1,13 @@
+"""Types of principals as the database spells them."""
+
+from __future__ import annotations
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import PrincipalType
+
+USER = "USER"
+
+
+def principal_type_name(value: int | None) -> str | None:
+    """`USER`, `ROLE` or `GROUP`; a number that names no type is none, as Java reads it."""
+    name: str | None = None if value is None else PrincipalType._VALUES_TO_NAMES.get(value)
+    return name

@@ -1,0 +1,140 @@
+"""An element that a request names many times is no larger an answer, and no more work, than its bytes are."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+
+from hms_cache.app.service import Service
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database, FieldSchema, Partition, Table
+from hms_cache.wire import METHODS
+from tests.app.test_service import configured
+from tests.cache.world import table
+from tests.hostile.test_long_lists import client, filled, long_lists, open_txns
+from tests.server.conftest import PATIENCE_S, Link
+
+COUNT = 400
+
+PARTITIONS = 60
+
+COLUMNS = 150
+
+GROWTH = 20
+"""Bytes of an answer for each byte of the request: what a name costs that is written out with its kind."""
+
+FEW_STATEMENTS = 30
+
+LEFT_OUT = {"shutdown", "reinitialize"}
+
+
+class CountingLink(Link):
+    """Counts the bytes of what it sends and gets."""
+
+    received = 0
+
+    def measured(self, method: str, arguments: Any) -> tuple[int, int]:
+        """The bytes of one call and of its answer."""
+        given = {each[2]: getattr(arguments, each[2]) for each in filter(None, arguments.thrift_spec)}
+        request = self.request(method, **given)
+        self.sock.sendall(request)
+        seen = self.sock.recv(1 << 20)
+        received = len(seen)
+        self.sock.settimeout(0.05)
+        try:
+            while more := self.sock.recv(1 << 20):
+                received += len(more)
+        except TimeoutError:
+            pass
+        finally:
+            self.sock.settimeout(PATIENCE_S)
+        return len(request), received
+
+
+def repeated(arguments: Any, path: tuple[str, ...]) -> Any:
+    """The list at this place with its only element as often as asked for."""
+    holder = arguments
+    for step in path[:-1]:
+        holder = getattr(holder, step)
+        if isinstance(holder, list):
+            holder = holder[0]
+    found = getattr(holder, path[-1])
+    if isinstance(found, list) and found:
+        setattr(holder, path[-1], [found[0]] * COUNT)
+    return arguments
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    directory: Path = tmp_path_factory.mktemp("served")
+    service = Service(configured(directory))
+    uri = service.start()
+    try:
+        with client(uri) as metastore:
+            metastore.create_database(Database(name="d"))
+        open_txns(uri, 1)
+        yield uri
+    finally:
+        service.stop()
+
+
+def make_large_table(uri: str) -> None:
+    """A table of which every answer about all of it is long."""
+    with client(uri) as metastore:
+        try:
+            whole: Table = metastore.get_table("d", "t")
+            if len(metastore.get_partition_names("d", "t", -1)) == PARTITIONS and len(whole.sd.cols) == COLUMNS:
+                return
+            metastore.drop_table("d", "t", False)
+        except Exception:
+            pass
+        made = table("d", "t", keys=(("p", "string"),))
+        made.sd.cols = [FieldSchema(f"a{number}" if number else "a", "int", "") for number in range(COLUMNS)]
+        metastore.create_table(made)
+        sd = metastore.get_table("d", "t").sd
+        sd.location = None
+        metastore.add_partitions([Partition([str(n)], "d", "t", 0, 0, sd, {}) for n in range(1, PARTITIONS + 1)])
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+def test_the_same_element_many_times(served: str) -> None:
+    wrong = []
+    counted = [0]
+
+    def count_one(*_: Any) -> None:
+        counted[0] += 1
+
+    port = int(served.rsplit(":", 1)[1])
+    event.listen(Engine, "before_cursor_execute", count_one)
+    try:
+        for method, path in long_lists():
+            if method in LEFT_OUT:
+                continue
+            found = []
+            for change in (lambda arguments, _: arguments, repeated):
+                make_large_table(served)
+                arguments = change(filled(METHODS[method].args_class, (), 1), path)
+                link = CountingLink(socket.create_connection(("127.0.0.1", port), PATIENCE_S))
+                before = counted[0]
+                try:
+                    found.append((*link.measured(method, arguments), counted[0] - before))
+                except (TypeError, AttributeError):
+                    break  # no such list in this request
+                finally:
+                    link.sock.close()
+            if len(found) < 2:
+                continue
+            (small, answer, statements), (large, larger, more) = found
+            if larger - answer > GROWTH * (large - small) + 1000 or more > statements + FEW_STATEMENTS + COUNT // 10:
+                wrong.append(
+                    f"{method} {'.'.join(path)}: {large - small} bytes more, {larger - answer} more in the answer, "
+                    f"{more - statements} statements"
+                )
+    finally:
+        event.remove(Engine, "before_cursor_execute", count_one)
+    assert not wrong, "\n".join(wrong)
