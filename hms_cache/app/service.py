@@ -27,6 +27,7 @@ from hms_cache.app.positions import position_source
 from hms_cache.app.security.authentication import mechanisms
 from hms_cache.app.security.authorization import (
     asking_authorizer,
+    directory_groups,
     follow_grants,
     keep_current,
     policy_file,
@@ -47,6 +48,7 @@ from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.authentication.listener_tokens import ListenerTokens
 from hms_cache.authorization.asking import AskingAuthorizer
 from hms_cache.authorization.decisions import Authorizer
+from hms_cache.authorization.grouped_policy import GroupedPolicy
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.reads.reasons import Reason
@@ -354,6 +356,10 @@ class Service:
             keep_current(policy, self._settings.authorization.policy_check_interval_s, starting)
             metrics.policy_loads.include(lambda: {(outcome,): n for outcome, n in policy.outcomes.items()})
             metrics.policy_loaded.set_function(lambda: policy.loaded_at_s)
+            groups = directory_groups(self._settings)
+            if groups is not None:
+                self._authorizer = GroupedPolicy(policy, groups)
+                metrics.directory_groups.include(lambda: {(outcome,): n for outcome, n in groups.outcomes.items()})
             return
         service = policy_service(self._settings)
         self._authorizer = asking_authorizer(self._settings, stores.auxiliary.rights, service)

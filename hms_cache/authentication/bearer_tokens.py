@@ -40,6 +40,8 @@ class BearerOptions:
     """One of these; empty: a token must name none, or may name any."""
     user_claim: str
     leeway_s: float
+    groups_claim: str = ""
+    """A list of the user's groups, or one of them; empty: tokens name none."""
 
 
 class BearerTokens:
@@ -95,12 +97,21 @@ class BearerTokens:
         user = claims.get(self._options.user_claim)
         if not isinstance(user, str) or not user or len(user) > MAX_PRINCIPAL_CHARACTERS or not user.isprintable():
             raise AuthenticationError(f"the token's claim {self._options.user_claim!r} is no user's name")
-        identity = Identity(user, str(claims.get("sub", user)), MECHANISM)
+        identity = Identity(user, str(claims.get("sub", user)), MECHANISM, groups=self._groups(claims))
         with self._lock:
             self._kept[_digest(token)] = (identity, float(claims["exp"]) + self._options.leeway_s, generation)
             while len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)
         return identity
+
+    def _groups(self, claims: dict[str, Any]) -> frozenset[str]:
+        """Raises AuthenticationError for what is no list of groups: who is in none says nothing, or an empty list."""
+        claim = self._options.groups_claim
+        found = claims.get(claim, []) if claim else []
+        texts = [found] if isinstance(found, str) else found
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise AuthenticationError(f"the token's claim {claim!r} is no list of groups")
+        return frozenset(texts)
 
     def _verified(self, token: str, candidates: list[IssuerKey], algorithm: str) -> dict[str, Any]:
         import jwt

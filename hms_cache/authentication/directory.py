@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from hms_cache.authentication.directory_filters import (
     DirectoryFilter,
@@ -21,6 +21,7 @@ from hms_cache.authentication.mechanism import AuthenticationError
 _log = logging.getLogger(__name__)
 
 _WRONG = "wrong name or password"
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +56,43 @@ class Directory:
     def check(self, user: str, password: str) -> None:
         """Raises AuthenticationError when no name of the user's can bind, the user is not let in, or no directory
         answers."""
+        if not password:
+            raise AuthenticationError("the password is empty")
+        self._at_one(lambda server: self._check_at(server, user, password))
+
+    def groups_of(self, user: str) -> frozenset[str]:
+        """Names of the groups that a user is in, by any mechanism; none of a user whom the directory does not have.
+
+        Asked for by the account. Raises AuthenticationError when no directory answers.
+        """
+
+        def ask(server: Any) -> frozenset[str]:
+            with self._as_account(server) as account:
+                name = self._found(account, user)
+                return self._filter.groups_of(account, user, name) if name else frozenset()
+
+        return self._at_one(ask)
+
+    def _at_one(self, ask: Callable[[Any], _T]) -> _T:
+        """At the first server that answers. Raises AuthenticationError."""
         import ssl
 
         from ldap3 import NONE, Server, Tls
         from ldap3.core.exceptions import LDAPException
 
-        if not password:
-            raise AuthenticationError("the password is empty")
         options = self._options
         unavailable = AuthenticationError("the directory of users does not answer", "unavailable")
         for url in options.urls:
             try:
                 tls = Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=options.ca_file)
                 server = Server(url, get_info=NONE, connect_timeout=options.timeout_s, tls=tls)
-                self._check_at(server, user, password)
+                return ask(server)
             except (LDAPException, OSError):
                 continue
             except AuthenticationError as error:
                 if error.outcome != "unavailable":
                     raise
                 unavailable = error
-            else:
-                return
         raise unavailable
 
     def _check_at(self, server: Any, user: str, password: str) -> None:
@@ -89,10 +105,7 @@ class Directory:
                         self._let_in(own, user, name)
                         return
             raise AuthenticationError(_WRONG)
-        with self._bound(server, options.account, options.account_password) as account:
-            if account is None:
-                _log.error("the directory refuses authentication.ldap_bind_dn, so that nobody can be let in")
-                raise AuthenticationError("the directory of users refuses this server", "unavailable")
+        with self._as_account(server) as account:
             name = self._found(account, user)
             # An empty name would bind as nobody, with any password.
             if not name:
@@ -101,6 +114,18 @@ class Directory:
                 if own is None:
                     raise AuthenticationError(_WRONG)
             self._filter.check(account, user, name)
+
+    @contextmanager
+    def _as_account(self, server: Any) -> Iterator[Any]:
+        """A connection that may look for users and groups. Raises AuthenticationError."""
+        options = self._options
+        with self._bound(server, options.account, options.account_password) as account:
+            if account is None:
+                _log.error(
+                    "the directory refuses authentication.ldap_bind_dn: nobody is let in, and no groups are known"
+                )
+                raise AuthenticationError("the directory of users refuses this server", "unavailable")
+            yield account
 
     def _let_in(self, own: Any, user: str, name: str) -> None:
         """The user has bound by this name, which with a domain is not its distinguished one."""

@@ -78,6 +78,28 @@ class DirectoryFilter:
             if not search(connection, options.group_search_base, of_groups, limit=1):
                 raise AuthenticationError(_NOT_LET_IN)
 
+    def groups_of(self, connection: Any, user: str, user_dn: str) -> frozenset[str]:
+        """Names in lower case of the groups below `group_bases` that the user is in. Raises AuthenticationError."""
+        options = self._options
+        if options.user_key:
+            found = [
+                name
+                for name in values(connection, user_dn, options.user_key)
+                if any(is_below(name, base) for base in options.group_bases)
+            ]
+        else:
+            found = self._groups_with(connection, user, user_dn)
+        return frozenset(first_value(name).lower() for name in found)
+
+    def _groups_with(self, connection: Any, user: str, user_dn: str) -> list[str]:
+        options = self._options
+        member = _any(options.group_key, (user_dn, user))
+        return [
+            name
+            for base in options.group_bases
+            for name in search(connection, base, f"(&{_class(options.group_class)}{member})")
+        ]
+
     def _is_member(self, connection: Any, user: str, user_dn: str) -> bool:
         options = self._options
         if options.user_key:
@@ -85,12 +107,7 @@ class DirectoryFilter:
             return bool(groups) and bool(
                 search(connection, user_dn, _any(options.user_key, groups), limit=1, scope="BASE")
             )
-        member = _any(options.group_key, (user_dn, user))
-        found = [
-            name
-            for base in options.group_bases
-            for name in search(connection, base, f"(&{_class(options.group_class)}{member})")
-        ]
+        found = self._groups_with(connection, user, user_dn)
         return any(first_value(name).lower() in options.groups for name in found)
 
     def _groups_named(self, connection: Any, group: str) -> list[str]:
@@ -111,11 +128,23 @@ class DirectoryFilter:
 def search(connection: Any, base: str, text: str, *, limit: int = 0, scope: str = "SUBTREE") -> list[str]:
     """Distinguished names of what is found, `limit` at most if it is not 0. Raises AuthenticationError."""
     connection.search(base, text, search_scope=scope, size_limit=limit)
+    return [str(one["dn"]) for one in _entries(connection, limit)]
+
+
+def values(connection: Any, name: str, attribute: str) -> list[str]:
+    """Of an attribute of the entry with this distinguished name. Raises AuthenticationError."""
+    connection.search(name, "(objectClass=*)", search_scope="BASE", attributes=[attribute])
+    found = [one["raw_attributes"].get(attribute, ()) for one in _entries(connection, 0)]
+    return [value.decode("utf-8", "replace") for of_entry in found for value in of_entry]
+
+
+def _entries(connection: Any, limit: int) -> list[Any]:
+    """What the last search found. Raises AuthenticationError when it says nothing, or only a part."""
     code = connection.result["result"]
     if code not in _FOUND or (code == 4 and not limit):
         description = connection.result.get("description")
         raise AuthenticationError(f"the directory of users does not answer a search: {description}", "unavailable")
-    return [str(one["dn"]) for one in connection.response or () if one.get("type") == "searchResEntry"]
+    return [one for one in connection.response or () if one.get("type") == "searchResEntry"]
 
 
 def filled(text: str, user: str, user_dn: str) -> str:

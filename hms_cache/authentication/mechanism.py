@@ -35,6 +35,8 @@ class Identity(NamedTuple):
     """By SASL's name."""
     real_user: str = ""
     """Who acts for it: who asked for the token of somebody else. Empty: nobody does."""
+    groups: frozenset[str] = frozenset()
+    """Those that the issuer of its bearer token names."""
 
 
 class Mechanism(Protocol):

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from hms_cache.authorization.decisions import Action, Question, SecuredObject
+from hms_cache.authorization.decisions import NO_GROUPS, Action, Question, SecuredObject
 
 MOST_PRINCIPALS = 10_000
 """Whose decisions are held; others are asked about at each call."""
@@ -48,7 +48,7 @@ class Epoch:
 
     def __init__(self, ends_at_s: float) -> None:
         self.ends_at_s = ends_at_s
-        self.by_principal: dict[str, AskedDecisions] = {}
+        self.by_principal: dict[tuple[str, frozenset[str]], AskedDecisions] = {}
         self.by_tag: dict[bytes, AskedDecisions] = {}
 
 
@@ -88,9 +88,13 @@ class AskingAuthorizer:
     """See `Authorizer`. Asks only when a decision is wanted, on the thread that wants it."""
 
     asks_others = True
+    waits_for_members = False
 
     def __init__(
-        self, judge_of: Callable[[str], Judge], max_age_s: float, now_s: Callable[[], float] = time.monotonic
+        self,
+        judge_of: Callable[[str, frozenset[str]], Judge],
+        max_age_s: float,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.is_current: Callable[[], bool] | None = None
         """Whether `forget` has been called for everything that had changed before the question; may wait. None: nobody
@@ -123,28 +127,28 @@ class AskingAuthorizer:
         """What was decided counts no more: grants have changed here."""
         self._begin(self._epoch)
 
-    def decisions(self, principal: str) -> AskedDecisions:
+    def decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> AskedDecisions:
         """Those of the epoch that runs."""
         if not self.keeps_answers:
-            return AskedDecisions(Epoch(self._now_s()), self._judge_of(principal))
+            return AskedDecisions(Epoch(self._now_s()), self._judge_of(principal, groups))
         epoch = self.policy
         assert isinstance(epoch, Epoch)
-        found = epoch.by_principal.get(principal)
+        found = epoch.by_principal.get((principal, groups))
         if found is None:
             with self._changing:
-                found = epoch.by_principal.get(principal)
+                found = epoch.by_principal.get((principal, groups))
                 if found is None:
-                    found = AskedDecisions(epoch, self._judge_of(principal))
+                    found = AskedDecisions(epoch, self._judge_of(principal, groups))
                     if len(epoch.by_principal) < MOST_PRINCIPALS:
-                        epoch.by_principal[principal] = found
+                        epoch.by_principal[principal, groups] = found
                         epoch.by_tag[found.tag] = found
         return found
 
-    def proven_decisions(self, principal: str) -> AskedDecisions:
+    def proven_decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> AskedDecisions:
         """Those of the epoch if it is known to be current; otherwise those of this call alone."""
         if self.is_current is None or not self.keeps_answers or self.is_current():
-            return self.decisions(principal)
-        return AskedDecisions(Epoch(self._now_s()), self._judge_of(principal))
+            return self.decisions(principal, groups)
+        return AskedDecisions(Epoch(self._now_s()), self._judge_of(principal, groups))
 
     def decisions_of(self, tag: bytes) -> AskedDecisions | None:
         """Those of a tag of the epoch that runs."""

@@ -53,6 +53,8 @@ class SecuredObject(NamedTuple):
 
 METASTORE = SecuredObject()
 
+NO_GROUPS: frozenset[str] = frozenset()
+
 Question = tuple[Action | None, SecuredObject]
 """May this be done with that? None: may it be shown?"""
 
@@ -100,6 +102,10 @@ class Authorizer(Protocol):
         """Whether its decisions may wait: the event loop must not ask for them."""
 
     @property
+    def waits_for_members(self) -> bool:
+        """Whether `Decisions.has_any` may wait, too."""
+
+    @property
     def keeps_answers(self) -> bool:
         """Whether `policy` stays the same between calls, so that answers may be kept by the tags of decisions."""
 
@@ -110,11 +116,11 @@ class Authorizer(Protocol):
     def forget(self) -> None:
         """Grants that the metastore keeps have changed here: what was decided by them before counts no more."""
 
-    def decisions(self, principal: str) -> Decisions:
-        """What is decided about a principal, now."""
+    def decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> Decisions:
+        """What is decided about a principal, now; `groups` are those that its bearer token names."""
 
-    def proven_decisions(self, principal: str) -> Decisions:
-        """The same, by everything that had changed before this call. May wait for others."""
+    def proven_decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> Decisions:
+        """The same, by everything that had changed before this call. May wait for others. Raises UndecidedError."""
 
     def decisions_of(self, tag: bytes) -> Decisions | None:
         """Those of a tag; None when the policy has changed since."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from hms_cache.authorization.decisions import METASTORE, Action, Question, SecuredObject
 from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
@@ -25,6 +26,38 @@ MOST_PRINCIPALS = 10_000
 _IMPLY_READ = frozenset({Action.ALTER, Action.DROP, Action.WRITE, Action.UPDATE, Action.DELETE})
 _IMPLIED_BY_WRITE = frozenset({Action.UPDATE, Action.DELETE})
 _versions = itertools.count(1)
+
+DIRECTORY_GROUPS, TOKEN_GROUPS = "directory_groups", "token_groups"
+"""Keys of grants and roles, and the sources that know who is in these groups."""
+
+Membership = tuple[str, str]
+"""A source of groups, and the name of one there. Groups of one name in two sources are two groups."""
+
+NO_MEMBERSHIPS: frozenset[Membership] = frozenset()
+
+
+_SETTINGS_OF_SOURCES = {
+    DIRECTORY_GROUPS: "authorization.directory_groups = true",
+    TOKEN_GROUPS: "authentication.jwt_groups_claim",
+}
+_KEYS_OF_MEMBERS = ("users", "groups", *_SETTINGS_OF_SOURCES)
+
+
+def of_token(groups: Iterable[str]) -> frozenset[Membership]:
+    """Groups that a bearer token names, compared exactly."""
+    return frozenset((TOKEN_GROUPS, name) for name in groups)
+
+
+def of_directory(groups: Iterable[str]) -> frozenset[Membership]:
+    """Groups of an LDAP directory, whose names have no case."""
+    return frozenset((DIRECTORY_GROUPS, name.lower()) for name in groups)
+
+
+class Members(NamedTuple):
+    """To whom something is granted."""
+
+    users: frozenset[str]
+    groups: frozenset[Membership] = NO_MEMBERSHIPS
 
 
 class PolicyError(ValueError):
@@ -61,15 +94,16 @@ class Names:
 class Grant:
     """To whom, what, and on what."""
 
-    users: frozenset[str]
+    members: Members
     actions: frozenset[Action]
     catalogs: Names
     databases: Names
     tables: Names
 
-    def is_for(self, principal: str) -> bool:
-        """Whether it is the principal's."""
-        return principal in self.users or EVERYBODY in self.users
+    def is_for(self, principal: str, groups: frozenset[Membership] = NO_MEMBERSHIPS) -> bool:
+        """Whether it is the principal's, who is in these groups."""
+        users = self.members.users
+        return principal in users or EVERYBODY in users or not groups.isdisjoint(self.members.groups)
 
     def allows(self, action: Action, of: SecuredObject) -> bool:
         """Whether it grants this."""
@@ -130,19 +164,19 @@ class Policy:
     def __init__(self, grants: tuple[Grant, ...]) -> None:
         self.version = next(_versions)
         self.grants = grants
-        self._by_principal: dict[str, GrantedDecisions] = {}
+        self._by_principal: dict[tuple[str, frozenset[Membership]], GrantedDecisions] = {}
         self._classes: dict[tuple[int, ...], GrantedDecisions] = {}
         self._numbers = itertools.count(1)
         self._by_tag: dict[bytes, GrantedDecisions] = {}
 
-    def decisions(self, principal: str) -> GrantedDecisions:
+    def decisions(self, principal: str, groups: frozenset[Membership] = NO_MEMBERSHIPS) -> GrantedDecisions:
         """Those of the principal's class."""
-        found = self._by_principal.get(principal)
+        found = self._by_principal.get((principal, groups))
         if found is None:
-            places = tuple(place for place, grant in enumerate(self.grants) if grant.is_for(principal))
+            places = tuple(place for place, grant in enumerate(self.grants) if grant.is_for(principal, groups))
             found = self._classes.get(places) or self._make(places)
             if len(self._by_principal) < MOST_PRINCIPALS:
-                self._by_principal[principal] = found
+                self._by_principal[principal, groups] = found
         return found
 
     def decisions_of(self, tag: bytes) -> GrantedDecisions | None:
@@ -157,37 +191,41 @@ class Policy:
         return kept
 
 
-def parse_policy(text: str) -> Policy:
-    """The policy of a file's text. Raises PolicyError: a policy that is misread is worse than none."""
+def parse_policy(text: str, sources: frozenset[str] = frozenset()) -> Policy:
+    """The policy of a file's text. Raises PolicyError: a policy that is misread is worse than none.
+
+    `sources`: DIRECTORY_GROUPS, TOKEN_GROUPS, if somebody knows who is in such groups; else the text must name none.
+    """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"not TOML: {error}") from error
     _only(document, {"groups", "roles", "grants"}, "the file")
     groups = {name: _texts(users, f"groups.{name}") for name, users in _table(document, "groups").items()}
-    roles = {name: _members(role, groups, f"roles.{name}") for name, role in _table(document, "roles").items()}
+    read = partial(_members, groups=groups, sources=sources)
+    roles = {name: read(role, where=f"roles.{name}") for name, role in _table(document, "roles").items()}
     grants = document.get("grants", [])
     if not isinstance(grants, list):
         raise PolicyError("grants: write each as [[grants]]")
-    return Policy(tuple(_grant(grant, groups, roles, f"grant {n}") for n, grant in enumerate(grants, start=1)))
+    return Policy(tuple(_grant(grant, read, roles, f"grant {n}") for n, grant in enumerate(grants, start=1)))
 
 
-def _grant(given: Any, groups: Mapping[str, tuple[str, ...]], roles: Mapping[str, frozenset[str]], where: str) -> Grant:
+def _grant(given: Any, read: Callable[..., Members], roles: Mapping[str, Members], where: str) -> Grant:
     if not isinstance(given, dict):
         raise PolicyError(f"{where}: write each as [[grants]]")
-    _only(given, {"users", "groups", "roles", "actions", "catalogs", "databases", "tables"}, where)
-    users = set(_members({key: given[key] for key in ("users", "groups") if key in given}, groups, where))
+    _only(given, {*_KEYS_OF_MEMBERS, "roles", "actions", "catalogs", "databases", "tables"}, where)
+    members = read({key: given[key] for key in _KEYS_OF_MEMBERS if key in given}, where=where)
     for role in _texts(given.get("roles", []), f"{where}, roles"):
         if role not in roles:
             raise PolicyError(f"{where}: there is no role {role}")
-        users |= roles[role]
-    if not any(key in given for key in ("users", "groups", "roles")):
+        members = Members(members.users | roles[role].users, members.groups | roles[role].groups)
+    if not any(key in given for key in (*_KEYS_OF_MEMBERS, "roles")):
         raise PolicyError(f"{where}: needs users, groups or roles")
     actions = _actions(given.get("actions", []), where)
     if actions != {Action.SERVICE} and "databases" not in given:
         raise PolicyError(f'{where}: needs databases; ["*"] are all')
     return Grant(
-        frozenset(users),
+        members,
         actions,
         Names(_texts(given.get("catalogs", ["hive"]), f"{where}, catalogs")),
         Names(_texts(given.get("databases", []), f"{where}, databases")),
@@ -213,16 +251,20 @@ def _actions(given: Any, where: str) -> frozenset[Action]:
     return frozenset(found | {Action.READ} if found & _IMPLY_READ else found)
 
 
-def _members(given: Any, groups: Mapping[str, tuple[str, ...]], where: str) -> frozenset[str]:
+def _members(given: Any, groups: Mapping[str, tuple[str, ...]], sources: frozenset[str], where: str) -> Members:
     if not isinstance(given, dict):
         raise PolicyError(f"{where}: must be a table with users and groups")
-    _only(given, {"users", "groups"}, where)
+    _only(given, set(_KEYS_OF_MEMBERS), where)
     users = set(_texts(given.get("users", []), f"{where}, users"))
     for group in _texts(given.get("groups", []), f"{where}, groups"):
         if group not in groups:
             raise PolicyError(f"{where}: there is no group {group}")
         users |= set(groups[group])
-    return frozenset(users)
+    for source, setting in _SETTINGS_OF_SOURCES.items():
+        if source in given and source not in sources:
+            raise PolicyError(f"{where}: {source} needs {setting}")
+    directory, token = (_texts(given.get(source, []), f"{where}, {source}") for source in _SETTINGS_OF_SOURCES)
+    return Members(frozenset(users), of_directory(directory) | of_token(token))
 
 
 def _table(document: Mapping[str, Any], key: str) -> dict[str, Any]:

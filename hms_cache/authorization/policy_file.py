@@ -7,8 +7,15 @@ import threading
 import time
 from pathlib import Path
 
-from hms_cache.authorization.decisions import Action, SecuredObject
-from hms_cache.authorization.policy import GrantedDecisions, Policy, PolicyError, parse_policy
+from hms_cache.authorization.decisions import NO_GROUPS, Action, SecuredObject
+from hms_cache.authorization.policy import (
+    NO_MEMBERSHIPS,
+    GrantedDecisions,
+    Policy,
+    PolicyError,
+    of_token,
+    parse_policy,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -20,11 +27,13 @@ class PolicyFile:
     """See `Authorizer`. A file that cannot be used changes nothing: the policy before it stays in force."""
 
     asks_others = False
+    waits_for_members = False
     keeps_answers = True
 
-    def __init__(self, path: Path) -> None:
-        """Raises PolicyError (which names the file) when it cannot be used now."""
+    def __init__(self, path: Path, sources: frozenset[str] = frozenset()) -> None:
+        """Raises PolicyError (which names the file) when it cannot be used now. `sources`: see `parse_policy`."""
         self._path = path
+        self._sources = sources
         self._reloading = threading.Lock()
         """Held while the file is read, so that an older reading never replaces a newer one."""
         self._tried: _Signature | None = None
@@ -38,13 +47,13 @@ class PolicyFile:
     def forget(self) -> None:
         """Grants that the metastore keeps do not matter to the policy."""
 
-    def decisions(self, principal: str) -> GrantedDecisions:
+    def decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> GrantedDecisions:
         """What is decided about a principal, now."""
-        return self.policy.decisions(principal)
+        return self.policy.decisions(principal, of_token(groups) if groups else NO_MEMBERSHIPS)
 
-    def proven_decisions(self, principal: str) -> GrantedDecisions:
+    def proven_decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> GrantedDecisions:
         """The same: the policy is in memory."""
-        return self.decisions(principal)
+        return self.decisions(principal, groups)
 
     def decisions_of(self, tag: bytes) -> GrantedDecisions | None:
         """Those of a tag of the policy in force."""
@@ -86,7 +95,7 @@ class PolicyFile:
     def _read(self) -> None:
         try:
             before = self._look()  # a change after it is seen by the next look
-            policy = parse_policy(self._path.read_text(encoding="utf-8"))
+            policy = parse_policy(self._path.read_text(encoding="utf-8"), self._sources)
         except (OSError, UnicodeDecodeError, PolicyError) as error:
             self.outcomes["failed"] += 1
             raise PolicyError(f"{self._path}: {getattr(error, 'strerror', None) or error}") from error

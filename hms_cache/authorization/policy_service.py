@@ -1,8 +1,8 @@
 """Decisions of a policy service over HTTP, as the Open Policy Agent answers: questions in one document, answers in one.
 
-Asked is a POST to the address of a rule, with ``{"input": {"principal": "ann", "questions": [{"action": "read",
-"catalog": "hive", "database": "sales", "table": "orders"}, …]}}``; answered is ``{"result": [true, …]}``, one for each.
-Whatever else comes back, or nothing in time, denies.
+Asked is a POST to the address of a rule, with ``{"input": {"principal": "ann", "groups": ["analysts"], "questions":
+[{"action": "read", "catalog": "hive", "database": "sales", "table": "orders"}, …]}}``; the groups are those of a bearer
+token. Answered is ``{"result": [true, …]}``, one for each. Whatever else comes back, or nothing in time, denies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hms_cache.authorization.decisions import METASTORE, Action, Question, SecuredObject, UndecidedError
+from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Question, SecuredObject, UndecidedError
 
 _log = logging.getLogger(__name__)
 
@@ -68,22 +68,23 @@ class PolicyService:
         self._places = threading.BoundedSemaphore(options.most_at_once)
         self.outcomes = {"ok": 0, "failed": 0}
 
-    def ask(self, principal: str, questions: Sequence[Question]) -> list[bool]:
+    def ask(self, principal: str, questions: Sequence[Question], groups: frozenset[str] = NO_GROUPS) -> list[bool]:
         """One answer for each. Raises UndecidedError."""
         answers: list[bool] = []
         ends_at_s = time.monotonic() + self._options.timeout_s
         for start in range(0, len(questions), MOST_QUESTIONS):
-            answers += self._ask(principal, questions[start : start + MOST_QUESTIONS], ends_at_s)
+            asked = questions[start : start + MOST_QUESTIONS]
+            answers += self._ask(_document(principal, groups, asked), len(asked), ends_at_s)
         return answers
 
-    def _ask(self, principal: str, questions: Sequence[Question], ends_at_s: float) -> list[bool]:
+    def _ask(self, document: bytes, count: int, ends_at_s: float) -> list[bool]:
         if not self._places.acquire(timeout=max(0.0, ends_at_s - time.monotonic())):
             self.outcomes["failed"] += 1
             raise UndecidedError("the policy service is busy")
         try:
-            found = self._read(_document(principal, questions), ends_at_s)
-            if not isinstance(found, list) or len(found) != len(questions):
-                raise UndecidedError(f"its result is no list of {len(questions)} answers")
+            found = self._read(document, ends_at_s)
+            if not isinstance(found, list) or len(found) != count:
+                raise UndecidedError(f"its result is no list of {count} answers")
             if not all(isinstance(one, bool) for one in found):
                 raise UndecidedError("its answers are not all true or false")
         except (UndecidedError, OSError, http.client.HTTPException, ValueError, RecursionError) as error:
@@ -137,12 +138,12 @@ def _cut(link: http.client.HTTPConnection) -> None:
             sock.shutdown(socket.SHUT_RDWR)
 
 
-def _document(principal: str, questions: Sequence[Question]) -> bytes:
+def _document(principal: str, groups: frozenset[str], questions: Sequence[Question]) -> bytes:
     asked = [
         {"action": SHOW if action is None else action.value, "catalog": of[0], "database": of[1], "table": of[2]}
         for action, of in questions
     ]
-    return json.dumps({"input": {"principal": principal, "questions": asked}}).encode()
+    return json.dumps({"input": {"principal": principal, "groups": sorted(groups), "questions": asked}}).encode()
 
 
 class ServiceJudge:
@@ -151,9 +152,11 @@ class ServiceJudge:
     has_any = True
     """Not asked: whether anything is granted to somebody is no question to a policy."""
 
-    def __init__(self, service: PolicyService, principal: str) -> None:
+    def __init__(self, service: PolicyService, principal: str, groups: frozenset[str] = NO_GROUPS) -> None:
+        """`groups`: those that the principal's bearer token names."""
         self._service = service
         self._principal = principal
+        self._groups = groups
         self._known: dict[Question, bool] = {}
 
     def prepare(self, questions: Sequence[Question]) -> None:
@@ -162,7 +165,7 @@ class ServiceJudge:
         if unknown:
             if len(self._known) + len(unknown) > MOST_REMEMBERED:
                 self._known = {}
-            self._known.update(zip(unknown, self._service.ask(self._principal, unknown), strict=True))
+            self._known.update(zip(unknown, self._service.ask(self._principal, unknown, self._groups), strict=True))
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
         """Raises UndecidedError."""
@@ -179,7 +182,7 @@ class ServiceJudge:
     def _decide(self, question: Question) -> bool:
         known = self._known.get(question)
         if known is None:
-            known = self._service.ask(self._principal, [question])[0]
+            known = self._service.ask(self._principal, [question], self._groups)[0]
             if len(self._known) < MOST_REMEMBERED:
                 self._known[question] = known
         return known

@@ -124,6 +124,12 @@ class ServerMetrics(_Subsystem):
             "Readings of authorization.policy_file. outcome: loaded, failed (the policy before it stays in force).",
             "outcome",
         )
+        self.directory_groups = self._tally(
+            "authorization_directory_groups_total",
+            "Questions to the directory about a user's groups. outcome: ok, kept (it did not answer, and what it said"
+            " before counted), failed (whoever asked was refused).",
+            "outcome",
+        )
         self.policy_requests = self._tally(
             "authorization_policy_requests_total",
             "Requests to authorization.opa_url. outcome: ok, failed (whoever asked was refused).",

@@ -38,8 +38,8 @@ class KeptReplies:
         """Asks now; the result tells how a kept reply differs, None: not at all. `request`: `Message.key_bytes`."""
         session = Session("verify")
         if self._authorizer is not None:
-            session.decisions = self._authorizer.decisions_of(request[-TAG_BYTES:])
-            if session.decisions is None:
+            session.given_decisions = self._authorizer.decisions_of(request[-TAG_BYTES:])
+            if session.given_decisions is None:
                 return lambda kept: None  # of an earlier policy: no request finds it
             request = request[:-TAG_BYTES]
         message = _message(request)

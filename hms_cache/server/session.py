@@ -61,13 +61,17 @@ class Session:
     mechanism: str = "none"
     real_user: str = ""
     """Who acts for the user, as the token says; empty: nobody does."""
+    token_groups: frozenset[str] = frozenset()
+    """Groups that its bearer token names; what `set_ugi` says is not among them."""
     decisions: Decisions | None = None
     """What the policy decides about the user, as of the last call; None before it."""
+    given_decisions: Decisions | None = None
+    """Of a session that is no client's: those by which its calls are judged, whoever its user is."""
 
     def authenticate(self, identity: Identity | None) -> None:
         """The client has shown who it is; None: the port asks nobody."""
         if identity is not None:
-            self.user, self.principal, self.mechanism, self.real_user = identity
+            self.user, self.principal, self.mechanism, self.real_user, self.token_groups = identity
             self.authenticated = True
 
     def close_after_reply(self) -> None:

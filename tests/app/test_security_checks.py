@@ -6,6 +6,7 @@ import datetime
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from hms_cache.client import MetastoreClient, MetastoreUnavailableError
 from hms_cache.config import load
 from tests.app.test_service import configured
 from tests.server.kerberos_realm import REALM, Realm, running_realm
+from tests.server.test_bearer_tokens import Issuer
 from tests.server.test_ldap import PEOPLE, directory_port
 
 __all__ = ["directory_port"]  # a fixture
@@ -120,6 +122,46 @@ def test_a_directory(directory_port: int, certificates: Certificates) -> None:
         assert told(checked(**settings | {"authentication.ldap_url": both})) == [
             ("error", f"the directory {silent} does not answer")
         ]
+
+
+def test_an_issuer() -> None:
+    pytest.importorskip("jwt")
+    with closing(Issuer()) as issuer:
+        settings = {
+            "server.transport_mode": "http",
+            "security.accept_insecure": True,
+            "authentication.jwt_jwks_url": issuer.url,
+            "authentication.jwt_audience": "hms",
+        }
+        assert told(checked(**settings)) == []
+        ((severity, problem),) = told(checked(**settings | {"authentication.jwt_audience": ""}))
+        assert severity == "warning" and "for other services" in problem
+        ((severity, problem),) = told(checked(**settings | {"authentication.jwt_algorithms": "ES256"}))
+        assert severity == "error" and "no key there is for ES256" in problem
+        ((severity, problem),) = told(checked(**settings | {"server.transport_mode": "binary"}))
+        assert severity == "error" and "server.transport_mode is binary" in problem
+    ((severity, problem),) = told(checked(**settings))
+    assert severity == "error" and "keys could be read" in problem
+
+
+def test_groups_of_a_directory(directory_port: int, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[[grants]]\ndirectory_groups = ["g"]\nactions = ["read"]\ndatabases = ["*"]\n')
+    settings = {
+        "security.accept_insecure": True,
+        "authorization.provider": "policy",
+        "authorization.policy_file": str(policy),
+        "authorization.directory_groups": True,
+        "authentication.ldap_url": f"ldap://127.0.0.1:{directory_port}",
+        "authentication.ldap_base_dn": PEOPLE,
+        "authentication.ldap_bind_dn": f"uid=ann,{PEOPLE}",
+        "authentication.ldap_bind_password": "ann's password",
+    }
+    assert told(checked(**settings)) == []
+    ((severity, problem),) = told(checked(**settings | {"authentication.ldap_bind_password": "wrong"}))
+    assert severity == "error" and "does not answer ldap_bind_dn" in problem
+    ((severity, problem),) = told(checked(**settings | {"authorization.directory_groups": False}))
+    assert severity == "error" and "needs authorization.directory_groups" in problem
 
 
 def test_a_policy(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from hms_cache.authentication.delegation.token_format import Token, TokenIdentifier
+from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from tests.server.conftest import Link, Running, Serve, database, table
 from tests.server.kerberos_realm import REALM, Realm, SaslSocket, running_realm
@@ -155,6 +156,22 @@ def test_tokens_of_others_answers_are_kept_apart(serve: Serve, realm: Realm, tmp
         assert ann.call("get_database", name="d").name == "d"
         with pytest.raises(Exception, match=r"d"):
             trino.call("get_database", name="d")
+
+
+def test_an_expired_token_is_refused_told_and_counted(
+    serve: Serve, realm: Realm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(**settings_of(realm))
+    token = asked(with_ticket(server, realm, "ann"), "ann")
+    staying = with_token(server, token)
+    ends_ms = TokenIdentifier.decoded(token.identifier).max_ms
+    monkeypatch.setattr(TokenManager, "_now_ms", lambda manager: ends_ms + 1)
+    status, told = SaslSocket(server.connect()).digest(token.identifier, token.password)
+    assert (status, told) == (4, b"DIGEST-MD5: token expired or does not exist")
+    wait_for(lambda: authentications(server) == {"ok": 2, "refused": 1})
+    with pytest.raises(MetaException, match="expired"):
+        with_ticket(server, realm, "yarn/localhost").call("renew_delegation_token", token_str_form=token.to_url())
+    assert staying.call("getStatus") == 2
 
 
 WRONG: dict[str, tuple[dict[str, Any], bytes, str]] = {

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -323,6 +324,52 @@ def test_who_is_refused_is_told_counted_and_logged_once(
     assert sum("no authentication with 127.0.0.1" in record.getMessage() for record in caplog.records) == 1
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert staying.call("getStatus") == 2
+
+
+def test_a_ticket_of_another_realm_is_refused(
+    serve: Serve, realm: Realm, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Both for a service of the same name there, whose key is another."""
+    server = serve(**settings_of(realm))
+    with running_realm(tmp_path_factory.mktemp("other"), "OTHER.TEST") as other, pytest.MonkeyPatch.context() as patch:
+        other.keytab("hive/localhost")
+        cache = other.ticket("ann")
+        both = tmp_path / "krb5.conf"
+        _, _, its_realm = other.configuration.read_text().partition("[realms]\n")
+        both.write_text(realm.configuration.read_text() + its_realm)
+        patch.setenv("KRB5_CONFIG", str(both))
+        status, text = SaslSocket(server.connect()).gssapi(cache, "hive/localhost@OTHER.TEST")
+    assert status == 4 and text.startswith(b"GSSAPI: ")
+    wait_for(lambda: authentications(server) == {"refused": 1})
+    assert signed_in(server, realm).call("getStatus") == 2
+
+
+@pytest.mark.soak
+def test_an_expired_ticket_is_refused(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """It was good when the client began, and is none when the server sees it."""
+    import gssapi
+
+    with running_realm(tmp_path_factory.mktemp("short")) as own, pytest.MonkeyPatch.context() as patch:
+        told = own.configuration.read_text().replace("[libdefaults]\n", "[libdefaults]\n clockskew = 1\n")
+        own.configuration.write_text(told)
+        patch.setenv("KRB5_CONFIG", str(own.configuration))
+        own.keytab("hive/localhost")
+        server = serve(**settings_of(own))
+        store = {"ccache": f"FILE:{own.ticket('ann', '-l', '3s')}"}
+        mine = gssapi.Credentials(usage="initiate", store=store)
+        target = gssapi.Name(SERVICE, gssapi.NameType.kerberos_principal)
+        token = gssapi.SecurityContext(name=target, creds=mine, usage="initiate").step()
+        ends_at_s = time.time() + 5.5
+        wait_for(lambda: time.time() > ends_at_s)
+        with pytest.raises(gssapi.exceptions.GSSError, match=r"[Ee]xpired"):
+            again = gssapi.Credentials(usage="initiate", store=store)
+            gssapi.SecurityContext(name=target, creds=again, usage="initiate").step()
+        sock = SaslSocket(server.connect())
+        sock.message(1, b"GSSAPI")
+        sock.message(2, token)
+        status, text = sock.answer()
+        assert status == 4 and (b"xpired" in text or b"skew" in text), text
+        wait_for(lambda: authentications(server) == {"refused": 1})
 
 
 @pytest.mark.parametrize(

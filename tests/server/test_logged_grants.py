@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import create_engine, make_url, select, text
 
 from hms_cache.authorization.asking import AskingAuthorizer
-from hms_cache.authorization.decisions import Action, SecuredObject
+from hms_cache.authorization.decisions import NO_GROUPS, Action, SecuredObject
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.notifications.event_types import GRANTS_CHANGED
 from hms_cache.store.schema import NOTIFICATION_LOG
@@ -63,7 +63,7 @@ class Set:
         """By what the database says now, read anew."""
         authorizer = self.servers[0].service._authorizer
         assert isinstance(authorizer, AskingAuthorizer)
-        judge = authorizer._judge_of(user)
+        judge = authorizer._judge_of(user, NO_GROUPS)
         of = SecuredObject("hive", *names)
         return judge.show(of) if action is None else judge.allow(action, of)
 

@@ -89,7 +89,7 @@ def test_questions_go_together_and_are_answered_in_order(agent: Agent) -> None:
     assert judge.show(TABLE._replace(table=None)) and judge.allow(Action.DROP, objects[7])
     assert len(agent.asked) == 3
     question = {"action": "drop", "catalog": "hive", "database": "open", "table": "t7"}
-    assert agent.asked[-1] == {"principal": "ann", "questions": [question]}
+    assert agent.asked[-1] == {"principal": "ann", "groups": [], "questions": [question]}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_an_answer_in_drops_ends_in_time(agent: Agent) -> None:
 def test_a_decision_is_no_older_than_its_age(agent: Agent) -> None:
     clock = ManualClock()
     made = service(agent)
-    authorizer = AskingAuthorizer(lambda user: ServiceJudge(made, user), 5.0, clock.monotonic_s)
+    authorizer = AskingAuthorizer(lambda user, groups: ServiceJudge(made, user, groups), 5.0, clock.monotonic_s)
     first = authorizer.decisions("ann")
     assert first.allow(Action.READ, TABLE) and len(agent.asked) == 1
     agent.answer = decided(lambda user, one: False)

@@ -16,7 +16,7 @@ from hms_cache.admin.feed.positions import EndReason, FeedEndedError
 from hms_cache.authentication.bearer_tokens import BearerTokens
 from hms_cache.authentication.listener_tokens import ListenerTokens
 from hms_cache.authentication.mechanism import AuthenticationError
-from hms_cache.authorization.decisions import METASTORE, Action, Authorizer
+from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Authorizer
 from hms_cache.notifications.visibility import visible
 
 
@@ -72,8 +72,10 @@ class User:
 
     is_judged = True
 
-    def __init__(self, token: str, user_of: Callable[[str], str], authorizer: Authorizer) -> None:
-        """`user_of` may block, and raises AuthenticationError."""
+    def __init__(
+        self, token: str, user_of: Callable[[str], tuple[str, frozenset[str]]], authorizer: Authorizer
+    ) -> None:
+        """`user_of` tells the user, and the groups that the token names. It may block. Raises AuthenticationError."""
         self._token = token
         self._user_of = user_of
         self._authorizer = authorizer
@@ -81,10 +83,10 @@ class User:
     def shown(self, events: Sequence[FeedEvent]) -> list[bool]:
         """See `Listener`."""
         try:
-            user = self._user_of(self._token)
+            user, groups = self._user_of(self._token)
         except AuthenticationError as error:
             raise UnknownListenerError(str(error)) from error
-        decisions = self._authorizer.proven_decisions(user)
+        decisions = self._authorizer.proven_decisions(user, groups)
         if not decisions.has_any:
             raise FeedEndedError(EndReason.REFUSED, f"nothing is granted to user {user}")
         if decisions.allow(Action.SERVICE, METASTORE):
@@ -101,18 +103,19 @@ class ListenerGate:
         self._tokens = tokens
         self._bearers = bearers
 
-    def user_of(self, token: str) -> str:
-        """May block on the issuer's keys. Raises AuthenticationError."""
+    def user_of(self, token: str) -> tuple[str, frozenset[str]]:
+        """The user, and the groups that the issuer names. May block on its keys. Raises AuthenticationError."""
         user = self._tokens.user_of(token)
         if user is not None:
-            return user
+            return user, NO_GROUPS
         # Three parts, parted by dots: what is none is not worth asking the issuer for.
         if self._bearers is None or token.count(".") != 2:
             raise AuthenticationError(
                 "the change feed is for users: the token is none of admin.listener_tokens_file, of the issuer at"
                 " authentication.jwt_jwks_url, or of commands"
             )
-        return (self._bearers.known(token) or self._bearers.check(token)).user
+        identity = self._bearers.known(token) or self._bearers.check(token)
+        return identity.user, identity.groups
 
     def user(self, token: str) -> User:
         """The listener with this token, whose it ever is."""

@@ -6,8 +6,13 @@ from contextlib import ExitStack
 from functools import partial
 
 from hms_cache.app.background import BackgroundTask
+from hms_cache.app.security.authentication import directory_options
+from hms_cache.authentication.directory import Directory
+from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authorization.asking import AskingAuthorizer
-from hms_cache.authorization.policy import PolicyError
+from hms_cache.authorization.decisions import UndecidedError
+from hms_cache.authorization.grouped_policy import DirectoryGroups
+from hms_cache.authorization.policy import DIRECTORY_GROUPS, TOKEN_GROUPS, PolicyError
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.authorization.policy_service import PolicyService, ServiceJudge, ServiceOptions
 from hms_cache.authorization.standard_rights import GrantSource, StandardJudge
@@ -44,9 +49,43 @@ def policy_file(settings: Settings) -> PolicyFile | None:
         return None
     assert file is not None, "the settings were checked"
     try:
-        return PolicyFile(file)
+        return PolicyFile(file, _sources(settings))
     except PolicyError as error:
         raise StartupError(f"authorization.policy_file: {error}", remedy=_REMEDY) from error
+
+
+def _sources(settings: Settings) -> frozenset[str]:
+    """Of groups that a policy may name beside its own."""
+    found = {DIRECTORY_GROUPS: settings.authorization.directory_groups}
+    found[TOKEN_GROUPS] = bool(settings.authentication.jwt_groups_claim)
+    return frozenset(name for name, is_on in found.items() if is_on)
+
+
+def directory_groups(settings: Settings) -> DirectoryGroups | None:
+    """Who tells the groups of a policy's users; None where they are those of its file. Raises StartupError."""
+    if not settings.authorization.directory_groups:
+        return None
+    section = settings.authentication
+    options = directory_options(section)
+    if not options.urls or not options.account:
+        raise StartupError(
+            "authorization.directory_groups needs a directory and an account that looks for users and groups in it",
+            remedy="Set authentication.ldap_url, ldap_bind_dn and ldap_bind_password_file.",
+        )
+    if not (options.name_patterns or options.base) or not any(options.filters.group_bases):
+        raise StartupError(
+            "authorization.directory_groups: where users and groups lie is not said",
+            remedy="Set authentication.ldap_base_dn, or ldap_user_dn_pattern and ldap_group_dn_pattern.",
+        )
+    directory = Directory(options)
+
+    def ask(user: str) -> frozenset[str]:
+        try:
+            return directory.groups_of(user)
+        except AuthenticationError as error:
+            raise UndecidedError(str(error)) from error
+
+    return DirectoryGroups(ask, settings.authorization.directory_groups_max_age_s)
 
 
 def policy_service(settings: Settings) -> PolicyService | None:
@@ -74,7 +113,7 @@ def asking_authorizer(
         max_age_s = given.sql_max_age_s
         if given.sql_grants == "logged" and settings.cache.enabled:
             max_age_s = max_age_s or LOGGED_MAX_AGE_S
-        return AskingAuthorizer(lambda user: StandardJudge(grants, user, is_service=user in services), max_age_s)
+        return AskingAuthorizer(lambda user, _: StandardJudge(grants, user, is_service=user in services), max_age_s)
     if service is not None:
         return AskingAuthorizer(partial(ServiceJudge, service), given.opa_max_age_s)
     return None

@@ -13,9 +13,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hms_cache.app.security.authentication import directory_options, kerberos_options
-from hms_cache.app.security.authorization import policy_file, policy_service, require_authentication
+from hms_cache.app.security.authorization import (
+    directory_groups,
+    policy_file,
+    policy_service,
+    require_authentication,
+)
 from hms_cache.app.security.certificates import server_context
+from hms_cache.app.security.http_port import http_port, key_set
 from hms_cache.authentication.directory import Directory
+from hms_cache.authentication.key_set import KeySetError
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedError
 from hms_cache.config import Settings
@@ -42,6 +49,9 @@ def check_security(findings: Findings, settings: Settings) -> None:
     if settings.authentication.plain == "ldap":
         with findings.check("the directory answers"):
             _check_directory(findings, settings)
+    if settings.authentication.jwt_jwks_url:
+        with findings.check("the issuer's keys can be read and used"):
+            _check_issuer(findings, settings)
     if settings.authorization.provider != "off":
         with findings.check("the policy can be used"):
             _check_policy(findings, settings)
@@ -154,10 +164,34 @@ def _check_directory(findings: Findings, settings: Settings) -> None:
         findings.warning("passwords reach this server in the clear", "Set server.tls_enabled.")
 
 
+def _check_issuer(findings: Findings, settings: Settings) -> None:
+    section = settings.authentication
+    try:
+        http_port(settings)
+        keys = key_set(section)
+        keys.load()
+        found = keys.candidates(None)
+    except (StartupError, KeySetError) as error:
+        problem = error.problem if isinstance(error, StartupError) else f"authentication.jwt_jwks_url: {error}"
+        findings.error(problem, "Clients' tokens will be refused with 401: is the address right, and its server up?")
+        return
+    if not any(key.of(algorithm) is not None for key in found for algorithm in section.jwt_algorithms):
+        findings.error(
+            f"authentication.jwt_jwks_url: no key there is for {', '.join(section.jwt_algorithms)}",
+            "Every token will be refused with 401: add the issuer's algorithm to authentication.jwt_algorithms.",
+        )
+    if not section.jwt_issuer and not section.jwt_audience:
+        findings.warning(
+            "whatever the issuer signs is let in, tokens for other services too",
+            "Set authentication.jwt_audience, and jwt_issuer.",
+        )
+
+
 def _check_policy(findings: Findings, settings: Settings) -> None:
     try:
         require_authentication(settings)
         policy = policy_file(settings)
+        groups = directory_groups(settings)
         service = policy_service(settings)
     except StartupError as error:
         findings.error(error.problem, error.remedy)
@@ -167,6 +201,14 @@ def _check_policy(findings: Findings, settings: Settings) -> None:
             f"{settings.authorization.policy_file} grants nothing to anyone",
             "Every call will be refused: add [[grants]].",
         )
+    if groups is not None:
+        try:
+            groups.of(_STRANGER)
+        except UndecidedError:
+            findings.error(
+                "authorization.directory_groups: the directory does not answer ldap_bind_dn's search for users",
+                "Every call will be refused: are ldap_url, ldap_bind_dn and its password right?",
+            )
     if service is not None:
         try:
             service.ask(_STRANGER, [(Action.READ, SecuredObject("hive", "default", "t"))])

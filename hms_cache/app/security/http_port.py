@@ -53,6 +53,7 @@ def _bearer_tokens(settings: Settings) -> BearerTokens:
         audience=section.jwt_audience,
         user_claim=section.jwt_user_claim,
         leeway_s=section.jwt_leeway_s,
+        groups_claim=section.jwt_groups_claim,
     )
     return BearerTokens(keys, options)
 

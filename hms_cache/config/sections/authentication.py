@@ -264,6 +264,11 @@ class AuthenticationSettings(Section):
         reason="What issuers use. A symmetric key would let whoever can check a token make one.",
     )
     jwt_user_claim: str = setting("sub", "The claim that names the user.", reason="Hive's.")
+    jwt_groups_claim: str = setting(
+        "",
+        "The claim that names the user's groups, such as groups: a list, or one name. A policy's token_groups are"
+        " these, and an Open Policy Agent is told them. Empty: tokens name none.",
+    )
     jwt_leeway_s: Seconds = setting(
         30.0,
         "How far clocks may differ when a token's times are judged.",

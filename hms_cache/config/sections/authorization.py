@@ -65,6 +65,21 @@ class AuthorizationSettings(Section):
     policy_file: OptionalPath = setting(
         None, "TOML file with users' groups and roles, and what is granted to them. Taken anew when it changes."
     )
+    directory_groups: bool = setting(
+        False,
+        "With provider = policy: true: a grant's directory_groups are those of the LDAP directory of section"
+        " authentication, for users of every mechanism. ldap_bind_dn looks for users and groups, where and as the"
+        " other ldap_ settings say.",
+    )
+    directory_groups_max_age_s: Seconds = setting(
+        60.0,
+        "How old what the directory said about a user's groups may be; three times as old while it does not answer,"
+        " and then the user's calls are refused.",
+        unit="seconds",
+        reason="One question for each user and minute; a right that was withdrawn ends a minute later.",
+        ge=1,
+        le=3600,
+    )
     policy_check_interval_s: Seconds = setting(
         1.0,
         "How often to look whether the policy file has changed; SIGHUP takes it at once.",
@@ -80,4 +95,6 @@ class AuthorizationSettings(Section):
             raise ValueError("provider = policy needs policy_file")
         if self.provider == "opa" and not self.opa_url:
             raise ValueError("provider = opa needs opa_url")
+        if self.directory_groups and self.provider != "policy":
+            raise ValueError("directory_groups are those of a policy: set provider = policy")
         return self

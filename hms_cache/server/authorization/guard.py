@@ -84,14 +84,19 @@ class Guard:
         """Those about the session's user, of the policy in force."""
         known = session.decisions
         if known is None or known.policy is not self.authorizer.policy:
-            known = session.decisions = self.authorizer.decisions(session.user)
+            known = session.decisions = self.authorizer.decisions(session.user, session.token_groups)
         return known
 
     def decisions_for(self, method: str, session: Session) -> Decisions:
-        """Those about the session's user for this call, which may wait if `may_wait` says so."""
+        """Those about the session's user for this call, which may wait if `may_wait` says so. Raises AccessDenied."""
+        if session.given_decisions is not None:
+            return session.given_decisions
         if not self.may_wait(method):
             return self.decisions(session)
-        found = self.authorizer.proven_decisions(session.user)
+        try:
+            found = self.authorizer.proven_decisions(session.user, session.token_groups)
+        except UndecidedError as error:
+            raise AccessDenied(MetaException(f"Permission denied: {error}")) from error
         if found.policy is self.authorizer.policy:
             session.decisions = found
         return found
@@ -99,7 +104,9 @@ class Guard:
     def may_wait(self, method: str) -> bool:
         """Whether the decision about a method may wait for another system."""
         rule = RULES.get(method)
-        return self.authorizer.asks_others and rule is not None and rule.way not in (Way.OPEN, Way.MEMBER)
+        if rule is None or not self.authorizer.asks_others or rule.way is Way.OPEN:
+            return False
+        return rule.way is not Way.MEMBER or self.authorizer.waits_for_members
 
     def answer(self, call: Call, decisions: Decisions, function: HandlerFunction, arguments: Any) -> Any:
         """What the handler answers, as far as it may be seen. Raises AccessDenied, and what the handler raises."""

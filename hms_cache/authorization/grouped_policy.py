@@ -1,0 +1,189 @@
+"""The policy of a file, with groups that an LDAP directory knows.
+
+Decisions are made for a time, an *epoch*: whose groups are asked for in it is asked about once, by the first call. So a
+user who is taken out of a group keeps its rights no longer than an epoch lasts. Decision classes are those of the
+policy: users with the same grants share answers, and an answer outlives the epoch.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from hms_cache.authorization.decisions import NO_GROUPS, Action, Question, SecuredObject, UndecidedError
+from hms_cache.authorization.policy import (
+    MOST_PRINCIPALS,
+    GrantedDecisions,
+    Policy,
+    of_directory,
+    of_token,
+)
+from hms_cache.authorization.policy_file import PolicyFile
+
+RETRY_INTERVAL_S = 5.0
+"""After the directory did not answer, nobody waits for it again for so long."""
+
+_numbers = itertools.count(1)
+
+
+class DirectoryGroups:
+    """Groups of users, as the directory says; what it said last while it does not answer. Thread-safe."""
+
+    def __init__(
+        self,
+        ask: Callable[[str], frozenset[str]],
+        max_age_s: float,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`ask` raises UndecidedError when the directory does not answer."""
+        self._ask = ask
+        self.max_age_s = max_age_s
+        self.now_s = now_s
+        self._lock = threading.Lock()
+        """Guards what is known; never held while the directory is asked."""
+        self._known: OrderedDict[str, tuple[frozenset[str], float]] = OrderedDict()
+        self._silent_until_s = -1.0
+        self.outcomes = {"ok": 0, "kept": 0, "failed": 0}
+
+    def of(self, user: str) -> frozenset[str]:
+        """Asks now. Raises UndecidedError when nothing is known that is young enough."""
+        if self.now_s() < self._silent_until_s:
+            return self._kept(user)
+        try:
+            found = self._ask(user)
+        except UndecidedError:
+            self._silent_until_s = self.now_s() + RETRY_INTERVAL_S
+            return self._kept(user)
+        with self._lock:
+            self.outcomes["ok"] += 1
+            self._known[user] = found, self.now_s()
+            self._known.move_to_end(user)
+            if len(self._known) > MOST_PRINCIPALS:
+                self._known.popitem(last=False)
+        return found
+
+    def _kept(self, user: str) -> frozenset[str]:
+        """What was said in the epoch before this one."""
+        with self._lock:
+            found, said_at_s = self._known.get(user, (NO_GROUPS, -1.0))
+            if said_at_s >= 0 and self.now_s() - said_at_s <= 2 * self.max_age_s:
+                self.outcomes["kept"] += 1
+                return found
+            self.outcomes["failed"] += 1
+        raise UndecidedError("the directory does not tell the groups of the user; retry")
+
+
+class _Epoch:
+    """What counts as `Authorizer.policy`: one version of the file, for a time."""
+
+    def __init__(self, policy: Policy, ends_at_s: float) -> None:
+        self.granted = policy
+        self.ends_at_s = ends_at_s
+        self.by_principal: dict[tuple[str, frozenset[str]], EpochDecisions] = {}
+
+
+class EpochDecisions:
+    """See `Decisions`. Made without a question; the first one asks the directory, on the thread that wants it."""
+
+    __slots__ = ("_granted", "_resolve", "policy", "tag")
+
+    def __init__(self, epoch: _Epoch, resolve: Callable[[], GrantedDecisions]) -> None:
+        self.policy: object = epoch
+        self._resolve = resolve
+        self._granted: GrantedDecisions | None = None
+        self.tag = b"\x81" + next(_numbers).to_bytes(11, "big")
+        """Of nobody's answers until the class is known."""
+
+    def resolved(self) -> GrantedDecisions:
+        """Those of the class. May wait for the directory. Raises UndecidedError."""
+        granted = self._granted
+        if granted is None:
+            granted = self._granted = self._resolve()
+            self.tag = granted.tag
+        return granted
+
+    @property
+    def has_any(self) -> bool:
+        """Whether anything is granted."""
+        return self.resolved().has_any
+
+    def prepare(self, questions: Sequence[Question]) -> None:
+        """One question to the directory is about all of them."""
+
+    def allow(self, action: Action, of: SecuredObject) -> bool:
+        """See `GrantedDecisions`."""
+        return self.resolved().allow(action, of)
+
+    def show(self, what: SecuredObject) -> bool:
+        """See `GrantedDecisions`."""
+        return self.resolved().show(what)
+
+    def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
+        """See `GrantedDecisions`."""
+        return self.resolved().may_grant(privilege, of)
+
+
+class GroupedPolicy:
+    """See `Authorizer`."""
+
+    asks_others = True
+    waits_for_members = True
+    keeps_answers = True
+
+    def __init__(self, file: PolicyFile, groups: DirectoryGroups) -> None:
+        self._file = file
+        self._groups = groups
+        self._changing = threading.Lock()
+        """Held while an epoch replaces another."""
+        self._epoch = self._new_epoch()
+
+    @property
+    def policy(self) -> object:
+        """The epoch: it ends with the time, and with the version of the file."""
+        return self._current()
+
+    def forget(self) -> None:
+        """Grants that the metastore keeps do not matter to the policy."""
+
+    def decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> EpochDecisions:
+        """Those of the epoch that runs; nobody is asked yet."""
+        epoch = self._current()
+        found = epoch.by_principal.get((principal, groups))
+        if found is None:
+
+            def resolve() -> GrantedDecisions:
+                return epoch.granted.decisions(principal, of_directory(self._groups.of(principal)) | of_token(groups))
+
+            found = EpochDecisions(epoch, resolve)
+            if len(epoch.by_principal) < MOST_PRINCIPALS:
+                found = epoch.by_principal.setdefault((principal, groups), found)
+        return found
+
+    def proven_decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> EpochDecisions:
+        """The same, with the class known. Raises UndecidedError."""
+        found = self.decisions(principal, groups)
+        found.resolved()
+        return found
+
+    def decisions_of(self, tag: bytes) -> GrantedDecisions | None:
+        """Those of a tag of the file's version in force."""
+        return self._file.decisions_of(tag)
+
+    def decide(self, principal: str, action: Action, of: SecuredObject) -> bool:
+        """Whether the principal may do that, now."""
+        return self.proven_decisions(principal).allow(action, of)
+
+    def _current(self) -> _Epoch:
+        epoch = self._epoch
+        if epoch.granted is self._file.policy and self._groups.now_s() < epoch.ends_at_s:
+            return epoch
+        with self._changing:
+            if self._epoch is epoch:
+                self._epoch = self._new_epoch()
+            return self._epoch
+
+    def _new_epoch(self) -> _Epoch:
+        return _Epoch(self._file.policy, self._groups.now_s() + self._groups.max_age_s)
