@@ -33,6 +33,7 @@ from benchmarks.restart import measure as measure_restart
 from benchmarks.restart import render as render_restart
 from benchmarks.scale import fill, render
 from benchmarks.scale import measure as measure_scale
+from benchmarks.security import measure as measure_security
 from benchmarks.transactions import (
     LOCKS,
     TRANSACTIONS,
@@ -116,6 +117,14 @@ def measure(
     if file is not None:
         file.write_text(json.dumps(rows, indent=1))
     click.echo(own_table(rows, hms))
+
+
+@main.command()
+@click.option("--rounds", default=15, show_default=True)
+@click.option("--requests", default=1000, show_default=True, help="of each server in each round")
+def security(rounds: int, requests: int) -> None:
+    """What TLS, Kerberos and authorization cost a hot get_table."""
+    click.echo(measure_security(rounds, requests, lambda line: click.echo(line, err=True)))
 
 
 @main.command()
