@@ -67,6 +67,13 @@ def test_status_tells_calls_cache_and_events(running: Running) -> None:
     assert names["events-processor.status"] == "ACTIVE"
     assert names["events-processor.events-received"] >= 1
     assert {f"events-processor.events-received-{m}min-rate" for m in (1, 5, 15)} <= names.keys()
+    assert running.service.admin_sources is not None and running.service.admin_sources.poller is not None
+    poller = running.service.admin_sources.poller
+    poller.pause()
+    assert poller.wait_until_idle(60)
+    names, numbers = json.loads(running.ask("/jsonmetrics")[1]), poller.statistics()
+    assert numbers.batch_durations.mean_s > numbers.fetch_durations.mean_s, "with what it takes to process"
+    assert names["events-processor.avg-events-fetch-duration"] == pytest.approx(numbers.batch_durations.mean_s)
 
 
 def test_config_shows_values_with_their_origin_and_no_secret(running: Running) -> None:

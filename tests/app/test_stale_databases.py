@@ -159,3 +159,46 @@ def test_a_server_on_a_replica_uses_its_cache_once_that_is_promoted(
             assert service.reads_by_outcome()["hit"]
     finally:
         service.stop()
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("staleness_ms", [0, "inf"])
+def test_a_running_server_notices_that_its_database_is_no_primary_any_more(
+    staleness_ms: object, start: Callable[..., DatabaseServer], tmp_path: Path
+) -> None:
+    """Its connections stay open and go on to be answered. What was committed on the new primary is not there."""
+    database = start(start_mariadb)
+    configuration = configured(
+        tmp_path,
+        database__url=database.initialized_database(),
+        admin__enabled=True,
+        admin__port=0,
+        cache__max_staleness_ms=staleness_ms,
+        events__poll_interval_s=0.1,
+    )
+    service = Service(configuration)
+    uri = service.start()
+    try:
+        assert service.admin_sources is not None and service.admin_sources.poller is not None
+        poller = service.admin_sources.poller
+
+        def hits() -> int:
+            return service.reads_by_outcome().get("hit", 0)
+
+        with client(uri) as metastore:
+
+            def is_answered_from_memory() -> bool:
+                before = hits()
+                assert metastore.get_all_databases() == ["default"]
+                return hits() > before
+
+            wait_until(is_answered_from_memory, "memory answers")
+            for _ in range(2):
+                tell(database, "SET GLOBAL read_only = ON")
+                wait_until(lambda: poller.status is PollerStatus.NEEDS_RESYNC, "it is noticed")
+                assert poller.status_report().reason == "the database is read-only: a replica, most likely"
+                assert not is_answered_from_memory()
+                tell(database, "SET GLOBAL read_only = OFF")
+                wait_until(is_answered_from_memory, "memory answers again")
+    finally:
+        service.stop()

@@ -22,6 +22,18 @@ def test_it_is_where_the_list_says(fix: Fix) -> None:
     assert all((ROOT / test.partition("::")[0]).exists() for test in fix.noticed_by)
 
 
+def test_the_page_has_a_row_for_each() -> None:
+    page = (ROOT / "docs/evidence/defects.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
+    listed = {tuple(row) for row in rows}
+    expected = {
+        (str(fix.number), fix.defect, f"`{fix.file}`", ", ".join(f"`{test}`" for test in fix.noticed_by))
+        for fix in FIXES
+    }
+    assert expected <= listed, expected - listed
+    assert len({fix.name for fix in FIXES}) == len(FIXES)
+
+
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkout as hard links: a file that is to differ is written anew."""
@@ -33,6 +45,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.soak
 @pytest.mark.long
+@pytest.mark.timeout(LIMIT_S + 60)
 @pytest.mark.parametrize("fix", FIXES, ids=[fix.name for fix in FIXES])
 def test_its_absence_is_noticed(fix: Fix, copy: Path) -> None:
     path = copy / fix.file

@@ -41,10 +41,13 @@ class Wire:
 class Questions:
     """A source over wires that the test holds; the thread answers 1."""
 
-    def __init__(self) -> None:
+    def __init__(self, **limits: float) -> None:
         self.wires: list[Wire] = []
         self.source = PacketSource(
-            self._connect, lambda: LogHead(1, UNKNOWN_HISTORY), asyncio.get_running_loop(), answer_timeout_s=0.05
+            self._connect,
+            lambda: LogHead(1, UNKNOWN_HISTORY),
+            asyncio.get_running_loop(),
+            **{"answer_timeout_s": 0.05} | limits,
         )
 
     def _connect(self) -> PositionConnection:
@@ -108,6 +111,30 @@ def test_a_connection_that_leads_elsewhere_or_is_given_up_is_replaced(monkeypatc
             assert await questions.ask(answer_after_renewal) == 6, "the question on its way is answered"
             assert await questions.ask() == 1, "by the thread"
             assert second.closed
+        finally:
+            questions.source.close()
+
+    asyncio.run(ask())
+
+
+def test_an_old_connection_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As all others are: its address may lead to another server by now, and a firewall may have forgotten it."""
+    monkeypatch.setattr(position_sources, "RECONNECT_INTERVAL_S", 0.0)
+
+    async def ask() -> None:
+        questions = Questions(answer_timeout_s=30.0, recycle_s=0.05)
+        try:
+            await questions.ask()
+            first = questions.wires[0]
+            assert await questions.ask(lambda: first.there.send((5).to_bytes(8, "big"))) == 5
+            async with asyncio.timeout(30):
+                while not first.closed:
+                    await asyncio.sleep(0.01)
+            assert await questions.ask() == 1, "by the thread"
+            questions.source._recycle_s = 3600.0
+            second = questions.wires[1]
+            assert await questions.ask(lambda: second.there.send((6).to_bytes(8, "big"))) == 6
+            assert not second.closed
         finally:
             questions.source.close()
 

@@ -72,8 +72,9 @@ def test_from_request_to_history(client: TxnClient) -> None:
     assert take(client) is None
 
     compactor = client.open(TxnType.COMPACTION)
-    entry.highestWriteId = aborted_id
+    entry.highestWriteId, entry.runas = aborted_id, "owner"
     store.update_compactor_state(entry, compactor)
+    assert client.rows(COMPACTION_QUEUE, "CQ_RUN_AS", "CQ_TXN_ID") == [("owner", compactor)], "as the worker says"
     store.set_hadoop_jobid("job_1", entry.id)
     reader = client.open()
     client.lock(component(LockType.SHARED_READ), txn_id=reader)
@@ -163,6 +164,11 @@ def test_failures_refusals_and_withdrawals(client: TxnClient) -> None:
     )
     store.mark_failed(never_queued)
     assert "did not initiate" in {state for _, state in shown(client)}
+    # What nobody knows is not 0, the first moment and the first transaction.
+    unknown = ("CC_START", "CC_HIGHEST_WRITE_ID", "CC_TXN_ID", "CC_NEXT_TXN_ID", "CC_COMMIT_TIME")
+    kept = {row[0]: row[1:] for row in client.rows(H, "CC_STATE", *unknown)}
+    assert kept["a"] == (None,) * 5
+    assert kept["f"][1:] == kept["c"][1:] == kept["x"][1:] == (None,) * 4
 
 
 def test_show_selects_and_orders(client: TxnClient) -> None:

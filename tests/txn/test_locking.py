@@ -234,6 +234,14 @@ def test_locks_note_what_will_be_written(client: TxnClient) -> None:
     }
 
 
+def test_a_write_lock_on_a_whole_database_is_no_write(client: TxnClient) -> None:
+    """It names no table that a write set could hold, and keeps nobody from committing."""
+    txn_id = client.open()
+    client.lock(component(LockType.EXCL_WRITE, None, operation=DataOperationType.UPDATE), txn_id=txn_id)
+    assert client.count(TXN_COMPONENTS) == 0
+    client.commit(txn_id)
+
+
 def test_partitions_of_a_dynamic_write_come_later(client: TxnClient) -> None:
     txn_id = client.open()
     write_id = client.allocate([txn_id])[txn_id]
