@@ -35,6 +35,10 @@ MOST_OBJECTS = 50
 """Of a call in a line; how many more there were is told."""
 
 
+GATHERING_S = 0.02
+"""After the first line that finds nothing to be written, before it is."""
+
+
 class Audited(NamedTuple):
     """What a line of JSON says beside Hive's three fields."""
 
@@ -82,6 +86,8 @@ class AuditLog:
         self._lines: deque[tuple[str, str, str, str, int]] = deque()
         self._queued_bytes = 0
         self._ended = False
+        self._waits = False
+        """Whether the thread waits to be notified: calls that come while it writes need not wake it."""
         self._thread = threading.Thread(target=self._write, name="hms-audit", daemon=True)
         self.lost = 0
         """Lines that found the queue full, since the start."""
@@ -116,7 +122,9 @@ class AuditLog:
                 return
             self._queued_bytes += weight
             self._lines.append((user, address, command, fields, weight))
-            self._changed.notify()
+            if self._waits:
+                self._waits = False
+                self._changed.notify()
 
     def stop(self, timeout_s: float = 2.0) -> None:
         """Writes what is queued, then ends the thread."""
@@ -129,15 +137,22 @@ class AuditLog:
     def _write(self) -> None:
         while True:
             with self._changed:
-                while not self._lines and not self._ended:
-                    self._changed.wait()
+                if not self._lines and not self._ended:
+                    self._waits = True
+                    self._changed.wait_for(lambda: self._lines or self._ended)
+                    self._waits = False
+                    # What comes within this time is written with it: a thread that wakes for each line would take the
+                    # interpreter from the calls as often.
+                    if not self._ended:
+                        self._changed.wait_for(lambda: self._ended, GATHERING_S)
                 if not self._lines:
                     return
-                user, address, command, fields, weight = self._lines.popleft()
-            # The line counts until it is written: its writer may be what waits.
-            audit_log.info("%s", self._line(user, address, command, fields))
-            with self._changed:
-                self._queued_bytes -= weight
+                taken, self._lines = self._lines, deque()
+            for user, address, command, fields, weight in taken:
+                # A line counts until it is written: its writer may be what waits.
+                audit_log.info("%s", self._line(user, address, command, fields))
+                with self._changed:
+                    self._queued_bytes -= weight
 
     def _line(self, user: str, address: str, command: str, fields: str) -> str:
         if self._form == "json":

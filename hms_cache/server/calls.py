@@ -57,6 +57,8 @@ class Handler:
     function: HandlerFunction
     kind: Kind
     audit: AuditFunction
+    request: str | None = None
+    """The argument that the transaction store takes, where the function does nothing but hand it on."""
 
 
 Arguments = TypeVar("Arguments")
@@ -84,13 +86,13 @@ class HandlerTable:
         self.entries: dict[str, Handler] = {}
 
     def _register(
-        self, kind: Kind, names: tuple[str, ...], audit: AuditFunction | None
+        self, kind: Kind, names: tuple[str, ...], audit: AuditFunction | None, request: str | None = None
     ) -> Callable[[Function], Function]:
         def register(function: Function) -> Function:
             for name in names:
                 if name in self.entries:
                     raise ValueError(f"two handlers for {name}")
-                self.entries[name] = Handler(function, kind, audit or default_audit(name))
+                self.entries[name] = Handler(function, kind, audit or default_audit(name), request)
             return function
 
         return register
@@ -103,9 +105,11 @@ class HandlerTable:
         """Registers a read."""
         return self._register(Kind.READ, names, audit)
 
-    def write(self, *names: str, audit: AuditFunction | None = None) -> Callable[[Function], Function]:
+    def write(
+        self, *names: str, audit: AuditFunction | None = None, request: str | None = None
+    ) -> Callable[[Function], Function]:
         """Registers a write; what it reads for that is what is committed by then, at any `cache.max_staleness_ms`."""
-        register = self._register(Kind.WRITE, names, audit)
+        register = self._register(Kind.WRITE, names, audit, request)
 
         def register_write(function: Function) -> Function:
             register(for_write(function))

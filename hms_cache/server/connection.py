@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from collections.abc import Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from thrift.Thrift import TApplicationException
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
     from hms_cache.server.hot_path import HotPath
     from hms_cache.server.listener import Listener
+    from hms_cache.store.combined_calls import CombinedCalls
 
 PIPELINE_BYTES = 4 * 1024 * 1024
 """Bytes a client may send ahead while its call runs; beyond it the socket is not read (P11). A message larger than
@@ -48,6 +50,29 @@ SLICE_S = 0.0003
 than a microsecond each: a message of them would hold the loop for a second."""
 
 _HOT = object()
+
+
+class _Member(NamedTuple):
+    """A call that is carried out with others."""
+
+    connection: Connection
+    session: Session
+    message: Message
+
+
+def answer_together(listener: Listener, combined: CombinedCalls, members: Sequence[_Member]) -> bool:
+    """On a worker thread: carries the calls out and has their replies written. False: each is to run by itself."""
+    calls = [(one.session, one.message) for one in members]
+    replies = listener.dispatcher.execute_together(combined, calls)
+    if replies is None:
+        return False
+    listener.loop.call_soon_threadsafe(_all_finished, members, replies)
+    return True
+
+
+def _all_finished(members: Sequence[_Member], replies: Sequence[bytes | None]) -> None:
+    for one, reply in zip(members, replies, strict=True):
+        one.connection._finished(one.message, reply)
 
 
 class Connection(asyncio.Protocol):
@@ -360,7 +385,9 @@ class Connection(asyncio.Protocol):
             reply = dispatcher.execute(session, message)
             loop.call_soon_threadsafe(self._finished, message, reply)
 
-        if not pool.submit(work, message):
+        combined = dispatcher.combination(message)
+        group = self._listener.group_of(combined) if combined is not None else None
+        if not pool.submit(work, message, group, _Member(self, session, message)):
             self._running = None
             if self._deadline is not None:
                 self._deadline.cancel()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from thrift.Thrift import TApplicationException
@@ -18,7 +19,7 @@ from hms_cache.metrics.operations import Operations
 from hms_cache.server.audit import Audited, AuditLog
 from hms_cache.server.authorization.guard import AccessDenied, Guard
 from hms_cache.server.authorization.objects import named_objects
-from hms_cache.server.calls import Call, Handler, Kind, default_audit
+from hms_cache.server.calls import Call, Handler, HandlerFunction, Kind, default_audit
 from hms_cache.server.encoded_answers import encode_in_pieces, join_reply
 from hms_cache.server.faults import (
     application_exception,
@@ -32,6 +33,7 @@ from hms_cache.server.loads.requested_tables import requested_table
 from hms_cache.server.request_sizes import check_request_size
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
+from hms_cache.store.combined_calls import CombinedCalls
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire import (
     Message,
@@ -130,17 +132,80 @@ class Dispatcher:
                 outcome, reply = self._run_registered(self._operations, handler, session, message)
             else:
                 outcome, reply = self._run(handler, session, message, keeps)
-            if self._audit.wants(is_write=is_write or outcome == "denied"):
-                if outcome == "denied" and self._audit.tells_objects and not objects:
-                    objects = named_objects(message.args)
-                self._record(session, _audit_text(handler, message), message.name, outcome, objects)
-            seconds = self._note(message.name, outcome, started)
-            if self._loads is not None:
-                table = requested_table(message.args)
-                self._loads.add(call_trace.user, call_trace.address, table, seconds, call_trace.loads)
+            self._account(handler, session, message, outcome, objects, started)
         finally:
             call_trace.end()
         return reply
+
+    def _account(
+        self,
+        handler: Handler,
+        session: Session,
+        message: Message,
+        outcome: str,
+        objects: tuple[str, ...],
+        started: float,
+    ) -> None:
+        """Audit log, counters and slow calls hear of a call that has ended."""
+        if self._audit.wants(is_write=handler.kind is Kind.WRITE or outcome == "denied"):
+            if outcome == "denied" and self._audit.tells_objects and not objects:
+                objects = named_objects(message.args)
+            self._record(session, _audit_text(handler, message), message.name, outcome, objects)
+        seconds = self._note(message.name, outcome, started)
+        if self._loads is not None:
+            table = requested_table(message.args)
+            self._loads.add(call_trace.user, call_trace.address, table, seconds, call_trace.loads)
+
+    def combination(self, message: Message) -> CombinedCalls | None:
+        """With which calls this one may be carried out (`execute_together`); None: with no others."""
+        combined = self._stores.transactions.combined.get(message.name)
+        if combined is None or message.args is None:
+            return None
+        request = getattr(message.args, self._handlers[message.name].request or "", None)
+        return combined if request is not None and combined.admits(request) else None
+
+    def execute_together(
+        self, combined: CombinedCalls, calls: Sequence[tuple[Session, Message]]
+    ) -> list[bytes | None] | None:
+        """As `execute` for several calls of one combination: the replies. None: each is to be executed by itself.
+
+        What may not be asked, and what the store answers with an exception, is refused by itself. Never raises.
+        """
+        started = time.perf_counter()
+        outcomes: list[Any] = [None] * len(calls)
+        requests: dict[int, Any] = {}
+        objects: list[tuple[str, ...]] = [()] * len(calls)
+        tells_objects = self._audit.tells_objects and self._audit.wants(is_write=True)
+        for number, (session, message) in enumerate(calls):
+            argument = self._handlers[message.name].request or ""
+            call_trace.begin(session.identifier, session.user, session.peer)
+            if tells_objects:
+                objects[number] = named_objects(message.args)
+            try:
+                # The guard looks before the function runs, and leaves its answer as it is: here, the request.
+                call = Call(message.name, session, self._stores)
+                requests[number], _ = self._value(partial(_argument_of, argument), call, message.args)
+            except Exception as error:
+                outcomes[number] = error
+        statements, database_s = 0, 0.0
+        if requests:
+            answered = combined.carry_out(list(requests.values()))
+            if answered is None:
+                call_trace.end()
+                return None
+            statements, database_s = call_trace.statements, call_trace.database_s
+            for number, outcome in zip(requests, answered, strict=True):
+                outcomes[number] = outcome
+        replies = []
+        for (session, message), outcome, named in zip(calls, outcomes, objects, strict=True):
+            call_trace.begin(session.identifier, session.user, session.peer)
+            # Shared by all of them.
+            call_trace.statements, call_trace.database_s = statements, database_s
+            told, reply = self._reply(message, False, partial(_raised_or_returned, outcome))
+            self._account(self._handlers[message.name], session, message, told, named, started)
+            replies.append(reply)
+        call_trace.end()
+        return replies
 
     def _record(self, session: Session, command: str, method: str, outcome: str, objects: tuple[str, ...]) -> None:
         if outcome == "denied":
@@ -178,22 +243,31 @@ class Dispatcher:
         finally:
             operations.end(operation, ended)
 
+    def _value(self, function: HandlerFunction, call: Call, arguments: Any) -> tuple[Any, Decisions | None]:
+        """What the function answers, as far as it may be seen, and the decisions that it was asked by."""
+        check_request_size(call.method, arguments)
+        if self._guard is None:
+            return function(call, arguments), None
+        decisions = self._guard.decisions_for(call.method, call.session)
+        return self._guard.answer(call, decisions, function, arguments), decisions
+
     def _run(self, handler: Handler, session: Session, message: Message, keeps: bool) -> tuple[str, bytes | None]:
+        call = Call(message.name, session, self._stores)
+        if keeps and self._keep is not None:
+            call = Call(message.name, session, self._stores, self._keep.provenance.from_elsewhere)
+        return self._reply(message, keeps, lambda: self._value(handler.function, call, message.args))
+
+    def _reply(
+        self, message: Message, keeps: bool, answer: Callable[[], tuple[Any, Decisions | None]]
+    ) -> tuple[str, bytes | None]:
+        """Outcome and reply of what `answer` returns, or raises."""
         method = message.method
         assert method is not None
         result = None if method.oneway else method.result()
         outcome = "ok"
         decisions: Decisions | None = None
         try:
-            check_request_size(message.name, message.args)
-            call = Call(message.name, session, self._stores)
-            if keeps and self._keep is not None:
-                call = Call(message.name, session, self._stores, self._keep.provenance.from_elsewhere)
-            if self._guard is None:
-                value = handler.function(call, message.args)
-            else:
-                decisions = self._guard.decisions_for(message.name, session)
-                value = self._guard.answer(call, decisions, handler.function, message.args)
+            value, decisions = answer()
             if result is not None and method.has_value:
                 result.success = value
         except AccessDenied as denied:
@@ -271,6 +345,16 @@ class Dispatcher:
         if seconds >= self.slow_call_s:
             _log.warning("slow call: %s took %.3f s (%s): %s", method, seconds, outcome, call_trace.explained())
         return seconds
+
+
+def _argument_of(name: str, call: Call, arguments: Any) -> Any:
+    return getattr(arguments, name)
+
+
+def _raised_or_returned(outcome: Any) -> tuple[Any, None]:
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome, None
 
 
 def _subject(message: Message) -> str:

@@ -8,6 +8,7 @@ import math
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 from hms_cache.config import finite_s
@@ -15,7 +16,7 @@ from hms_cache.config.sections import ServerSettings
 from hms_cache.server.admission import Admission
 from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
 from hms_cache.server.buffers import BufferBudget
-from hms_cache.server.connection import Connection
+from hms_cache.server.connection import Connection, answer_together
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.hot_path import HotPath
 from hms_cache.server.lanes import Lane, Lanes
@@ -24,7 +25,8 @@ from hms_cache.server.shares import Shares, Turns
 from hms_cache.server.transports.http import HttpPort
 from hms_cache.server.transports.sasl import SaslPort
 from hms_cache.server.transports.tls import TlsPort
-from hms_cache.server.workers import WorkerPool
+from hms_cache.server.workers import Group, WorkerPool
+from hms_cache.store.combined_calls import CombinedCalls
 
 _log = logging.getLogger(__name__)
 
@@ -72,6 +74,8 @@ class Listener:
         """Set before `start`, or never: then messages come as they are. Not together with `sasl`."""
         self.draining = False
         self.in_flight = 0
+        self._groups: dict[str, Group] = {}
+        """By the name of the combination."""
         self._limited_in_flight = 0
         self.shares = Shares(settings.max_calls_per_user, settings.max_calls_per_address)
         self.bad_messages = 0
@@ -189,6 +193,14 @@ class Listener:
         self.in_flight += 1
         self._limited_in_flight += is_limited
         return None
+
+    def group_of(self, combined: CombinedCalls) -> Group:
+        """The lane's group of calls that can share a transaction."""
+        group = self._groups.get(combined.name)
+        if group is None:
+            run = partial(answer_together, self, combined)
+            group = self._groups[combined.name] = Group(combined.name, combined.most, run)
+        return group
 
     def end_call(self, request_bytes: int, pool: WorkerPool) -> None:
         """Counts a call out."""

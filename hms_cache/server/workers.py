@@ -9,9 +9,10 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
 
 from hms_cache.computing import turns
 from hms_cache.metrics.lanes import LaneLoad
@@ -27,14 +28,31 @@ MOST_REPLACEMENTS = 2
 (a file system that does not answer) may hold the next one, too."""
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Calls of one kind that one thread carries out together. Compared by identity of what it runs."""
+
+    name: str
+    most: int
+    """As many are carried out at once."""
+    run: Callable[[Sequence[Any]], bool]
+    """Carries members out, two or more; must not raise. False: nothing was done, each is to be run alone."""
+
+
 class _Waiting(NamedTuple):
     work: Callable[[], None]
     token: object
     since_s: float
+    member: Any = None
+    """What a group is given."""
 
 
 class WorkerPool:
     """`threads` daemon threads that run submitted work in order of arrival; at most `most_waiting` wait for them.
+
+    Calls of a group wait for no thread of their own: while one thread carries some out, those that come gather, and
+    are carried out together when it is done. The first of a group runs at once and alone, so nothing waits for others
+    to come, and groups take turns with each other and with single calls in the order in which they began to wait.
 
     ``_lock`` guards all state. A call that is given up is cut off from its database connection, which ends most of
     them; another thread takes its place meanwhile, and whichever is one too many at the end stops.
@@ -64,10 +82,18 @@ class WorkerPool:
         self._takes_turns = takes_turns
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_Waiting | Group] = deque()
+        """Single calls, and groups of which calls wait and that no thread is carrying out."""
+        self._gathering: dict[Group, deque[_Waiting]] = {}
+        """Calls that wait, of each group that has any or is being carried out."""
+        self._carried_out: dict[Group, int] = {}
+        """The identifier of the thread that does."""
+        self._idle = 0
+        """Threads that wait to be notified."""
         self._running: dict[object, int] = {}
         """Token of each call that runs: the identifier of its thread."""
         self._stuck: set[object] = set()
+        self._stuck_threads: set[int] = set()
         self._threads: set[threading.Thread] = set()
         self._started = 0
         self._closed = False
@@ -81,15 +107,33 @@ class WorkerPool:
             for _ in range(self._size):
                 self._start_one()
 
-    def submit(self, work: Callable[[], None], token: object) -> bool:
-        """Queues `work`, which must not raise; it runs on one of the threads. False: too many wait."""
-        with self._changed:
-            if len(self._waiting) >= self._most_waiting:
+    def submit(self, work: Callable[[], None], token: object, group: Group | None = None, member: Any = None) -> bool:
+        """Queues `work`, which must not raise; it runs on one of the threads. False: too many wait.
+
+        With a `group` it is run only if the call is alone: else the group carries `member` out.
+        """
+        one = _Waiting(work, token, time.monotonic(), member)
+        with self._lock:
+            if self._count_waiting() >= self._most_waiting:
                 self._refused += 1
                 return False
-            self._waiting.append(_Waiting(work, token, time.monotonic()))
-            self._changed.notify()
+            if group is None:
+                self._waiting.append(one)
+            elif (gathering := self._gathering.get(group)) is not None:
+                gathering.append(one)
+                return True
+            else:
+                self._gathering[group] = deque((one,))
+                self._waiting.append(group)
+            if self._idle:
+                self._changed.notify()
         return True
+
+    def _count_waiting(self) -> int:
+        if not self._gathering:
+            return len(self._waiting)
+        groups = len(self._gathering) - len(self._carried_out)
+        return len(self._waiting) - groups + sum(map(len, self._gathering.values()))
 
     def refusal(self) -> str:
         """What a client is told when `submit` said no."""
@@ -101,14 +145,15 @@ class WorkerPool:
     def give_up(self, token: object) -> bool:
         """The call's time is up. True: it had not begun, and never will. Otherwise its thread is freed or replaced."""
         with self._lock:
-            for one in self._waiting:
-                if one.token is token:
-                    self._waiting.remove(one)
-                    return True
+            if self._take_back(token):
+                return True
             thread = self._running.get(token)
             if thread is None:
                 return False
             self._stuck.add(token)
+            self._stuck_threads.add(thread)
+            for group in [one for one, by in self._carried_out.items() if by == thread]:
+                self._carried_out_no_more(group)
             # Under the lock: the thread cannot go on to another call meanwhile, whose connection would be cut.
             cut = self._cut_off is not None and self._cut_off(thread)
             if self._free_threads() < self._size and len(self._threads) < self._size * (1 + MOST_REPLACEMENTS):
@@ -118,15 +163,32 @@ class WorkerPool:
         )
         return False
 
+    def _take_back(self, token: object) -> bool:
+        """Under the lock: whether the call was waiting; it waits no more."""
+        for one in self._calls_waiting():
+            if one.token is token:
+                for queue in self._queues():
+                    if one in queue:
+                        queue.remove(one)
+                return True
+        return False
+
+    def _queues(self) -> list[deque[_Waiting | Group]]:
+        return [self._waiting, *cast("list[deque[_Waiting | Group]]", list(self._gathering.values()))]
+
+    def _calls_waiting(self) -> list[_Waiting]:
+        return [one for queue in self._queues() for one in queue if isinstance(one, _Waiting)]
+
     def load(self) -> LaneLoad:
         """What it does now."""
         with self._lock:
-            oldest = time.monotonic() - self._waiting[0].since_s if self._waiting else 0.0
+            since_s = [one.since_s for one in self._calls_waiting()]
+            oldest = time.monotonic() - min(since_s) if since_s else 0.0
             return LaneLoad(
                 self.name,
                 self._free_threads(),
                 len(self._running) - len(self._stuck),
-                len(self._waiting),
+                self._count_waiting(),
                 self._most_waiting,
                 oldest,
                 len(self._stuck),
@@ -149,7 +211,7 @@ class WorkerPool:
             thread.join(timeout_s)
 
     def _free_threads(self) -> int:
-        return len(self._threads) - len(self._stuck)
+        return len(self._threads) - len(self._stuck_threads)
 
     def _start_one(self) -> None:
         thread = threading.Thread(target=self._run, name=f"{CALL_THREADS}-{self.name}-{self._started}", daemon=True)
@@ -157,40 +219,93 @@ class WorkerPool:
         self._threads.add(thread)
         thread.start()
 
-    def _next(self, last: list[object]) -> _Waiting | None:
-        """The next call for this thread, whose `last` one is taken out; None: it is to end."""
+    def _carried_out_no_more(self, group: Group, takers: int = 0) -> None:
+        """Under the lock: those that gathered meanwhile are next, at the end of the queue.
+
+        `takers`: threads that are about to look into the queue anyway.
+        """
+        del self._carried_out[group]
+        if self._gathering[group]:
+            self._waiting.append(group)
+            if self._idle and len(self._waiting) > takers:
+                self._changed.notify()
+        else:
+            del self._gathering[group]
+
+    def _end(self, done: list[_Waiting], group: Group | None) -> bool:
+        """Under the lock: what this thread has done is taken out. False: it is to end, another has taken its place."""
+        me = threading.get_ident()
+        for one in done:
+            self._running.pop(one.token, None)
+            self._stuck.discard(one.token)
+        done.clear()  # the requests of calls, not to be kept while this waits
+        if group is not None and self._carried_out.get(group) == me:
+            self._carried_out_no_more(group, takers=1)
+        if me in self._stuck_threads:
+            self._stuck_threads.discard(me)
+            if self._free_threads() > self._size:
+                self._threads.discard(threading.current_thread())
+                return False
+        return True
+
+    def _next(self, done: list[_Waiting], group: Group | None) -> tuple[list[_Waiting], Group | None] | None:
+        """The next calls for this thread, which has `done` others; None: it is to end."""
         with self._changed:
-            done = last.pop() if last else None
-            self._running.pop(done, None)
-            if done is not None and done in self._stuck:
-                self._stuck.discard(done)
-                if self._free_threads() > self._size:
-                    self._threads.discard(threading.current_thread())
-                    return None  # another has taken its place
-            del done  # the request of a call, not to be kept while this waits
-            while not self._waiting:
-                if self._closed:
-                    return None
-                self._changed.wait()
-            one = self._waiting.popleft()
-            self._running[one.token] = threading.get_ident()
-            waited_s = time.monotonic() - one.since_s
-            self._begun += 1
-            self._waited_s += waited_s
+            if not self._end(done, group):
+                return None
+            taken: list[_Waiting] = []
+            group = None
+            while not taken:
+                while not self._waiting:
+                    if self._closed:
+                        return None
+                    self._idle += 1
+                    self._changed.wait()
+                    self._idle -= 1
+                first = self._waiting.popleft()
+                if isinstance(first, _Waiting):
+                    taken, group = [first], None
+                    break
+                group, gathering = first, self._gathering[first]
+                taken = [gathering.popleft() for _ in range(min(len(gathering), group.most))]
+                if taken:
+                    self._carried_out[group] = threading.get_ident()
+                else:  # all were given up
+                    del self._gathering[group]
+            me, now_s = threading.get_ident(), time.monotonic()
+            for one in taken:
+                self._running[one.token] = me
+                self._waited_s += now_s - one.since_s
+            self._begun += len(taken)
         if self._observe_wait is not None:
-            self._observe_wait(self.name, waited_s)
-        return one
+            for one in taken:
+                self._observe_wait(self.name, now_s - one.since_s)
+        return taken, group
 
     def _run(self) -> None:
         if self._on_thread_start is not None:
             self._on_thread_start()
-        done: list[object] = []
-        while (one := self._next(done)) is not None:
+        done: list[_Waiting] = []
+        group: Group | None = None
+        while (found := self._next(done, group)) is not None:
+            done, group = found
+            del found  # a thread that waits would keep the last request and its connection
             try:
                 with turns.taken() if self._takes_turns else nullcontext():
-                    one.work()
+                    if group is None or len(done) == 1:
+                        done[0].work()
+                    elif not group.run([one.member for one in done]):
+                        self._run_alone(done)
             except Exception:
                 # Work reports its own failures to its client; anything here is a defect, and must not end the thread.
                 _log.exception("a call failed outside its own error handling")
-            done.append(one.token)
-            del one  # a thread that waits would keep the last request and its connection
+
+    def _run_alone(self, calls: list[_Waiting]) -> None:
+        """Each runs for itself, before what waits; those that were given up meanwhile have heard of it."""
+        with self._lock:
+            alone = [one for one in calls if one.token not in self._stuck]
+            for one in alone:
+                del self._running[one.token]
+            calls[:] = [one for one in calls if one.token in self._stuck]
+            self._waiting.extendleft(reversed(alone))
+            self._changed.notify(len(alone))

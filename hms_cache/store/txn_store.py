@@ -10,23 +10,23 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
 from hms_cache.clock import Clock
 from hms_cache.config import Settings
 from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.store.combined_calls import CombinedCalls, Outcomes, combined_calls
 from hms_cache.store.compactions import history as compaction_history
 from hms_cache.store.compactions import initiator as compaction_initiator
 from hms_cache.store.compactions import metrics as compaction_metrics
 from hms_cache.store.compactions import queue as compaction_queue
 from hms_cache.store.compactions import showing_compactions
-from hms_cache.store.engine.combined_writes import CombinedWrites
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
-from hms_cache.store.locks import lock_calls, locking, owners, showing_locks, unlocking
+from hms_cache.store.locks import locking, owners, showing_locks, unlocking
 from hms_cache.store.replication_marks import LoggedMarks
 from hms_cache.store.schema import MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID
 from hms_cache.store.transactions import (
@@ -94,23 +94,12 @@ class TxnStore:
             use_write_ids,
             LoggedMarks(messages),
         )
-        self._opening = self._combined(self._open_one_each)
-        self._allocating = self._combined(write_ids.allocate_for_one_each)
-        self._committing = self._combined(committing.commit_each)
-        self._beating = self._combined(unlocking.heartbeat_each)
-        self._lock_calls = self._combined(lock_calls.carry_out)
+        self.combined: Mapping[str, CombinedCalls] = combined_calls(database, self._context, self._answer_opened)
+        """Calls that can share a transaction, by method."""
+
         self._count_lock = threading.Lock()
         self._counted_at_s: float | None = None
         self._has_too_many_open = False
-
-    def _combined(
-        self, work: Callable[[WriteTransaction, TxnContext, Sequence[Any]], list[T]]
-    ) -> CombinedWrites[Any, T]:
-        return CombinedWrites(
-            self._database,
-            lambda transaction, requests: work(transaction, self._context, requests),
-            self._context.transactions.max_combined,
-        )
 
     @property
     def context(self) -> TxnContext:
@@ -136,19 +125,34 @@ class TxnStore:
         `transactions.open_timeout_ms` each time.
         """
         self._refuse_too_many()
-        clock, timeout_s = self._context.clock, self._context.transactions.open_timeout_ms / 1000
         for _ in range(_OPEN_ATTEMPTS):
-            if opening.opens_one(request):
-                txn_ids, started_s = self._opening.run(request)
-            else:
-                txn_ids, started_s = self._log(self._open, request)
-            is_late = clock.monotonic_s() - started_s >= timeout_s
-            if not is_late or self._database.is_sqlite or request.txn_type == ttypes.TxnType.READ_ONLY:
+            txn_ids, started_s = self._log(self._open, request)
+            if not self._is_late(request, txn_ids, started_s):
                 return ttypes.OpenTxnsResponse(txn_ids=txn_ids)
-            # Readers meanwhile took the ids for gaps that nobody will fill, so nothing may be written under them.
-            _LOGGER.warning("opening transactions %s took longer than %g s: aborting them", txn_ids, timeout_s)
-            self.abort_txns(ttypes.AbortTxnsRequest(txn_ids=txn_ids))
         raise ttypes.MetaException("OpenTxnTimeOut exceeded")
+
+    def _is_late(self, request: ttypes.OpenTxnRequest, txn_ids: list[int], started_s: float) -> bool:
+        """Whether transactions took too long to open, and were aborted."""
+        timeout_s = self._context.transactions.open_timeout_ms / 1000
+        if self._context.clock.monotonic_s() - started_s < timeout_s:
+            return False
+        if self._database.is_sqlite or request.txn_type == ttypes.TxnType.READ_ONLY:
+            return False
+        # Readers meanwhile took the ids for gaps that nobody will fill, so nothing may be written under them.
+        _LOGGER.warning("opening transactions %s took longer than %g s: aborting them", txn_ids, timeout_s)
+        self.abort_txns(ttypes.AbortTxnsRequest(txn_ids=txn_ids))
+        return True
+
+    def _answer_opened(self, requests: Sequence[ttypes.OpenTxnRequest], opened: Outcomes) -> Outcomes:
+        """Answers to requests that were carried out together; those that took too long are opened anew, each alone."""
+        outcomes: list[Any] = []
+        for request, (txn_ids, started_s) in zip(requests, opened, strict=True):
+            try:
+                is_late = self._is_late(request, txn_ids, started_s)
+                outcomes.append(self.open_txns(request) if is_late else ttypes.OpenTxnsResponse(txn_ids=txn_ids))
+            except Exception as error:
+                outcomes.append(error)
+        return outcomes
 
     def _open(
         self, transaction: WriteTransaction, context: TxnContext, request: ttypes.OpenTxnRequest
@@ -156,12 +160,6 @@ class TxnStore:
         """The ids, and when the attempt that drew them began (seconds of the clock)."""
         started_s = context.clock.monotonic_s()
         return opening.open_txns(transaction, context, request), started_s
-
-    def _open_one_each(
-        self, transaction: WriteTransaction, context: TxnContext, requests: Sequence[ttypes.OpenTxnRequest]
-    ) -> list[tuple[list[int], float]]:
-        started_s = context.clock.monotonic_s()
-        return [(txn_ids, started_s) for txn_ids in opening.open_one_each(transaction, context, requests)]
 
     def _refuse_too_many(self) -> None:
         settings, now_s = self._context.transactions, self._context.clock.monotonic_s()
@@ -201,10 +199,7 @@ class TxnStore:
         MetaException (key/value).
         """
         try:
-            if committing.commits_alone(request):
-                self._log(committing.commit_txn, request)
-            else:
-                self._committing.run(request)
+            self._log(committing.commit_txn, request)
         except committing.WriteConflict as conflict:
             self._log(committing.abort_loser, conflict.txn_id)
             raise conflict.error from conflict
@@ -246,8 +241,6 @@ class TxnStore:
         self, request: ttypes.AllocateTableWriteIdsRequest
     ) -> ttypes.AllocateTableWriteIdsResponse:
         """Give transactions their write ids of a table. Raises MetaException when one of them is not open."""
-        if write_ids.is_for_one_writer(request):
-            return self._allocating.run(request)
         return self._log(write_ids.allocate_table_write_ids, request)
 
     def get_valid_write_ids(self, request: ttypes.GetValidWriteIdsRequest) -> ttypes.GetValidWriteIdsResponse:
@@ -303,24 +296,15 @@ class TxnStore:
 
         Raises NoSuchTxnException, TxnAbortedException, MetaException.
         """
-        asked = locking.asked_lock(request)
-        if not lock_calls.is_short(asked):
-            return self._write(locking.lock, asked)
-        return cast(ttypes.LockResponse, self._call_about_lock(asked))
+        return self._write(locking.lock, locking.asked_lock(request))
 
     def check_lock(self, request: ttypes.CheckLockRequest) -> ttypes.LockResponse:
         """Ask again for a lock that waits. Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException."""
-        return cast(ttypes.LockResponse, self._call_about_lock(request))
+        return self._write(locking.check_lock, request)
 
     def unlock(self, request: ttypes.UnlockRequest) -> None:
         """Give a lock back. Raises TxnOpenException for one that belongs to a transaction."""
-        self._call_about_lock(request)
-
-    def _call_about_lock(self, call: lock_calls.LockCall) -> ttypes.LockResponse | None:
-        outcome = self._lock_calls.run(call)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+        self._write(unlocking.unlock, request)
 
     def show_locks(self, request: ttypes.ShowLocksRequest) -> ttypes.ShowLocksResponse:
         """Who holds what and who waits for it."""
@@ -341,7 +325,7 @@ class TxnStore:
 
     def heartbeat(self, request: ttypes.HeartbeatRequest) -> None:
         """A client lives. Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException."""
-        self._beating.run(request)
+        self._write(unlocking.heartbeat, request)
 
     def heartbeat_txn_range(self, request: ttypes.HeartbeatTxnRangeRequest) -> ttypes.HeartbeatTxnRangeResponse:
         """A client with many transactions lives; which of them are over. Raises MetaException for a wild range."""

@@ -27,12 +27,12 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     LockRequest,
     LockState,
     LockType,
-    MetaException,
     NoSuchLockException,
     UnlockRequest,
 )
 from tests.databases import DatabaseServer, SqliteFiles, closing, count_statements
 from tests.txn.client import TxnClient, component, write_component
+from tests.txn.combining import combining
 from tests.txn.conftest import store_of
 
 _TYPES = sorted(LockType._VALUES_TO_NAMES)
@@ -216,20 +216,6 @@ def server_client(client: TxnClient) -> TxnClient:
     return client
 
 
-def test_a_wrong_request_never_waits_in_the_queue(sqlite_client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_client.store._lock_calls, "run", lambda _: pytest.fail("queued"))
-    with pytest.raises(MetaException, match="at least one component"):
-        sqlite_client.lock()
-
-
-def test_a_long_request_has_its_own_transaction(sqlite_client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_client.store._lock_calls, "run", lambda _: pytest.fail("queued"))
-    count = lock_calls.MOST_COMPONENTS_TOGETHER + 1
-    parts = [component(LockType.SHARED_READ, "t", f"p={number}") for number in range(count)]
-    assert sqlite_client.lock(*parts).state == LockState.ACQUIRED
-    assert sqlite_client.count(HIVE_LOCKS) == count
-
-
 # Many clients at once
 
 
@@ -283,11 +269,14 @@ def take_turns(store: Any, monitor: Monitor, draw: random.Random, rounds: int) -
 def test_no_two_that_exclude_each_other_are_granted(client: TxnClient) -> None:
     """Clients of two servers, tables and types at random; the older of two that wait goes first, so all get theirs."""
     monitor, rounds, clients = Monitor(), 6, 8
-    stores = [client.store, store_of(client.database)]
-    work: list[Callable[[], None]] = [
-        partial(take_turns, stores[number % 2], monitor, random.Random(number), rounds) for number in range(2 * clients)
-    ]
-    with ThreadPoolExecutor(len(work)) as pool:
+    with (
+        combining(client.store, store_of(client.database)) as stores,
+        ThreadPoolExecutor(2 * clients) as pool,
+    ):
+        work: list[Callable[[], None]] = [
+            partial(take_turns, stores[number % 2], monitor, random.Random(number), rounds)
+            for number in range(2 * clients)
+        ]
         for done in [pool.submit(one) for one in work]:
             done.result()
     assert not monitor.wrong

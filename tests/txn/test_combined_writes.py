@@ -5,18 +5,19 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import Connection, insert
 
+from hms_cache.config import Settings
 from hms_cache.notifications.message_builder import MessageBuilder
-from hms_cache.store.engine.combined_writes import CombinedWrites
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import CommitOutcomeUnknown
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.locks.lock_calls import MOST_COMPONENTS_TOGETHER
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,
     HIVE_LOCKS,
@@ -27,6 +28,7 @@ from hms_cache.store.schema import (
     TXNS,
     WRITE_SET,
 )
+from hms_cache.store.transactions import opening
 from hms_cache.store.transactions.committing import WriteConflict, commit_each
 from hms_cache.store.transactions.opening import open_one_each
 from hms_cache.store.txn_store import TxnStore
@@ -36,8 +38,12 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CommitTxnRequest,
     DataOperationType,
     HeartbeatRequest,
+    LockRequest,
+    LockState,
     LockType,
     MetaException,
+    NoSuchLockException,
+    NoSuchTxnException,
     OpenTxnRequest,
     TxnAbortedException,
     TxnType,
@@ -45,109 +51,111 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 from tests.databases import DatabaseServer, SqliteFiles, closing, count_statements
 from tests.manual_clock import ManualClock
 from tests.txn.client import TxnClient, component, write_component
+from tests.txn.combining import combining
 
 LIMIT_S = 60.0
 
 
-class Batches:
-    """A kind of write whose first transaction waits inside the database until it is let go, and then fails or not."""
-
-    def __init__(self, database: Database, *, max_requests: int = 64) -> None:
-        self.sizes: list[int] = []
-        self._entered, self._proceed = threading.Event(), threading.Event()
-        self.writes: CombinedWrites[int, int] = CombinedWrites(database, self._work, max_requests)
-
-    def _work(self, transaction: WriteTransaction, requests: Sequence[int]) -> list[int]:
-        transaction.connection.execute(select(TXNS.c.TXN_ID).limit(1))
-        self._entered.set()
-        assert self._proceed.wait(LIMIT_S)
-        self.sizes.append(len(requests))
-        if any(number < 0 for number in requests):
-            raise MetaException(f"negative among {len(requests)}")
-        return [number * 2 for number in requests]
-
-    def run(self, first: int, others: Sequence[int]) -> list[Future[int]]:
-        """Futures of all; the others have come while the first was being carried out."""
-        with ThreadPoolExecutor(1 + len(others)) as pool:
-            futures = [pool.submit(self.writes.run, first)]
-            assert self._entered.wait(LIMIT_S)
-            for number, other in enumerate(others):
-                futures.append(pool.submit(self.writes.run, other))
-                _wait(lambda wanted=number + 1: self.writes.waiting == wanted)
-            self._proceed.set()
-        return futures
+def test_without_combining_nothing_can_share_a_transaction(sqlite_database: Database) -> None:
+    settings = Settings(transactions={"max_combined": 1})
+    assert not TxnStore(sqlite_database, MessageBuilder(), settings).combined
+    assert "commit_txn" in TxnStore(sqlite_database, MessageBuilder()).combined
 
 
-def _wait(holds: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    for _ in range(int(LIMIT_S / 0.002)):
-        if holds():
-            return
-        pause.wait(0.002)
-    raise AssertionError("not reached")
+def test_calls_that_change_more_than_their_transaction_share_none(client: TxnClient) -> None:
+    combined = client.store.combined
+    assert not combined["open_txns"].admits(OpenTxnRequest(num_txns=2, user="u", hostname="h"))
+    assert not combined["open_txns"].admits(OpenTxnRequest(1, "u", "h", replPolicy="p", replSrcTxnIds=[1]))
+    assert not combined["commit_txn"].admits(CommitTxnRequest(txnid=1, replPolicy="d.t"))
+    assert not combined["allocate_table_write_ids"].admits(AllocateTableWriteIdsRequest("d", "t", txnIds=[1, 2]))
+    parts = [component(LockType.SHARED_READ, "t", f"p={number}") for number in range(MOST_COMPONENTS_TOGETHER + 1)]
+    assert not combined["lock"].admits(LockRequest(component=parts, user="u", hostname="h"))
 
 
-def test_what_waits_is_one_transaction_and_each_gets_its_own_answer(sqlite_database: Database) -> None:
-    batches = Batches(sqlite_database)
-    assert [one.result() for one in batches.run(1, [2, 3, 4, 5])] == [2, 4, 6, 8, 10]
-    assert batches.sizes == [1, 4]
-    assert batches.writes.run(6) == 12, "the queue has no leader any more"
+def test_an_unknown_outcome_is_told_to_each(client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    txn_ids = [client.open() for _ in range(3)]
+
+    def broken(connection: Connection) -> None:
+        connection.rollback()
+        raise OSError("lost under COMMIT")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "commit", broken)
+        outcomes = client.store.combined["commit_txn"].carry_out([CommitTxnRequest(txnid=one) for one in txn_ids])
+    assert outcomes is not None, "none of it is run again"
+    assert [type(one) for one in outcomes] == [CommitOutcomeUnknown] * 3
+    assert "lost under COMMIT" in str(outcomes[0])
+    assert len({id(one) for one in outcomes}) == 3, "each thread raises its own"
 
 
-def test_a_transaction_takes_no_more_than_it_may(sqlite_database: Database) -> None:
-    batches = Batches(sqlite_database, max_requests=3)
-    assert [one.result() for one in batches.run(0, range(1, 8))] == [2 * number for number in range(8)]
-    assert batches.sizes == [1, 3, 3, 1]
+def test_what_hive_answers_with_an_exception_is_one_calls_outcome(client: TxnClient) -> None:
+    """The others of the batch are committed, given a write id, or beaten with it."""
+    alive, aborted, committed = (client.open() for _ in range(3))
+    client.abort(aborted)
+    client.commit(committed)
+    lock_id = client.lock(component(LockType.SHARED_READ, "l")).lockid
+    unknown = 10_000
+    txn_ids = (alive, aborted, committed, unknown)
+    combined = client.store.combined
+    given = combined["allocate_table_write_ids"].carry_out(
+        [AllocateTableWriteIdsRequest("d", "t", txnIds=[one]) for one in txn_ids]
+    )
+    assert given is not None
+    assert given[0].txnToWriteIds[0].txnId == alive
+    assert [type(one) for one in given[1:]] == [MetaException] * 3
+    client.age(1000)
+    beaten = combined["heartbeat"].carry_out(
+        [
+            *(HeartbeatRequest(txnid=one) for one in txn_ids),
+            HeartbeatRequest(lockid=lock_id),
+            HeartbeatRequest(lockid=unknown),
+            HeartbeatRequest(txnid=aborted, lockid=lock_id),
+        ]
+    )
+    assert [type(one) for one in beaten or ()] == [
+        type(None),
+        TxnAbortedException,
+        NoSuchTxnException,
+        NoSuchTxnException,
+        type(None),
+        NoSuchLockException,
+        TxnAbortedException,
+    ]
+    ended = combined["commit_txn"].carry_out([CommitTxnRequest(txnid=one) for one in txn_ids])
+    assert [type(one) for one in ended or ()] == [type(None), TxnAbortedException, type(None), NoSuchTxnException]
+    locked = combined["lock"].carry_out(
+        [
+            LockRequest(component=[], user="u", hostname="h"),
+            LockRequest(component=[component(LockType.SHARED_READ, "t")], user="u", hostname="h"),
+        ]
+    )
+    assert locked is not None
+    assert isinstance(locked[0], MetaException)
+    assert locked[1].state == LockState.ACQUIRED
 
 
-def test_without_combining_each_has_its_own(sqlite_database: Database) -> None:
-    writes: CombinedWrites[int, int] = CombinedWrites(sqlite_database, lambda _, requests: list(requests), 1)
-    assert [writes.run(number) for number in range(3)] == [0, 1, 2]
+def test_transactions_that_took_too_long_to_open_are_opened_anew(
+    client: TxnClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers count gaps older than the time-out as closed: nothing may be written under such ids."""
+    database, clock = client.database, ManualClock()
+    if database.is_sqlite:
+        pytest.skip("SQLite has one writer at a time: there are no gaps")
+    store = TxnStore(database, MessageBuilder(), clock=clock)
+    open_in_time = opening.open_one_each
 
+    def open_late(*arguments: Any) -> list[list[int]]:
+        monkeypatch.setattr(opening, "open_one_each", open_in_time)
+        clock.advance(2.0)
+        return open_in_time(*arguments)
 
-@pytest.mark.parametrize("failing", [0, 1, 2])
-def test_a_request_that_fails_fails_alone(sqlite_database: Database, failing: int) -> None:
-    batches = Batches(sqlite_database)
-    numbers = [-1 if number == failing else number for number in range(3)]
-    futures = batches.run(100, numbers)
-    for number, future in zip([100, *numbers], futures, strict=True):
-        if number < 0:
-            with pytest.raises(MetaException, match="negative among 1"):
-                future.result()
-        else:
-            assert future.result() == 2 * number
-    assert sorted(batches.sizes) == [1, 1, 1, 1, 3]
-
-
-def test_a_leader_that_fails_hands_the_queue_over(sqlite_database: Database) -> None:
-    batches = Batches(sqlite_database)
-    futures = batches.run(-1, [1, 2])
-    with pytest.raises(MetaException):
-        futures[0].result()
-    assert [one.result() for one in futures[1:]] == [2, 4]
-
-
-def test_an_unknown_outcome_is_told_to_each(sqlite_database: Database) -> None:
-    batches = Batches(sqlite_database)
-    is_batch = False
-
-    def work(transaction: WriteTransaction, requests: Sequence[int]) -> list[int]:
-        results = batches._work(transaction, requests)
-        if len(requests) > 1:
-            nonlocal is_batch
-            is_batch = True
-            # What a connection does that breaks under COMMIT.
-            raise CommitOutcomeUnknown("lost under COMMIT", connection_lost=True)
-        return results
-
-    batches.writes = CombinedWrites(sqlite_database, work, 64)
-    first, *others = batches.run(1, [2, 3])
-    assert first.result() == 2
-    for other in others:
-        with pytest.raises(CommitOutcomeUnknown, match="lost under COMMIT"):
-            other.result()
-    assert is_batch
-    assert batches.sizes == [1, 2], "none of it is run again"
+    monkeypatch.setattr(opening, "open_one_each", open_late)
+    opened = store.combined["open_txns"].carry_out([opening_of("u"), opening_of("v")])
+    assert opened is not None
+    txn_ids = [one.txn_ids[0] for one in opened]
+    states = dict(client.rows(TXNS, "TXN_ID", "TXN_STATE"))
+    assert [states[one] for one in txn_ids] == ["o", "o"]
+    assert sorted(states[one] for one in states if one and one not in txn_ids) == ["a", "a"]
 
 
 # Set-wise, and as one after the other
@@ -199,7 +207,13 @@ def _histories(seed: int, client: TxnClient) -> tuple[list[CommitTxnRequest], li
                 txn_id, _ = client.write(DataOperationType.INSERT, draw.choice("tu"))
         commits.append(CommitTxnRequest(txnid=txn_id))
         writer = client.open()
-        allocations.append(AllocateTableWriteIdsRequest(dbName="D", tableName=draw.choice("tuv"), txnIds=[writer]))
+        # More tables than have a statement each; some have no write ids yet, some writers may have none.
+        table = draw.choice("tuvwxyz")
+        if draw.random() < 0.6:
+            client.allocate([client.open()], table)
+        if draw.random() < 0.2:
+            client.abort(writer)
+        allocations.append(AllocateTableWriteIdsRequest(dbName="D", tableName=table, txnIds=[writer]))
     draw.shuffle(commits)
     return [*commits, commits[0]], [*allocations, allocations[-1]]
 
@@ -224,16 +238,24 @@ def test_a_batch_leaves_what_its_requests_leave_one_after_the_other(
                 run_write(database, partial(commit_each, context=context, requests=commits))
             else:
                 by_table = sorted(range(len(allocations)), key=lambda number: allocations[number].tableName)
-                answers = {number: client.store.allocate_table_write_ids(allocations[number]) for number in by_table}
+                answers = {number: _outcome(client.store, allocations[number]) for number in by_table}
                 given = [answers[number] for number in range(len(allocations))]
                 for request in commits:
                     client.store.commit_txn(request)
             columns = {one: [column.name for column in one.c if column.name not in _TIMES] for one in _TABLES}
             rows = {one.name: client.rows(one, *names) for one, names in columns.items()}
             events = [(kind, _without_time(message)) for kind, message in client.events()]
+            given = [repr(one) for one in given]
             found.append((given, rows, client.rows(TXN_TO_WRITE_ID), sorted(events, key=repr)))
         database_server.give_back(url)
     assert found[0] == found[1]
+
+
+def _outcome(store: TxnStore, request: AllocateTableWriteIdsRequest) -> Any:
+    try:
+        return store.allocate_table_write_ids(request)
+    except MetaException as error:
+        return error
 
 
 def _without_time(message: dict[str, Any]) -> dict[str, Any]:
@@ -260,27 +282,32 @@ def test_a_conflict_within_a_batch_is_one(client: TxnClient) -> None:
     assert states == {"o"}, "the batch is rolled back"
 
 
-@pytest.mark.parametrize("kind", ["open", "allocate", "commit"])
+@pytest.mark.parametrize("kind", ["open", "allocate", "allocate of many tables", "commit"])
 def test_a_batch_takes_fewer_statements_than_its_requests(client: TxnClient, kind: str) -> None:
     context, count = client.store.context, 8
     txn_ids = [client.open() for _ in range(2 * count)]
     for txn_id in txn_ids[:3]:
-        client.allocate([txn_id], "t")
+        for table in ("t", *(f"t{number}" for number in range(count))):
+            client.allocate([txn_id], table)
     work: Callable[[WriteTransaction, Sequence[Any]], list[Any]]
     requests: Sequence[Any]
     match kind:
         case "open":
             requests, alone = [opening_of("u")] * count, 5
             work = lambda transaction, some: open_one_each(transaction, context, some)  # noqa: E731
-        case "allocate":
-            requests = [AllocateTableWriteIdsRequest(dbName="d", tableName="t", txnIds=[one]) for one in txn_ids[3:11]]
+        case "allocate" | "allocate of many tables":
+            tables = ["t"] * count if kind == "allocate" else [f"t{number}" for number in range(count)]
+            requests = [
+                AllocateTableWriteIdsRequest(dbName="d", tableName=table, txnIds=[one])
+                for table, one in zip(tables, txn_ids[3:11], strict=True)
+            ]
             work, alone = lambda transaction, some: allocate_for_one_each(transaction, context, some), 5
         case _:
             requests, alone = [CommitTxnRequest(txnid=one) for one in txn_ids[:count]], 5
             work = lambda transaction, some: commit_each(transaction, context, some)  # noqa: E731
     with count_statements(client.database) as seen:
         run_write(client.database, lambda transaction: work(transaction, requests))
-    most = {"open": 6, "allocate": 3 + count, "commit": 6}[kind]
+    most = {"open": 5, "allocate": 3 + count, "allocate of many tables": 6, "commit": 6}[kind]
     if client.database.is_sqlite:
         # One row at a time, and the ids of the log inside of the transaction: there are no round trips to save.
         most = 3 + count * 2
@@ -296,20 +323,20 @@ def test_calls_of_many_clients_at_once(client: TxnClient) -> None:
 
     def cycle(number: int) -> str:
         barrier.wait(LIMIT_S)
-        txn_id = client.store.open_txns(opening_of(f"u{number}")).txn_ids[0]
-        client.store.allocate_table_write_ids(
+        txn_id = store.open_txns(opening_of(f"u{number}")).txn_ids[0]
+        store.allocate_table_write_ids(
             AllocateTableWriteIdsRequest(dbName="d", tableName=f"t{number % 3}", txnIds=[txn_id])
         )
         if number == 7:
             client.abort(txn_id)
         try:
-            client.store.heartbeat(HeartbeatRequest(txnid=txn_id))
-            client.store.commit_txn(CommitTxnRequest(txnid=txn_id))
+            store.heartbeat(HeartbeatRequest(txnid=txn_id))
+            store.commit_txn(CommitTxnRequest(txnid=txn_id))
         except TxnAbortedException:
             return "aborted"
         return "committed"
 
-    with ThreadPoolExecutor(20) as pool:
+    with combining(client.store) as (store,), ThreadPoolExecutor(20) as pool:
         outcomes = list(pool.map(cycle, range(20)))
     assert outcomes == ["aborted" if number == 7 else "committed" for number in range(20)]
     states = [row[1] for row in client.rows(TXNS, "TXN_ID", "TXN_STATE") if row[0]]

@@ -82,7 +82,7 @@ WRITES = {
 for _method, _argument in READS.items():
     handlers.read(_method, audit=_named(_method))(_forward(_method, _argument))
 for _method, _argument in WRITES.items():
-    handlers.write(_method, audit=_named(_method))(_forward(_method, _argument))
+    handlers.write(_method, audit=_named(_method), request=_argument)(_forward(_method, _argument))
 handlers.read("get_open_txns")(_nothing("get_open_txns"))
 handlers.read("get_open_txns_info")(_nothing("get_open_txns_info"))
 handlers.write("abort_Compactions", audit=lambda a: "abort_Compactions")(

@@ -390,6 +390,7 @@ class Database:
                 "connect_timeout": connect_s,
                 "read_timeout": socket_s,
                 "write_timeout": socket_s,
+                "several_statements": kind == "write",
                 **self._tls_options,
             }, {"isolation_level": level}
         if self.dialect == "postgresql":

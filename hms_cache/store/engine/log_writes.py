@@ -1,8 +1,9 @@
-"""Event ids taken and rows of the log written in one statement, so that others wait for one round trip less.
+"""Event ids taken and rows of the log written in one packet, so that others wait for one round trip less.
 
-From the moment when NOTIFICATION_SEQUENCE is locked until COMMIT nobody else can log an event. With two statements and
-COMMIT the client is waited for twice in that time, with one statement once. PostgreSQL takes the id in a common table
-expression, MariaDB in a compound statement. MySQL has neither, and SQLite no round trips.
+From the moment when NOTIFICATION_SEQUENCE is locked until COMMIT nobody else can log an event. With two packets and
+COMMIT the client is waited for twice in that time, with one packet once. PostgreSQL takes the id in a common table
+expression. MariaDB and MySQL are sent both statements together, of which the second takes the id from the first; a
+compound statement of MariaDB does the same and costs both sides twice as much. SQLite has no round trips.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, Insert, Integer, bindparam, insert, literal, select, union_all, update
 
 from hms_cache.store.engine.events import EventRow
+from hms_cache.store.engine.mysql_driver import SeveralStatements
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 
-MOST_EVENTS: Final = 16
+MOST_EVENTS: Final = 64
 """More are written by the driver's own way to insert many rows, which cuts them into statements of a safe length."""
 
 MOST_CHARACTERS: Final = 256 * 1024
@@ -46,8 +48,7 @@ def rows_of_events(events: Sequence[EventRow], row_ids: Sequence[int], time_s: i
 
 def can_log_at_once(connection: Connection, messages: Sequence[str]) -> bool:
     """Whether `log_at_once` may be called for events with these messages."""
-    dialect = connection.dialect
-    if dialect.name != "postgresql" and not getattr(dialect, "is_mariadb", False):
+    if connection.dialect.name == "sqlite":
         return False
     return len(messages) <= MOST_EVENTS and sum(map(len, messages)) <= MOST_CHARACTERS
 
@@ -63,8 +64,8 @@ def log_at_once(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> in
         ids = connection.execute(_on_postgresql(len(rows)), {"count": len(rows), **given}).scalars().all()
         return min(ids) if ids else None
     values = tuple(row[name] for row in rows for name in _COLUMNS)
-    first = connection.exec_driver_sql(_on_mariadb(len(rows)), (len(rows), *values)).scalar()
-    return None if first is None else int(first)
+    taken = connection.exec_driver_sql(_on_mysql(len(rows)), (len(rows), *values))
+    return int(taken.lastrowid) if taken.rowcount else None
 
 
 @lru_cache(MOST_EVENTS)
@@ -89,14 +90,14 @@ def _on_postgresql(count: int) -> Insert:
 
 
 @lru_cache(MOST_EVENTS)
-def _on_mariadb(count: int) -> str:
+def _on_mysql(count: int) -> str:
     names = ", ".join(f"`{name}`" for name in ("EVENT_ID", *_COLUMNS))
     values = ", ".join(["%s"] * len(_COLUMNS))
-    rows = ", ".join(f"(LAST_INSERT_ID() + {number}, {values})" for number in range(count))
-    return (
-        "/* event ids and log */ BEGIN NOT ATOMIC"
-        " UPDATE `NOTIFICATION_SEQUENCE` SET `NEXT_EVENT_ID` = LAST_INSERT_ID(`NEXT_EVENT_ID`) + %s;"
-        f" IF ROW_COUNT() > 0 THEN INSERT INTO `NOTIFICATION_LOG` ({names}) VALUES {rows}; SELECT LAST_INSERT_ID();"
-        " ELSE SELECT NULL; END IF; "
-        "END"
+    # Without a row of the sequence nothing is written.
+    rows = " UNION ALL ".join(
+        f"SELECT LAST_INSERT_ID() + {number}, {values} FROM `NOTIFICATION_SEQUENCE`" for number in range(count)
+    )
+    return SeveralStatements(
+        "UPDATE `NOTIFICATION_SEQUENCE` SET `NEXT_EVENT_ID` = LAST_INSERT_ID(`NEXT_EVENT_ID`) + %s; "
+        f"INSERT INTO `NOTIFICATION_LOG` ({names}) {rows}"
     )

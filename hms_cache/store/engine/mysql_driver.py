@@ -15,6 +15,7 @@ from typing import Any
 from pymysql.connections import Connection
 from pymysql.constants import CLIENT, COMMAND, CR, SERVER_STATUS
 from pymysql.converters import escape_string
+from pymysql.cursors import Cursor
 from pymysql.err import OperationalError
 
 from hms_cache.computing import turns
@@ -44,6 +45,29 @@ def escaped(text: str) -> str:
     return text
 
 
+class SeveralStatements(str):
+    """Statements that go to the server as one packet, and are carried out until one fails. None may answer rows.
+
+    For connections made with `several_statements`. What `MySqlCursor` tells of them is the first one's.
+    """
+
+    __slots__ = ()
+
+
+class MySqlCursor(Cursor):  # type: ignore[misc]  # the driver has no types
+    """The driver's; of `SeveralStatements` it reads all answers, so that none that failed is overlooked."""
+
+    def execute(self, query: str, args: Any = None) -> Any:
+        """Sends the query; how many rows it concerned. Raises what the driver raises, for any of several statements."""
+        count = super().execute(query, args)
+        if type(query) is SeveralStatements:
+            first: tuple[Any, Any] = (self.rowcount, self.lastrowid)  # type: ignore[has-type]
+            while self.nextset():
+                pass
+            self.rowcount, self.lastrowid = first
+        return count
+
+
 class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no types
     """As the driver's, in all but the time it takes, and that it never does without TLS that is required."""
 
@@ -52,10 +76,12 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._requires_tls = options.pop(REQUIRE_TLS, False)
+        if options.pop("several_statements", False):
+            options["client_flag"] = options.get("client_flag", 0) | CLIENT.MULTI_STATEMENTS
         self.rolls_back_later = False
         """Whether `rollback` waits for no answer: reads have nothing to learn from it."""
         self._owes_answer = False
-        super().__init__(*arguments, **options)
+        super().__init__(*arguments, cursorclass=MySqlCursor, **options)
 
     def connect(self, sock: Any = None) -> None:
         """Connects, with a larger buffer to read from than the driver's. Nothing has been read ahead at this moment."""

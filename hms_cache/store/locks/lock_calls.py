@@ -35,17 +35,23 @@ from hms_cache.store.locks.locking import (
     Conflict,
     add_components,
     answer_and_rows,
-    check_lock,
+    asked_lock,
     conflict_in_database,
-    lock,
 )
-from hms_cache.store.locks.unlocking import held_by_txn_error, may_be_unlocked, unlock
+from hms_cache.store.locks.unlocking import held_by_txn_error, may_be_unlocked
 from hms_cache.store.schema import HIVE_LOCKS, NEXT_LOCK_ID, TXNS
 from hms_cache.store.transactions.codes import LOCK_ACQUIRED, TXN_OPEN
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
 from hms_cache.store.transactions.errors import no_such_lock_error, not_open_error
-from hms_cache.thrift_gen.hive_metastore.ttypes import CheckLockRequest, LockResponse, LockState, UnlockRequest
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CheckLockRequest,
+    LockRequest,
+    LockResponse,
+    LockState,
+    MetaException,
+    UnlockRequest,
+)
 
 L = HIVE_LOCKS.c
 T = TXNS.c
@@ -59,24 +65,32 @@ MOST_COMPONENTS_TOGETHER = 32
 """A request for more components has a transaction of its own: the calls of others would wait for its rows."""
 
 
-def is_short(asked: AskedLock) -> bool:
-    """Whether the request may share a transaction."""
-    return len(asked.targets) <= MOST_COMPONENTS_TOGETHER
+def may_combine(request: LockRequest | CheckLockRequest | UnlockRequest) -> bool:
+    """Whether the call may share a transaction."""
+    return not isinstance(request, LockRequest) or len(request.component or ()) <= MOST_COMPONENTS_TOGETHER
+
+
+def carry_out_requests(
+    transaction: WriteTransaction,
+    context: TxnContext,
+    requests: Sequence[LockRequest | CheckLockRequest | UnlockRequest],
+) -> list[Outcome]:
+    """As `carry_out`, for requests as they come: a lock request that is incomplete is refused by itself."""
+    outcomes: list[Outcome] = [None] * len(requests)
+    calls: dict[int, LockCall] = {}
+    for number, request in enumerate(requests):
+        try:
+            calls[number] = asked_lock(request) if isinstance(request, LockRequest) else request
+        except MetaException as error:
+            outcomes[number] = error
+    for number, outcome in zip(calls, carry_out(transaction, context, list(calls.values())), strict=True):
+        outcomes[number] = outcome
+    return outcomes
 
 
 def carry_out(transaction: WriteTransaction, context: TxnContext, calls: Sequence[LockCall]) -> list[Outcome]:
-    """The outcome of each call. A single one raises its exception, which ends its transaction."""
-    connection = transaction.connection
-    if len(calls) > 1:
-        return _Together(connection, calls).carry_out()
-    match calls[0]:
-        case AskedLock() as asked:
-            return [lock(connection, asked)]
-        case CheckLockRequest() as request:
-            return [check_lock(connection, request)]
-        case request:
-            unlock(connection, request)
-            return [None]
+    """The outcome of each call."""
+    return _Together(transaction.connection, calls).carry_out()
 
 
 @dataclass(slots=True)

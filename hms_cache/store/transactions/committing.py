@@ -47,6 +47,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CommitTxnRequest,
     CompactionType,
     MetaException,
+    NoSuchTxnException,
     TxnAbortedException,
     TxnType,
 )
@@ -128,29 +129,33 @@ def commits_alone(request: CommitTxnRequest) -> bool:
     return bool(request.replPolicy or request.replLastIdInfo or request.keyValue)
 
 
-def commit_each(transaction: WriteTransaction, context: TxnContext, requests: Sequence[CommitTxnRequest]) -> list[None]:
+def commit_each(
+    transaction: WriteTransaction, context: TxnContext, requests: Sequence[CommitTxnRequest]
+) -> list[Exception | None]:
     """As `commit_txn` for one after the other, in their order; a conflict is one between them, too.
 
-    Those that changed no rows, of which most are, are committed set-wise.
+    Those that changed no rows, of which most are, are committed set-wise. Answers the exception of each that is not
+    open. Raises WriteConflict: nothing of it may be committed.
     """
-    if len(requests) == 1:
-        commit_txn(transaction, context, requests[0])
-        return [None]
     connection = transaction.connection
     marked = mark_all_committed(connection, context, {request.txnid for request in requests})
     plain = {txn.txn_id for txn in marked if _is_plain(context, txn)}
     clean_up_all(connection, [txn for txn in marked if txn.txn_id in plain])
     ours = {txn.txn_id: txn for txn in marked}
-    for request in requests:
+    outcomes: list[Exception | None] = [None] * len(requests)
+    for number, request in enumerate(requests):
         # Of two requests for one transaction, the second finds it committed.
         txn = ours.pop(request.txnid, None)
         if txn is None:
-            _check_is_committed(connection, request.txnid)
+            try:
+                _check_is_committed(connection, request.txnid)
+            except (NoSuchTxnException, TxnAbortedException) as error:
+                outcomes[number] = error
         elif txn.txn_id in plain:
             _append_events(transaction, context, request, txn)
         else:
             _finish(transaction, context, request, txn, replayed=False)
-    return [None] * len(requests)
+    return outcomes
 
 
 def _is_plain(context: TxnContext, txn: CommittingTxn) -> bool:

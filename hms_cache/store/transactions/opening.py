@@ -7,10 +7,12 @@ younger than a time-out as open, and whoever took longer than that to open gives
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Insert, Integer, bindparam, case, func, insert, literal, select, text
+from sqlalchemy import Connection, Dialect, Insert, Integer, bindparam, case, func, insert, literal, select, text
 
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import MIN_HISTORY_LEVEL, TXN_LOCK_TBL, TXNS
@@ -74,7 +76,7 @@ def open_one_each(
 ) -> list[list[int]]:
     """As `open_txns` for requests that open one transaction each (`opens_one`), in their order, set-wise on MySQL."""
     connection = transaction.connection
-    if len(requests) == 1 or not is_mysql(connection):
+    if not is_mysql(connection):
         return [open_txns(transaction, context, request) for request in requests]
     lock_all_txns_shared(connection)
     txn_ids = _insert_on_mysql(connection, [_row_of(request) for request in requests])
@@ -166,10 +168,30 @@ def _insert_on_mysql(connection: Connection, rows: Sequence[Mapping[str, Any]]) 
     InnoDB gives the rows of one INSERT … VALUES consecutive ids in every innodb_autoinc_lock_mode; a Galera cluster
     counts in steps.
     """
-    step = int(connection.execute(text("SELECT @@auto_increment_increment")).scalar_one())
-    values = [{**row, "TXN_STARTED": now_ms(), "TXN_LAST_HEARTBEAT": now_ms()} for row in rows]
-    first = connection.execute(insert(TXNS).values(values)).lastrowid
+    statement, names = _inserting_on_mysql(len(rows), connection.dialect)
+    values = tuple(row[name] for row in rows for name in names)
+    first = connection.exec_driver_sql(statement, values).lastrowid
+    step = connection.info.get(_STEP)
+    if step is None:
+        step = int(connection.execute(text("SELECT @@auto_increment_increment")).scalar_one())
+        connection.info[_STEP] = step
     return list(range(first, first + len(rows) * step, step))
+
+
+_STEP = "hms_cache.auto_increment_increment"
+"""Of the session: where its connection keeps it."""
+
+
+@lru_cache(maxsize=1024)
+def _inserting_on_mysql(count: int, dialect: Dialect) -> tuple[str, tuple[str, ...]]:
+    """An INSERT of so many rows, and the names of a row's parameters. SQLAlchemy would compile it for each call."""
+    head, _, row = str(_INSERT_ONE.compile(dialect=dialect)).partition(" VALUES ")
+    names = tuple(_NAMED.findall(row))
+    return f"{head} VALUES {', '.join([_NAMED.sub('%s', row)] * count)}", names
+
+
+_NAMED = re.compile(r"%\((\w+)\)s")
+"""A parameter in the driver's form."""
 
 
 def _noting_lowest_open() -> Insert:

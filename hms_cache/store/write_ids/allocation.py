@@ -6,9 +6,25 @@ Source of the rules: Hive 4.0 `AllocateTableWriteIdsFunction`, `GetValidWriteIds
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.input_limits import exceeded, input_limits
@@ -91,37 +107,119 @@ def allocate_table_write_ids(
 
 def is_for_one_writer(request: AllocateTableWriteIdsRequest) -> bool:
     """Whether one transaction of our own asks for a write id: several such requests can be answered together."""
-    return not request.replPolicy and not request.reallocate and len(set(request.txnIds or ())) == 1
+    return not request.replPolicy and not request.reallocate and len(request.txnIds or ()) == 1
 
 
 def allocate_for_one_each(
     transaction: WriteTransaction, context: TxnContext, requests: Sequence[AllocateTableWriteIdsRequest]
-) -> list[AllocateTableWriteIdsResponse]:
+) -> list[AllocateTableWriteIdsResponse | MetaException]:
     """As `allocate_table_write_ids` for requests of one writer each (`is_for_one_writer`); rows are written together.
 
-    Counters are locked in the order of the tables' names, so that two servers do not wait for each other.
+    Counters are locked in the order of the tables' names, so that two servers do not wait for each other. A request
+    whose transaction is not open is answered its exception.
     """
-    if len(requests) == 1:
-        return [allocate_table_write_ids(transaction, context, requests[0])]
     connection = transaction.connection
-    asked = [(plain_database(one.dbName), plain_table(one.tableName), min(one.txnIds or [0])) for one in requests]
-    given: dict[tuple[str, str, int], int] = {}
-    answers: dict[int, AllocateTableWriteIdsResponse] = {}
-    for number in sorted(range(len(requests)), key=asked.__getitem__):
-        key = asked[number]
-        write_id = given.get(key)
-        if write_id is None:
-            write_id = _take_for_one(connection, *key)
-            if write_id is None:
-                answers[number] = allocate_table_write_ids(transaction, context, requests[number])
-                continue
-            given[key] = write_id
-        answers[number] = AllocateTableWriteIdsResponse(txnToWriteIds=[TxnToWriteId(txnId=key[2], writeId=write_id)])
+    asked = [(plain_database(one.dbName), plain_table(one.tableName), (one.txnIds or [0])[0]) for one in requests]
+    given = _take_for_each(connection, sorted(set(asked)))
     _insert_rows(connection, [(*key, write_id) for key, write_id in given.items()])
     for (database, table, txn_id), write_id in given.items():
         transaction.append_event(context.messages.build_allocate_write_ids(database, table, [(txn_id, write_id)]))
-    return [answers[number] for number in range(len(requests))]
+    answers: list[AllocateTableWriteIdsResponse | MetaException] = []
+    for key, request in zip(asked, requests, strict=True):
+        if key in given:
+            pairs = [TxnToWriteId(txnId=key[2], writeId=given[key])]
+            answers.append(AllocateTableWriteIdsResponse(txnToWriteIds=pairs))
+            continue
+        try:
+            answers.append(allocate_table_write_ids(transaction, context, request))
+        except MetaException as error:
+            answers.append(error)
+    return answers
 
+
+_Writer = tuple[str, str, int]
+"""Database, table, transaction."""
+
+_FEW_TABLES = 3
+"""Up to so many, a statement for each is no more than the three for all."""
+
+
+def _take_for_each(connection: Connection, writers: Sequence[_Writer]) -> dict[_Writer, int]:
+    """Write ids for those that are open, may write and have none; none for the first write ids of a table.
+
+    Tables' rows stay locked, in the order of their names. Of a table the transactions get ascending ids.
+    """
+    tables = sorted({(database, table) for database, table, _ in writers})
+    if len(tables) <= _FEW_TABLES or connection.dialect.name == "sqlite":
+        found = {writer: _take_for_one(connection, *writer) for writer in writers}
+        return {writer: write_id for writer, write_id in found.items() if write_id is not None}
+    rows = connection.execute(_locking_counters(len(tables)), _names(tables))
+    following = {(row.NWI_DATABASE, row.NWI_TABLE): int(row.NWI_NEXT) for row in rows}
+    # After the locks: who asked for the same at the same moment has been answered, and is seen.
+    may_write, have = _writers(connection, {txn_id for _, _, txn_id in writers})
+    given: dict[_Writer, int] = {}
+    for writer in writers:
+        database, table, txn_id = writer
+        if (database, table) in following and txn_id in may_write and writer not in have:
+            given[writer] = following[database, table]
+            following[database, table] += 1
+    taken = Counter((database, table) for database, table, _ in given)
+    for count in sorted(set(taken.values())):
+        counters = [name for name, number in taken.items() if number == count]
+        connection.execute(_moving_counters(len(counters)), {"count": count, **_names(counters)})
+    return given
+
+
+_MOST_TABLES = 1024
+"""Statements that are kept: one for each number of tables."""
+
+
+@lru_cache(_MOST_TABLES)
+def _of_tables(count: int) -> ColumnElement[bool]:
+    """Not as a list of pairs: databases look for each of these by its key."""
+    return or_(
+        *(
+            (N.NWI_DATABASE == bindparam(f"database_{number}")) & (N.NWI_TABLE == bindparam(f"table_{number}"))
+            for number in range(count)
+        )
+    )
+
+
+def _names(tables: Sequence[tuple[str, str]]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for number, (database, table) in enumerate(tables):
+        given[f"database_{number}"], given[f"table_{number}"] = database, table
+    return given
+
+
+@lru_cache(_MOST_TABLES)
+def _locking_counters(count: int) -> Select[Any]:
+    columns = (N.NWI_DATABASE, N.NWI_TABLE, N.NWI_NEXT)
+    return select(*columns).where(_of_tables(count)).order_by(N.NWI_DATABASE, N.NWI_TABLE).with_for_update()
+
+
+@lru_cache(_MOST_TABLES)
+def _moving_counters(count: int) -> Update:
+    return update(NEXT_WRITE_ID).where(_of_tables(count)).values(NWI_NEXT=N.NWI_NEXT + bindparam("count"))
+
+
+def _writers(connection: Connection, txn_ids: Collection[int]) -> tuple[set[int], set[_Writer]]:
+    """Which of the transactions may write, and what has write ids already."""
+    may_write: set[int] = set()
+    have: set[_Writer] = set()
+    for row in connection.execute(_WRITERS, {"txn_ids": sorted(txn_ids)}):
+        if row.TXN_STATE == TXN_OPEN and row.TXN_TYPE != TxnType.READ_ONLY:
+            may_write.add(row.TXN_ID)
+        if row.T2W_TABLE is not None:
+            have.add((row.T2W_DATABASE, row.T2W_TABLE, row.TXN_ID))
+    return may_write, have
+
+
+_WRITERS = (
+    select(T.TXN_ID, T.TXN_STATE, T.TXN_TYPE, W.T2W_DATABASE, W.T2W_TABLE)
+    .select_from(TXNS.outerjoin(TXN_TO_WRITE_ID, W.T2W_TXNID == T.TXN_ID))
+    .where(T.TXN_ID.in_(bindparam("txn_ids", expanding=True)))
+)
 
 _IS_OWN = (N.NWI_DATABASE == bindparam("database")) & (N.NWI_TABLE == bindparam("table"))
 

@@ -13,6 +13,7 @@ from hms_cache.store.engine import log_writes
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.events import EventRow
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from tests.databases import count_statements
 from tests.store.foundation.writes import event_ids, next_event_id
 
@@ -89,6 +90,17 @@ def test_a_sequence_without_its_row_begins(database: Database) -> None:
     log(database, some_events(1))
     assert event_ids(database) == [1, 2, 3]
     assert logged(database) == expected([*some_events(2), *some_events(1)])
+
+
+def test_a_row_that_is_refused_is_not_overlooked(database: Database) -> None:
+    """Where both statements are one packet, the first one's answer says nothing of the second."""
+    if database.is_sqlite:
+        pytest.skip("SQLite's columns have no length")
+    with pytest.raises(MetaException):
+        log(database, [*some_events(1), EventRow("T" * 500, "hive", "d", "t", "m", "json-0.2")])
+    log(database, some_events(1))
+    assert event_ids(database) == [1, 2]
+    assert next_event_id(database) == 3
 
 
 def test_a_write_that_fails_after_it_takes_no_id(database: Database) -> None:

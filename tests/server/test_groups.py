@@ -1,0 +1,177 @@
+"""Calls of a group that wait while one thread carries some out are carried out together, and stay independent."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+
+import pytest
+
+from hms_cache.server.workers import Group, WorkerPool
+from tests.servers import PATIENCE_S
+
+
+class Calls:
+    """Numbers that are doubled; a negative one in a group makes all of it run one by one, and fails then."""
+
+    def __init__(self, pool: WorkerPool, most: int = 64) -> None:
+        self.sizes: list[int] = []
+        self.entered, self._proceed = threading.Semaphore(0), threading.Semaphore(0)
+        self._pool = pool
+        self.group = Group("numbers", most, self._together)
+        self._futures: dict[int, Future[int]] = {}
+
+    def submit(self, number: int) -> Future[int]:
+        future = self._futures[number] = Future()
+        assert self._pool.submit(lambda: self._alone(number), number, self.group, number)
+        return future
+
+    def gather(self, first: int, others: Sequence[int]) -> list[Future[int]]:
+        """The others come while the first is being carried out."""
+        futures = [self.submit(first)]
+        assert self.entered.acquire(timeout=PATIENCE_S)
+        futures += [self.submit(number) for number in others]
+        return futures
+
+    def let(self, count: int = 100) -> None:
+        """So many of those that have entered, or will, go on."""
+        self._proceed.release(count)
+
+    def _enter(self, count: int) -> None:
+        self.sizes.append(count)
+        self.entered.release()
+        assert self._proceed.acquire(timeout=PATIENCE_S)
+
+    def _alone(self, number: int) -> None:
+        self._enter(1)
+        if number < 0:
+            self._futures[number].set_exception(ValueError(f"{number} is negative"))
+        else:
+            self._futures[number].set_result(2 * number)
+
+    def _together(self, numbers: Sequence[int]) -> bool:
+        self._enter(len(numbers))
+        if any(number < 0 for number in numbers):
+            return False
+        for number in numbers:
+            self._futures[number].set_result(2 * number)
+        return True
+
+
+@contextmanager
+def running(threads: int = 3, **options: int) -> Iterator[WorkerPool]:
+    pool = WorkerPool(threads, **options)
+    pool.start()
+    try:
+        yield pool
+    finally:
+        pool.close()
+        pool.join(PATIENCE_S)
+        load = pool.load()
+        assert (load.waiting, load.running, load.stuck) == (0, 0, 0)
+
+
+def results(futures: Sequence[Future[int]]) -> list[int]:
+    return [one.result(PATIENCE_S) for one in futures]
+
+
+def test_what_gathers_is_carried_out_together() -> None:
+    with running() as pool:
+        calls = Calls(pool)
+        futures = calls.gather(1, [2, 3, 4, 5])
+        assert pool.load().waiting == 4, "other threads are free, and leave them"
+        calls.let()
+        assert results(futures) == [2, 4, 6, 8, 10]
+        assert results([calls.submit(6)]) == [12], "nobody carries the group out any more"
+    assert calls.sizes == [1, 4, 1]
+    assert pool.load().begun == 6
+
+
+def test_no_more_than_the_group_takes() -> None:
+    with running() as pool:
+        calls = Calls(pool, most=3)
+        futures = calls.gather(0, range(1, 8))
+        calls.let()
+        assert results(futures) == [2 * number for number in range(8)]
+    assert calls.sizes == [1, 3, 3, 1]
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_one_that_fails_fails_alone(failing: int) -> None:
+    numbers = [-1 if number == failing else number + 1 for number in range(3)]
+    with running() as pool:
+        calls = Calls(pool)
+        futures = calls.gather(100, numbers)
+        calls.let()
+        for number, future in zip([100, *numbers], futures, strict=True):
+            if number < 0:
+                with pytest.raises(ValueError, match="-1 is negative"):
+                    future.result(PATIENCE_S)
+            else:
+                assert future.result(PATIENCE_S) == 2 * number
+    assert sorted(calls.sizes) == [1, 1, 1, 1, 3]
+
+
+def test_other_groups_and_single_calls_go_on() -> None:
+    with running() as pool:
+        busy, other, single = Calls(pool), Calls(pool), threading.Event()
+        futures = busy.gather(1, [2, 3])
+        other.let()
+        assert results([other.submit(4)]) == [8]
+        assert pool.submit(single.set, "single")
+        assert single.wait(PATIENCE_S)
+        busy.let()
+        assert results(futures) == [2, 4, 6]
+
+
+def test_those_that_gather_count_as_waiting() -> None:
+    with running(most_waiting=2) as pool:
+        calls = Calls(pool)
+        futures = calls.gather(1, [2, 3])
+        assert not pool.submit(lambda: None, "more", calls.group, 4)
+        assert not pool.submit(lambda: None, "single")
+        assert pool.load().refused == 2
+        calls.let()
+        assert results(futures) == [2, 4, 6]
+
+
+def test_a_call_whose_time_is_up_while_it_gathers_is_not_begun() -> None:
+    with running() as pool:
+        calls = Calls(pool)
+        futures = calls.gather(1, [2, 3])
+        assert pool.give_up(2)
+        assert pool.give_up(3)
+        calls.let()
+        assert results(futures[:1]) == [2]
+        assert results([calls.submit(4)]) == [8], "a group of which all were given up can be used again"
+    assert not any(one.done() for one in futures[1:])
+    assert calls.sizes == [1, 1]
+
+
+def test_a_stuck_group_does_not_keep_those_that_gathered() -> None:
+    with running(threads=1) as pool:
+        calls = Calls(pool)
+        futures = calls.gather(1, [2, 3])
+        assert not pool.give_up(1)
+        assert calls.entered.acquire(timeout=PATIENCE_S), "another thread carries the others out"
+        assert pool.load().stuck == 1
+        calls.let()
+        assert results(futures) == [2, 4, 6]
+    assert calls.sizes == [1, 2]
+
+
+def test_a_call_that_was_given_up_is_not_run_again() -> None:
+    """Its client was told that the outcome is unknown; the others of its group run one by one."""
+    with running() as pool:
+        calls = Calls(pool)
+        futures = calls.gather(1, [2, 3, -4])
+        calls.let(1)
+        assert calls.entered.acquire(timeout=PATIENCE_S)
+        assert not pool.give_up(2)
+        calls.let()
+        assert results(futures[2:3]) == [6]
+        with pytest.raises(ValueError, match="-4"):
+            futures[3].result(PATIENCE_S)
+    assert not futures[1].done()
