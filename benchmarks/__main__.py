@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from benchmarks.catalog import CatalogPlan
+from benchmarks.catalog_changes import CHANGES
 from benchmarks.comparison.run import FULL, PLAN, QUICK, SMALL_PLAN, run
+from benchmarks.cycles import Cycle, Figures, measure_cycles, ratio_table, report_table
+from benchmarks.iceberg import COMMITS, lost_commits
 from benchmarks.java_metastore import (
     VERSION,
     JavaMetastore,
@@ -34,16 +39,7 @@ from benchmarks.restart import render as render_restart
 from benchmarks.scale import fill, render
 from benchmarks.scale import measure as measure_scale
 from benchmarks.security import measure as measure_security
-from benchmarks.transactions import (
-    LOCKS,
-    TRANSACTIONS,
-    Figures,
-    measure_cycles,
-    ratio_table,
-    report_table,
-    statements_per_call,
-    with_password,
-)
+from benchmarks.transactions import LOCKS, TRANSACTIONS, statements_per_call, with_password
 
 if TYPE_CHECKING:
     from tests.databases import DatabaseServer
@@ -155,32 +151,56 @@ def compare(quick: bool, small: bool, parts: tuple[str, ...], out: Path) -> None
 def transactions(hms: str | None, mysql: str | None, clients: str, seconds: float) -> None:
     """Cycles per second of open, allocate, commit, with statements per call; and of lock, check_lock, unlock."""
     counts = [int(one) for one in clients.split(",")]
+    _compare_cycles((TRANSACTIONS, LOCKS), counts, seconds, hms, mysql)
+
+
+@main.command()
+@click.option("--hms", help="HOST:PORT of a metastore; without it ours is started on a MariaDB of its own")
+@click.option("--clients", default="1,16", show_default=True)
+@click.option("--seconds", default=3.0, show_default=True)
+def changes(hms: str | None, clients: str, seconds: float) -> None:
+    """Changes of the catalog per second: tables created and dropped, altered, partitions added and dropped."""
+    _compare_cycles(CHANGES, [int(one) for one in clients.split(",")], seconds, hms)
+
+
+@main.command()
+@click.option("--hms", help="HOST:PORT of a metastore; without it ours is started on a MariaDB of its own")
+@click.option("--clients", default="8", show_default=True)
+@click.option("--seconds", default=3.0, show_default=True)
+def iceberg(hms: str | None, clients: str, seconds: float) -> None:
+    """Iceberg commits per second, with locks and without, each writer on its own table and all on one; none is lost."""
+    _compare_cycles(COMMITS, [int(one) for one in clients.split(",")], seconds, hms)
+
+
+def _compare_cycles(
+    cycles: Sequence[Cycle], counts: list[int], seconds: float, hms: str | None, mysql: str | None = None
+) -> None:
     if hms is not None:
-        cycles, locks = _measure_transactions(hms, mysql, counts, seconds)
-        click.echo(f"{report_table(*cycles)}\n\n{report_table(*locks, LOCKS)}")
+        for cycle, figures in zip(cycles, _measure(cycles, hms, counts, seconds, mysql), strict=True):
+            click.echo(f"## {cycle.name}\n\n{report_table(*figures, cycle)}\n")
         return
     from tests.databases import start_server
 
     with tempfile.TemporaryDirectory() as temporary:
         server = start_server("mariadb", Path(temporary))
         try:
-            own, java = _own_and_java(server, Path(temporary), counts, seconds)  # type: ignore[arg-type]
+            own, java = _own_and_java(server, Path(temporary), cycles, counts, seconds)  # type: ignore[arg-type]
         finally:
             server.stop()
-    for name, cycle, mine, theirs in zip(("Transactions", "Locks"), (TRANSACTIONS, LOCKS), own, java, strict=True):
-        click.echo(f"## {name}: this project\n\n{report_table(*mine, cycle)}\n")
-        click.echo(f"## {name}: Hive {VERSION}\n\n{report_table(*theirs, cycle)}\n")
-        click.echo(f"## {name}: compared\n\n{ratio_table(mine, theirs)}\n")
+    for cycle, mine, theirs in zip(cycles, own, java, strict=True):
+        click.echo(f"## {cycle.name}: this project\n\n{report_table(*mine, cycle)}\n")
+        click.echo(f"## {cycle.name}: Hive {VERSION}\n\n{report_table(*theirs, cycle)}\n")
+        click.echo(f"## {cycle.name}: compared\n\n{ratio_table(mine, theirs)}\n")
 
 
 def _own_and_java(
-    server: DatabaseServer, directory: Path, counts: list[int], seconds: float
-) -> tuple[tuple[Figures, Figures], tuple[Figures, Figures]]:
+    server: DatabaseServer, directory: Path, cycles: Sequence[Cycle], counts: list[int], seconds: float
+) -> tuple[list[Figures], list[Figures]]:
     """Both on one database server, each on a database of its own, one after the other.
 
     Hive's in its default mode, without an event listener: it writes no events, which spares it work that ours does.
     """
-    measured: list[tuple[Figures, Figures]] = []
+    measured: list[list[Figures]] = []
     for name in ("own", "java"):
         url = with_password(server.create_database())
         load_schema(fetch(), url)
@@ -192,20 +212,36 @@ def _own_and_java(
         else:
             metastore = JavaMetastore(url, directory / name, cached=False)
         try:
-            measured.append(_measure_transactions(metastore.start(), url, counts, seconds))
+            address = metastore.start()
+            processes = {"server": metastore.pid, "database": server.process_id}
+            measured.append(_measure(cycles, address, counts, seconds, url, processes))
         finally:
             metastore.stop()
     return measured[0], measured[1]
 
 
-def _measure_transactions(hms: str, mysql: str | None, counts: list[int], seconds: float) -> tuple[Figures, Figures]:
-    """Of transactions and of locks."""
-    per_call: dict[str, float] = {}
-    if mysql:
-        counter = statement_counter(mysql)
-        per_call = statements_per_call(hms, lambda: statements(counter))
-    cycles = [measure_cycles(hms, count, seconds) for count in counts]
-    return (cycles, per_call), ([measure_cycles(hms, count, seconds, LOCKS) for count in counts], {})
+def _measure(
+    cycles: Sequence[Cycle],
+    hms: str,
+    counts: list[int],
+    seconds: float,
+    mysql: str | None,
+    processes: Mapping[str, int] | None = None,
+) -> list[Figures]:
+    """Of each cycle, after as long a run of it that is not counted: Java compiles what it runs often.
+
+    Raises RuntimeError when an Iceberg commit was lost.
+    """
+    found: list[Figures] = []
+    for cycle in cycles:
+        per_call: dict[str, float] = {}
+        if mysql and cycle is TRANSACTIONS:
+            per_call = statements_per_call(hms, partial(statements, statement_counter(mysql)))
+        measure_cycles(hms, max(counts), seconds, cycle)
+        found.append(([measure_cycles(hms, count, seconds, cycle, processes) for count in counts], per_call))
+    if cycles is COMMITS and (lost := lost_commits(hms)):
+        raise RuntimeError(f"commits were acknowledged and are not in their tables: {lost}")
+    return found
 
 
 @main.command()

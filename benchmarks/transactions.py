@@ -7,39 +7,21 @@ through the calls, and the locks that all transactions share.
 
 from __future__ import annotations
 
-import contextlib
 import random
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.engine import make_url
 
 from benchmarks.client import connect
+from benchmarks.cycles import Cycle, Note
 from benchmarks.java_metastore import statement_counter
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
 DATABASE = "bench_transactions"
-Figures = tuple[list[dict[str, float]], dict[str, float]]
-"""`measure_cycles` for each number of clients, and `statements_per_call`."""
-
 CAPABILITIES = ["HIVEFULLACIDWRITE", "HIVEFULLACIDREAD", "HIVEMANAGEDINSERTWRITE", "HIVEMANAGEDINSERTREAD"]
 """Without them Hive 4 creates no transactional table."""
-
-Note = Callable[[str, float], None]
-"""Takes a call's name and its seconds."""
-
-
-@dataclass(frozen=True)
-class Cycle:
-    """What every client does again and again."""
-
-    calls: tuple[str, ...]
-    run: Callable[[Any, int, Note], None]
-    """Takes a client and its number."""
-
 
 CALLS = ("open_txns", "allocate_table_write_ids", "commit_txn")
 
@@ -85,10 +67,6 @@ def _lock(client: Any, number: int, note: Note) -> None:
     note("unlock", time.perf_counter() - checked)
 
 
-TRANSACTIONS = Cycle(CALLS, _transaction)
-LOCKS = Cycle(("lock", "check_lock", "unlock"), _lock)
-
-
 def prepare(address: str, tables: int) -> None:
     """Creates the database and transactional tables `t0`, `t1`, … where they are missing."""
     client = connect(address)
@@ -101,6 +79,10 @@ def prepare(address: str, tables: int) -> None:
                 table=_table(f"t{number}"), processorCapabilities=CAPABILITIES, processorIdentifier="bench"
             )
             client.create_table_req(request)
+
+
+TRANSACTIONS = Cycle("transactions", CALLS, _transaction, prepare)
+LOCKS = Cycle("locks", ("lock", "check_lock", "unlock"), _lock, prepare)
 
 
 def _table(name: str) -> ttypes.Table:
@@ -135,48 +117,6 @@ def with_password(url: str) -> str:
     return make_url(url).set(username="bench", password="bench").render_as_string(hide_password=False)
 
 
-def measure_cycles(address: str, clients: int, seconds: float, cycle: Cycle = TRANSACTIONS) -> dict[str, float]:
-    """Cycles per second over all clients, and the 50th and 99th percentile of each call in milliseconds.
-
-    Raises what the first client that failed raised.
-    """
-    prepare(address, clients)
-    times: dict[str, list[float]] = {call: [] for call in cycle.calls}
-    failures: list[Exception] = []
-    start = threading.Barrier(clients + 1)
-    cycles = [0] * clients
-
-    def run(number: int) -> None:
-        try:
-            client = connect(address)
-            start.wait()
-            end = time.perf_counter() + seconds
-            while time.perf_counter() < end:
-                cycle.run(client, number, lambda call, took: times[call].append(took))
-                cycles[number] += 1
-        except Exception as error:
-            failures.append(error)
-            start.abort()
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(clients)]
-    for thread in threads:
-        thread.start()
-    with contextlib.suppress(threading.BrokenBarrierError):
-        start.wait()
-    began = time.perf_counter()
-    for thread in threads:
-        thread.join()
-    took = time.perf_counter() - began
-    if failures:
-        raise failures[0]
-    figures = {"clients": float(clients), "cycles_per_second": sum(cycles) / took}
-    for call, samples in times.items():
-        samples.sort()
-        figures[f"{call}_p50_ms"] = 1000 * samples[len(samples) // 2]
-        figures[f"{call}_p99_ms"] = 1000 * samples[min(len(samples) - 1, len(samples) * 99 // 100)]
-    return figures
-
-
 def statements_per_call(address: str, counter: Callable[[], int], cycles: int = 20) -> dict[str, float]:
     """SQL statements of each call with nobody else on the metastore; `counter` tells how many there were so far."""
     prepare(address, 1)
@@ -204,28 +144,3 @@ def statements_per_call(address: str, counter: Callable[[], int], cycles: int = 
             action()
             totals[call] += counter() - before - own
     return {call: total / cycles for call, total in totals.items()}
-
-
-def report_table(figures: list[dict[str, float]], statements: dict[str, float], cycle: Cycle = TRANSACTIONS) -> str:
-    """Markdown: a line per number of clients, a line of statements."""
-    head = ["clients", "cycles/s", *(f"{call} p50 / p99 ms" for call in cycle.calls)]
-    lines = ["| " + " | ".join(head) + " |", "|" + " ---: |" * len(head)]
-    for one in figures:
-        cells = [f"{one['clients']:.0f}", f"{one['cycles_per_second']:,.0f}"]
-        cells += [f"{one[f'{call}_p50_ms']:.1f} / {one[f'{call}_p99_ms']:.1f}" for call in cycle.calls]
-        lines.append("| " + " | ".join(cells) + " |")
-    if statements:
-        lines += ["", "SQL statements: " + ", ".join(f"{call} {count:.1f}" for call, count in statements.items())]
-    return "\n".join(lines)
-
-
-def ratio_table(own: Figures, other: Figures) -> str:
-    """Markdown: how many times the cycles per second of the other, and the statements of both."""
-    lines = ["| clients | own cycles/s | other cycles/s | ratio |", "|" + " ---: |" * 4]
-    for mine, theirs in zip(own[0], other[0], strict=True):
-        here, there = mine["cycles_per_second"], theirs["cycles_per_second"]
-        lines.append(f"| {mine['clients']:.0f} | {here:,.0f} | {there:,.0f} | {here / there:.2f} |")
-    if own[1]:
-        lines += ["", "| SQL statements | own | other |", "| --- | ---: | ---: |"]
-    lines += [f"| {call} | {count:.1f} | {other[1].get(call, 0):.1f} |" for call, count in own[1].items()]
-    return "\n".join(lines)
