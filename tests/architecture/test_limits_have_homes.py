@@ -46,6 +46,7 @@ EXEMPT = {
     "store/properties/selection.py:_LARGEST_NUMBER_BITS": "numbers of properties; JEXL's have 64 bits",
     "store/properties/serialized_maps.py:_LONGEST_TEXT_BYTES": FORMAT + " (Java's writeUTF)",
     "store/warehouse/local_files.py:_LISTING_DEPTH": FORMAT + ": warehouse.listing_max_entries bounds the work",
+    "store/warehouse/local_files.py:_PATH_MAX_BYTES": FORMAT + " (Linux)",
     "txn/id_lists.py:LONG_MAX": FORMAT,
     "txn/id_lists.py:_LONGEST_NUMBER": FORMAT + ": 64 bits have 19 digits",
     "wire/codec.py:WINDOW_BYTES": "how much is looked at in one go",

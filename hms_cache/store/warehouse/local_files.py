@@ -35,6 +35,9 @@ _COPY_BYTES = 1 << 20
 _SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
+#: What Linux takes as one path, its end included.
+_PATH_MAX_BYTES = 4096
+
 DELETED_PREFIX = ".deleted-"
 """Names of directories that are being deleted; one that is left was cut short by the end of the process."""
 
@@ -101,6 +104,9 @@ def exists(path: str, roots: Sequence[str]) -> bool:
 def make_directory(path: str, roots: Sequence[str]) -> bool:
     """Makes the directory and its parents; False when it was there already, or another call made it meanwhile."""
     real = _real(path, roots)
+    if len(os.fsencode(real)) >= _PATH_MAX_BYTES:
+        # Made name by name it could be; whoever names it whole, backups and other programs, could not reach it.
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
     if os.path.isdir(real):
         return False
     made = False

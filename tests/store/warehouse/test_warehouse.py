@@ -376,6 +376,15 @@ def test_deletions_inside_of_each_other(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*")) == []
 
 
+def test_no_directory_is_made_that_no_path_names(tmp_path: Path) -> None:
+    """A partition of 3,000 keys of one letter would lie below more names than a path may have."""
+    warehouse = warehouse_of(str(tmp_path))
+    location = Location.parse(f"file:{tmp_path}").child(*["k=1"] * 1_500)
+    with pytest.raises(MetaException):
+        warehouse.make_directory(location)
+    assert not (tmp_path / "k=1").exists()
+
+
 def test_unknown_schemes_are_a_clear_fault() -> None:
     warehouse = warehouse_of("nosuch://h/x")
     with pytest.raises(MetaException, match='No FileSystem for scheme "nosuch"'):
