@@ -79,6 +79,10 @@ def repeated(arguments: Any, path: tuple[str, ...], count: int) -> Any:
     found = getattr(holder, path[-1], None)
     if isinstance(found, list) and found:
         setattr(holder, path[-1], [REAL.get(path[-1], found[0])] * count)
+    for each in (arguments, holder):
+        for name, of_all in (("maxParts", -1), ("max_parts", -1), ("filter", None)):
+            if hasattr(each, name):
+                setattr(each, name, of_all)
     return arguments
 
 
