@@ -6,7 +6,7 @@ A difference that no rule names is a failure of the suite, and so is a reason gi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,12 @@ LOST_WRITE = "Java forgets the files of a partition that is not there, and of th
 SELECTED_TWICE = "Java answers a partition twice that two expressions select."
 EMPTY_EXPRESSION = "Java cannot read an empty expression here; ours takes it for none, as both do elsewhere."
 CLAIMS_JUDGED = "Java passes on what partitions claim of their statistics; ours judges it by the reader's write ids."
+_WITHOUT_JUDGEMENT = frozenset(
+    {
+        *("get_partition_req", "get_partitions_by_names_req", "get_partitions_ps_with_auth_req", "get_partitions_req"),
+        "get_partitions_with_specs",
+    }
+)
 TWO_SPELLINGS = "Java keeps two values of a setting that has two names; ours means one setting by both."
 
 _ABSENT = re.compile(
@@ -133,13 +139,21 @@ def is_equal_without(java: Any, ours: Any, *names: str) -> bool:
     return found(lists[0]) == found(lists[1])
 
 
+_OF_ANSWERS = ("isStatsCompliant", "privileges", "writeId")
+"""Fields of a partition that answers to other requests fill."""
+
+
+def _without(value: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: item for name, item in value.items() if name not in names}
+
+
 RULES = (
     Rule(
         CLAIMS_JUDGED,
         lambda call, java, ours: (
-            call.method == "get_partitions_ps_with_auth_req"
+            call.method in _WITHOUT_JUDGEMENT
             and call.arguments[0].validWriteIdList is not None
-            and is_equal_without(java, ours, "COLUMN_STATS_ACCURATE", "isStatsCompliant")
+            and is_equal_without(java, ours, "COLUMN_STATS_ACCURATE", "isStatsCompliant", "colStats")
         ),
     ),
     Rule(
@@ -238,6 +252,68 @@ RULES = (
         lambda call, java, ours: (
             call.method == "get_aggr_stats_for" and bool(java.value) and "decimalStats" in repr(java.value)
         ),
+    ),
+    Rule(
+        "Java keeps an old bound where new statistics have none, as of a column that has only NULL now; ours has none.",
+        lambda call, java, ours: (
+            call.method in ("get_table_statistics_req", "get_partitions_statistics_req")
+            and is_equal_without(java, ours, "lowValue", "highValue")
+            and "highValue" in repr(java.value)
+        ),
+    ),
+    Rule(
+        "Java leaves out of the answer what is empty or no field of it; ours answers it empty.",
+        lambda call, java, ours: (
+            call.method == "get_partitions_with_specs"
+            and is_equal_without(java, ours, "bucketCols", "parameters", "skewedInfo", "sortCols")
+        ),
+    ),
+    Rule(
+        "Java makes a path of a name without escaping it, and fails on a colon.",
+        lambda call, java, ours: (
+            call.method.endswith("_partition_by_name") and "Relative path in absolute URI" in java.text
+        ),
+    ),
+    Rule(
+        "Java forgets the texts of a view where the table is none; ours answers what was stored.",
+        lambda call, java, ours: (
+            call.method == "get_table_req"
+            and not java.error
+            and not ours.error
+            and java.value["table"]["tableType"] != "VIRTUAL_VIEW"
+            and java.value["table"] == _without(ours.value["table"], ("viewOriginalText", "viewExpandedText"))
+        ),
+    ),
+    Rule(
+        ECHO,
+        lambda call, java, ours: (
+            call.method == "append_partition_req"
+            and not java.error
+            and not ours.error
+            and _without(java.value, ("catName",)) == _without(ours.value, ("catName",))
+        ),
+    ),
+    Rule(
+        "Java answers an added partition as it was sent, ours as it is stored.",
+        lambda call, java, ours: (
+            call.method in ("add_partition", "add_partition_with_environment_context")
+            and not java.error
+            and not ours.error
+            and _without(java.value, _OF_ANSWERS) == _without(ours.value, _OF_ANSWERS)
+        ),
+    ),
+    Rule(
+        "Java leaves it to its client to pass over a database that is not there; ours does so on request.",
+        lambda call, java, ours: (
+            call.method == "drop_database_req"
+            and call.arguments[0].ignoreUnknownDb
+            and java.error == "NoSuchObjectException"
+            and not ours.error
+        ),
+    ),
+    Rule(
+        "Java fails where a managed directory that the request names is there already; ours takes it.",
+        lambda call, java, ours: java.text.startswith("Unable to create database managed directory"),
     ),
     Rule(
         "Java answers nothing to callers without processor capabilities: it skips its translation, and the tables too.",

@@ -10,7 +10,20 @@ from thrift.protocol.TBase import TBase
 from thrift.Thrift import TApplicationException, TException
 
 from hms_cache.server import faults
-from hms_cache.thrift_gen.hive_metastore.ttypes import DropDataConnectorRequest
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AppendPartitionsRequest,
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    Database,
+    DropDataConnectorRequest,
+    InvalidInputException,
+    InvalidObjectException,
+    MetaException,
+    SetPartitionsStatsRequest,
+    StringColumnStatsData,
+)
 from hms_cache.wire import METHODS
 from tests.server.conftest import Link, Serve, database, table
 from tests.wire.strategies import filled
@@ -60,6 +73,37 @@ def test_no_handler_asks_for_a_field_that_is_not_there(link: Link) -> None:
         except TException:
             pass
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("method", ["update_table_column_statistics_req", "update_partition_column_statistics_req"])
+def test_statistics_are_merged_by_their_own_method_only(link: Link, method: str) -> None:
+    """As Hive 4.0.1: a client that means to add to statistics must not hear that they were replaced."""
+    numbers = ColumnStatisticsData(stringStats=StringColumnStatsData(maxColLen=1, avgColLen=1.0, numNulls=0, numDVs=1))
+    statistics = ColumnStatistics(
+        ColumnStatisticsDesc(True, "d", "t"), [ColumnStatisticsObj("a", "string", numbers)], engine="hive"
+    )
+    for elements, merges in (([statistics], True), ([], False), ([statistics, statistics], False)):
+        request = SetPartitionsStatsRequest(elements, merges, engine="hive")
+        with pytest.raises(InvalidInputException):
+            link.call(method, req=request)
+
+
+def test_a_partition_is_appended_by_values_or_a_name(link: Link) -> None:
+    for given in ({}, {"partVals": []}, {"name": ""}):
+        with pytest.raises(MetaException):
+            link.call("append_partition_req", appendPartitionsReq=AppendPartitionsRequest("hive", "d", "t", **given))
+    with pytest.raises(InvalidObjectException, match="table not found"):
+        request = AppendPartitionsRequest("hive", "d", "missing", name="")
+        link.call("append_partition_req", appendPartitionsReq=request)
+
+
+def test_an_owner_without_a_name_stays_so(link: Link) -> None:
+    """Only one that is not given is whoever creates the database."""
+    for name, given, kept in (("e", "", ""), ("f", None, "somebody")):
+        if given is None:
+            link.call("set_ugi", user_name="somebody", group_names=[])
+        link.call("create_database", database=Database(name, ownerName=given))
+        assert (link.call("get_database", name=name).ownerName or "") == kept
 
 
 def test_a_client_that_repeats_its_mistake_gets_one_trace_into_the_log(

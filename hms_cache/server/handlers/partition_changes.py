@@ -232,6 +232,8 @@ def append_partition_by_name_with_environment_context(
 @handlers.write("append_partition_req")
 def append_partition_req(call: Call, arguments: methods.append_partition_req_args) -> Partition:
     request = arguments.appendPartitionsReq
+    if request.name is None and not request.partVals:
+        raise MetaException("The partition values must not be null or empty.")
     name = requested_table(request)
     values = list(request.partVals or ()) or _values_to_append(call, name, request.name)
     return _append(call, name, values, request.environmentContext)

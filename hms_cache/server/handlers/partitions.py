@@ -112,9 +112,9 @@ def partition_values(call: Call, table: TableName, name: str | None) -> list[str
 
     Raises NoSuchObjectException (there is no such table, or a key is missing in the name), MetaException (no name).
     """
+    keys = [key.name for key in call.stores.reads.tables.get_table(table).partitionKeys or ()]
     if not name:
         raise MetaException(f"Partition name is invalid. {name or ''}")
-    keys = [key.name for key in call.stores.reads.tables.get_table(table).partitionKeys or ()]
     try:
         return values_for_keys(name, keys)
     except InvalidObjectException as error:

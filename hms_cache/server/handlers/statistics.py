@@ -16,6 +16,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AggrStats,
     ColumnStatistics,
     ColumnStatisticsObj,
+    InvalidInputException,
     InvalidObjectException,
     MetaException,
     NoSuchObjectException,
@@ -198,7 +199,13 @@ def update_column_statistics_req(
     call: Call,
     arguments: methods.update_table_column_statistics_req_args | methods.update_partition_column_statistics_req_args,
 ) -> SetPartitionsStatsResponse:
-    return SetPartitionsStatsResponse(result=_set(call, arguments.req))
+    """One element, which replaces what is stored; only `set_aggr_stats_for` merges (`HMSHandler`, Hive 4.0)."""
+    request = arguments.req
+    if len(request.colStats or ()) != 1:
+        raise InvalidInputException("Only one stats object expected")
+    if request.needMerge:
+        raise InvalidInputException("Merge is not supported for non-aggregate stats")
+    return SetPartitionsStatsResponse(result=_set(call, request))
 
 
 @handlers.write("delete_table_column_statistics")

@@ -198,13 +198,13 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
     connection = transaction.connection
     if not is_valid_name(database.name, special_characters=context.settings.catalog.special_characters_in_table_names):
         raise InvalidObjectException(f"{database.name} is not a valid database name")
-    if database.locationUri == "":
-        raise MetaException(f"The location of database {database.name} is the empty text")
     database.name = normalize_identifier(database.name)
     database.catalogName = normalize_identifier(database.catalogName or DEFAULT_CATALOG)
     catalog = read_catalog(connection, database.catalogName)
     if catalog is None:
         raise InvalidObjectException(f"No such catalog {database.catalogName}")
+    if database.locationUri == "":
+        raise MetaException(f"The location of database {database.name} is the empty text")
     if read_database(connection, database.catalogName, database.name) is not None:
         raise AlreadyExistsException(f"Database {database.name} already exists")
     location = context.warehouse.database_location(database, catalog)
@@ -217,7 +217,8 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
         declarations.add(LOCATION_LEFT_ALONE, location)
     database.locationUri = str(location)
     database.managedLocationUri = None if managed is None else str(managed)
-    database.ownerName = database.ownerName or context.server_user
+    if database.ownerName is None:
+        database.ownerName = context.server_user
     database.ownerType = database.ownerType or PrincipalType.USER
     database.createTime = context.now_s()
     database.parameters = without_marks(database.parameters)

@@ -14,6 +14,13 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition
 
 _Tree = dict[str, "_Tree"]
 
+_FIELDS = frozenset(
+    {
+        *("catName", "createTime", "dbName", "lastAccessTime", "parameters", "sd", "tableName", "values", "writeId"),
+    }
+)
+"""What is stored of a partition. The other fields of the struct are of answers to other requests."""
+
 
 def project_partitions(partitions: list[Partition], projection: PartitionProjection) -> list[Partition]:
     """The partitions with only the asked fields set, and only the asked parameters.
@@ -26,6 +33,9 @@ def project_partitions(partitions: list[Partition], projection: PartitionProject
         branch = tree
         for part in path.split("."):
             branch = branch.setdefault(part, {})
+    unknown = sorted(tree.keys() - _FIELDS)
+    if unknown:
+        raise MetaException(f"Invalid partition fields in the projection spec[{', '.join(unknown)}]")
     include, exclude = _like(projection.include_parameters), _like(projection.exclude_parameters)
     answer = []
     for partition in partitions:

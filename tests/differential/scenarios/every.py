@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from tests.differential.scenarios import (
     auxiliary,
+    client_fields,
     combined_fields,
     constraints,
     databases,
     expressions,
     functions,
+    object_fields,
     partition_changes,
     partitions,
     privileges,
+    read_fields,
     registry,
     spellings,
     statistics,
@@ -40,6 +43,9 @@ SCENARIOS = {
         writers,
         spellings,
         combined_fields,
+        client_fields,
+        read_fields,
+        object_fields,
     )
     for scenario in module.SCENARIOS
 }

@@ -362,6 +362,11 @@ def test_projections(sqlite_catalog: PartitionCatalog) -> None:
         sqlite_catalog.reads.get_partitions(
             TableName(*T), AllPartitions(), projection=PartitionProjection(("sd.nofield",))
         )
+    for field in ("privileges", "colStats", "isStatsCompliant", "VALUES"):  # of answers to other requests, or of none
+        with pytest.raises(MetaException, match=rf"projection spec\[{field}\]"):
+            sqlite_catalog.reads.get_partitions(
+                TableName(*T), AllPartitions(), projection=PartitionProjection(("values", field))
+            )
 
 
 def test_whitelisted_values(sqlite_database: Database, tmp_path: Path) -> None:
