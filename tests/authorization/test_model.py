@@ -12,7 +12,7 @@ import pytest
 
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.server.authorization.guard import AccessDenied, Guard
-from hms_cache.server.authorization.rules import RULES
+from hms_cache.server.authorization.rules import RULES, WITHOUT_CATALOGS
 from hms_cache.server.calls import Call
 from hms_cache.server.session import Session
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
@@ -166,6 +166,19 @@ class _RanError(Exception):
     """The handler was reached."""
 
 
+@pytest.mark.parametrize("method", sorted((*WITHOUT_CATALOGS, "lock")))
+def test_a_right_in_another_catalog_is_none_on_what_has_no_catalog(tmp_path: Path, method: str) -> None:
+    path = tmp_path / "policy.toml"
+    for catalogs, allowed in (["c2"], False), (["c2", "hive"], True):
+        write(path, [{"users": ["ann"], "actions": ["all"], "catalogs": catalogs, "databases": ["d1", "@*"]}], {})
+        guard = Guard(PolicyFile(path))
+        session = Session("test", user="ann")
+        for seed in range(5):
+            arguments = arguments_of(method, Names(random.Random(seed), ("c2", "d1", "t1")))
+            with pytest.raises(_RanError if allowed else AccessDenied):
+                guard.answer(Call(method, session, Owned("ann")), guard.decisions(session), ran, arguments)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("rounds", [25, pytest.param(400, marks=pytest.mark.soak)])
 def test_guard_and_reference_agree(tmp_path: Path, rounds: int) -> None:
     path = tmp_path / "policy.toml"
@@ -182,7 +195,7 @@ def test_guard_and_reference_agree(tmp_path: Path, rounds: int) -> None:
         reference = Reference(grants, groups)
         for method in sorted(RULES):
             one = chance.choice(CATALOGS), chance.choice(DATABASES), chance.choice(TABLES)
-            if method == "get_valid_write_ids":  # which knows no catalogs
+            if method in WITHOUT_CATALOGS or method == "lock":
                 one = ("hive", *one[1:])
             arguments = arguments_of(method, Names(chance, one))
             user = chance.choice(USERS)

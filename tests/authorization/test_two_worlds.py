@@ -16,7 +16,7 @@ from tests.authorization.two_worlds import MALLORY, OTHER, ROOT, SECRET, World, 
 from tests.differential.comparison import Kept, _filled
 from tests.differential.scenarios.every import SCENARIOS
 
-SPELLINGS = (SECRET, " SECRET ", f"@hive#{SECRET}")
+SPELLINGS = (SECRET, " SECRET ", f"@hive#{SECRET}", f"d.{SECRET}")
 SHORT = ("databases.read", "databases.write", "databases.drop", "tables.drop", "constraints.with_table")
 """Of some seconds each; the others together take a quarter of an hour."""
 

@@ -7,11 +7,12 @@ the action and the object.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from hms_cache.authorization.decisions import METASTORE, Action, Authorizer, Decisions, SecuredObject, UndecidedError
+from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.server.authorization import ownership
 from hms_cache.server.authorization.answers import (
     EMPTY,
@@ -22,10 +23,11 @@ from hms_cache.server.authorization.answers import (
 )
 from hms_cache.server.authorization.events import shown_events
 from hms_cache.server.authorization.objects import objects_of
-from hms_cache.server.authorization.rules import CHANGES_GRANTS, RULES, Rule, Way
+from hms_cache.server.authorization.rules import CHANGES_GRANTS, RULES, WITHOUT_CATALOGS, Rule, Way
 from hms_cache.server.calls import Call, HandlerFunction
 from hms_cache.server.handlers.names import database_name
 from hms_cache.server.session import Session
+from hms_cache.store.transactions.names import plain_database
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     DataOperationType,
@@ -169,6 +171,8 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequenc
         case Way.OBJECTS | Way.SHOWN:
             named = objects_of(arguments)
             objects = named.objects or (frozenset({METASTORE}) if not named.referenced else frozenset())
+            if method in WITHOUT_CATALOGS:
+                objects |= {one._replace(catalog=DEFAULT_CATALOG) for one in objects if one.database is not None}
             shown = rule.way is Way.SHOWN
             actions = rule.actions or (Action.READ,)
             found = [_Needed(actions, one, shown) for one in sorted(objects, key=_order)]
@@ -176,9 +180,10 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequenc
             if not objects:  # a request about the other end alone
                 found += [_Needed(actions, one) for one in referenced]
             found += [_Needed((Action.READ, *actions), one) for one in referenced]
+            if method == "get_materialization_invalidation_info":  # transactions know no catalogs
+                found += [_Needed((Action.READ,), one._replace(catalog=DEFAULT_CATALOG)) for one in referenced]
             if method in _MOVES:
                 found += [_Needed((Action.DELETE,), one) for one in sorted(objects, key=_order)]
-            found += _uses(method, arguments)
             if _replicates(arguments):
                 found.append(_Needed((Action.SERVICE,), METASTORE))
             return found
@@ -186,7 +191,7 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequenc
             return (_Needed((Action.SERVICE,), METASTORE),) if _replicates(arguments) else ()
         case Way.LOCK:
             components = getattr(arguments.rqst, "component", None) or ()
-            return [_locked(component) for component in components]
+            return [need for component in components for need in _locked(component)]
         case Way.OWN_GRANTS:
             return () if _is_own(arguments, session) else (_Needed(rule.actions, METASTORE),)
 
@@ -225,26 +230,21 @@ def _order(one: SecuredObject) -> tuple[str, ...]:
     return tuple(name or "" for name in one)
 
 
-def _uses(method: str, arguments: Any) -> list[_Needed]:
-    """Tables that a materialized view was made from, where the answer tells whether they have changed."""
-    if method != "get_materialization_invalidation_info" or arguments.creation_metadata is None:
-        return []
-    metadata = arguments.creation_metadata
-    names = (text.partition(".") for text in sorted(metadata.tablesUsed or ()))
-    return [_Needed((Action.READ,), secured(metadata.catName, name[0], name[2])) for name in names]
-
-
 def _replicates(arguments: Any) -> bool:
     requests = (getattr(arguments, field[2]) for field in arguments.thrift_spec if field is not None)
     return any(getattr(request, field, None) for request in requests for field in _REPLICATION_FIELDS)
 
 
-def _locked(component: LockComponent) -> _Needed:
-    of = secured(component.catName, component.dbname, component.tablename)
+def _locked(component: LockComponent) -> Iterator[_Needed]:
+    """Locks know no catalogs: in whichever a component names its table, it is that of the default one that waits."""
+    database = plain_database(component.dbname or "")
     reads = component.type == LockType.SHARED_READ and component.operationType in (None, *_READING)
-    if reads:
-        return _Needed((Action.READ, *_ANY_CHANGE), of, shown_is_enough=of.table is None)
-    return _Needed(_ANY_CHANGE, of)
+    for catalog in sorted({component.catName or DEFAULT_CATALOG, DEFAULT_CATALOG}):
+        of = secured(catalog, database, component.tablename)
+        if reads:
+            yield _Needed((Action.READ, *_ANY_CHANGE), of, shown_is_enough=of.table is None)
+        else:
+            yield _Needed(_ANY_CHANGE, of)
 
 
 def _is_own(arguments: Any, session: Session) -> bool:

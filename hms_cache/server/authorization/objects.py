@@ -16,7 +16,8 @@ from thrift.Thrift import TType
 
 from hms_cache.authorization.decisions import SecuredObject
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from hms_cache.store.transactions.names import split_full_table_name
+from hms_cache.thrift_gen.hive_metastore.ttypes import CreationMetadata, MetaException
 from hms_cache.wire.versions import parse_database_name
 
 CATALOGS = frozenset({"catName", "cat_name", "catalog", "catalogName", "catname"})
@@ -40,7 +41,7 @@ REFERENCED = ("pktable_db", "pktable_name")
 """The table that a foreign key refers to: it is only looked at."""
 
 QUALIFIED = frozenset({"fullTableNames"})
-"""Lists of `database.table`."""
+"""Lists of `database.table`, also with a catalog before it, in one form or another: transactions know none."""
 
 NAMED: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType(
     {
@@ -135,6 +136,7 @@ class _Found:
         self.tables: set[tuple[str | None, str]] = set()
         self.databases: set[str] = set()
         self.referenced: set[tuple[str | None, str | None]] = set()
+        self.sources: set[SecuredObject] = set()
 
     def look(self, struct: Any, catalogs: tuple[str, ...], databases: tuple[str, ...], tables: tuple[str, ...]) -> None:
         """Takes the names of a struct; what it lacks is what the struct around it has."""
@@ -148,7 +150,7 @@ class _Found:
         pairs = [self._pair(struct, pair, marked) for pair in plan.pairs]
         referenced = self._pair(struct, REFERENCED, marked) if plan.refers else None
         own_tables = tuple(_texts(struct, plan.tables))
-        qualified = [text.partition(".") for text in _texts(struct, plan.qualified)]
+        qualified = [split_full_table_name(text) for text in _texts(struct, plan.qualified)]
         names_any = bool(here or own_tables or any(pairs) or referenced or qualified)
         self.catalogs.update(named, filter(None, marked))
         if names_any and not named and not all(marked or ("",)):
@@ -165,14 +167,33 @@ class _Found:
                 self.databases.add(pair[0])
         if referenced is not None:
             self.referenced.add((referenced[0], _fold(referenced[1]) if referenced[1] is not None else None))
-        for database, _, table in qualified:
+        for database, table in qualified:
             self._add_table(_fold(database), table)
         # A catalog in a name is that name's: whether it counts for those inside, handlers see in different ways.
         inherited = (*named, *filter(None, marked), DEFAULT_CATALOG) if any(marked) else named or catalogs
         around = (inherited, tuple(here) or databases, own_tables or tables)
+        if isinstance(struct, CreationMetadata):
+            self._look_at_sources(struct)
+            return
         for name in plan.structs:
             for inner in _structs(getattr(struct, name)):
                 self.look(inner, *around)
+
+    def _look_at_sources(self, metadata: CreationMetadata) -> None:
+        """What a materialized view is made from is looked at, and cannot be dropped as long as the view is there.
+
+        It is of the view's catalog, whatever it says itself; a name of three parts has its own.
+        """
+        own = _fold(metadata.catName or DEFAULT_CATALOG)
+        for text in metadata.tablesUsed or ():
+            self.sources.add(SecuredObject(own, *split_full_table_name(text)))
+            parts = list(map(_fold, text.split(".")))
+            self.sources.add(SecuredObject(parts[0] if len(parts) == 3 else own, *parts[-2:]))
+        for source in metadata.sourceTables or ():
+            if source.table is not None:
+                self.sources.add(
+                    SecuredObject(own, *map(_fold, (source.table.dbName or "", source.table.tableName or "")))
+                )
 
     def _add_database(self, text: str, found: list[str], marked: list[str]) -> None:
         # A default that no catalog has tells whether the text names one.
@@ -208,10 +229,12 @@ class Named(NamedTuple):
 def objects_of(arguments: Any) -> Named:
     """What a request names.
 
-    Raises MetaException for a database that is marked to have a catalog and has none.
+    Raises MetaException for a database that is marked to have a catalog and has none, and for a full name without a
+    database.
     """
     found = _Found()
     found.look(arguments, (), (), ())
+    referenced = _in_each(found.catalogs, found.referenced) | found.sources
     if found.tables:
         # A database that stands alone in one place, beside tables of others in another, is named as well.
         of_tables = {database for database, _ in found.tables}
@@ -220,10 +243,8 @@ def objects_of(arguments: Any) -> Named:
     elif found.databases:
         names = ((database, None) for database in found.databases)
     else:
-        return Named(
-            frozenset(SecuredObject(catalog) for catalog in found.catalogs), _in_each(found.catalogs, found.referenced)
-        )
-    return Named(_in_each(found.catalogs, names), _in_each(found.catalogs, found.referenced))
+        return Named(frozenset(SecuredObject(catalog) for catalog in found.catalogs), referenced)
+    return Named(_in_each(found.catalogs, names), referenced)
 
 
 def named_objects(arguments: Any) -> tuple[str, ...]:

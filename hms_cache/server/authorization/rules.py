@@ -215,6 +215,16 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
 RULES: Mapping[str, Rule] = MappingProxyType({name: rule for rule, names in _METHODS for name in names.split()})
 """Of each method of the protocol."""
 
+_WITHOUT_CATALOGS = """
+    add_dynamic_partitions allocate_table_write_ids compact compact2 get_latest_committed_compaction_info
+    get_lock_materialization_rebuild get_lock_materialization_rebuild_req get_materialization_invalidation_info
+    get_max_allocated_table_write_id get_valid_write_ids heartbeat_lock_materialization_rebuild
+    heartbeat_lock_materialization_rebuild_req
+"""
+WITHOUT_CATALOGS = frozenset(_WITHOUT_CATALOGS.split())
+"""Transactions, write ids and compactions are kept by database and table: what a request says of a catalog is passed
+over, and tables of one name in two catalogs share them. So the right on that of the default catalog is needed, too."""
+
 CHANGES_GRANTS = frozenset(
     {
         *(name for name, rule in RULES.items() if rule in (_OF_CREATION, _OF_CHANGE, _OF_REMOVAL)),
