@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from benchmarks.budget import budget_for
+from benchmarks.budget import measure as measure_budget
+from benchmarks.budget import render as render_budget
 from benchmarks.catalog import CatalogPlan
 from benchmarks.catalog_changes import CHANGES
 from benchmarks.comparison.run import FULL, PLAN, QUICK, SMALL_PLAN, run
@@ -262,6 +265,35 @@ def scale(partitions: int, out: Path) -> None:
     command = f"python -m benchmarks scale --partitions {partitions}"
     out.write_text(render(cells, partitions, command, revision()))
     if not all(cell.is_met for cell in cells):
+        raise SystemExit(1)
+
+
+@main.command()
+@click.option("--partitions", default=1_000_000, show_default=True)
+@click.option("--share", default=0.1, show_default=True, help="of the table that the budget holds")
+@click.option("--reads", default=20_000, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default=None, help="the table is appended to this file")
+def budget(partitions: int, share: float, reads: int, out: Path | None) -> None:
+    """Reads of a table of which the budget holds a part, on a MariaDB of its own."""
+    from tests.databases import start_server
+
+    budget_bytes = budget_for(partitions, share)
+    with tempfile.TemporaryDirectory() as temporary:
+        server = start_server("mariadb", Path(temporary))
+        try:
+            url = server.initialized_database()
+            fill(url, Path(temporary), partitions, click.echo)
+            run = measure_budget(url, Path(temporary), partitions, budget_bytes, reads, click.echo)
+        finally:
+            server.stop()
+    text = render_budget(run)
+    click.echo(text)
+    if out is not None:
+        command = (
+            f"`python -m benchmarks budget --partitions {partitions} --share {share} --reads {reads}` at {revision()}: "
+        )
+        out.write_text(f"{out.read_text() if out.exists() else ''}\n{command}{text}\n")
+    if not run.is_met:
         raise SystemExit(1)
 
 

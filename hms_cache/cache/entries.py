@@ -35,7 +35,7 @@ class Facet(enum.Enum):
     CONSTRAINTS = "constraints"
     """Table: all its constraints (complete)."""
     PARTITIONS = "partitions"
-    """Table: a `PartitionSet`, complete or of single partitions."""
+    """Table: a `PartitionSet`: segments that are complete, or hold single partitions."""
     TABLE_STATISTICS = "table_statistics"
     """Table: column statistics by (engine, columns) asked: "asked and absent" is an answer, too."""
     PARTITION_STATISTICS = "partition_statistics"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hms_cache.cache.entries import Facet, Key
 from hms_cache.cache.event_rules import Action
-from hms_cache.cache.partitions.partition_set import Values
+from hms_cache.cache.partitions.segment import Values
 
 MOST_NAMED = 10_000
 """Partitions named by events that one load remembers, some 3 MB; beyond that it is not kept: a table whose partitions
@@ -44,6 +44,13 @@ class Load:
     def is_touched(self, facet: Facet, fence: int) -> bool:
         """Whether an event after the fence did anything to the facet."""
         return any(event_id > fence for (of, _), event_id in self.effects.items() if of is facet)
+
+    def named_since(self, facet: Facet, fence: int) -> set[Values] | None:
+        """The partitions that events after the fence named; None: one did more to the facet than that."""
+        for (of, action), event_id in self.effects.items():
+            if of is facet and event_id > fence and action is not Action.DROP_NAMED:
+                return None
+        return {values for values, event_id in self.named.get(facet, {}).items() if event_id > fence}
 
 
 class RunningLoads:

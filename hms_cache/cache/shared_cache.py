@@ -43,7 +43,9 @@ from hms_cache.cache.event_rules import (
     what_stays,
 )
 from hms_cache.cache.loads import Load, RunningLoads
-from hms_cache.cache.partitions.partition_set import PartitionSet, Values
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.segment import Values
+from hms_cache.cache.segmented_tables import SegmentedTables
 from hms_cache.cache.statistics_by_column import StatisticsHeld
 from hms_cache.cache.weights import weight_of
 from hms_cache.cache.write_id_tags import Raise, TransactionTracker
@@ -77,6 +79,7 @@ class SharedCache:
         self.databases: OrderedDict[DatabaseName, Entry] = OrderedDict()
         self.tables: OrderedDict[TableName, Entry] = OrderedDict()
         self.names_by_id: dict[int, TableName] = {}
+        self.segmented = SegmentedTables()
         self.with_constraints: set[TableName] = set()
         self.with_commit_parameters: set[TableName] = set()
         """Indexes of the tables that events concern without naming them."""
@@ -337,7 +340,7 @@ class SharedCache:
             self._remove_facet(entry, facet)
             return
         held.mark_missing(named)
-        if held.is_mostly_missing:
+        if held.drop_mostly_missing():
             self._remove_facet(entry, facet)
             return
         self._changed(entry)
@@ -456,6 +459,7 @@ class SharedCache:
         self.databases.clear()
         self.tables.clear()
         self.names_by_id.clear()
+        self.segmented.clear()
         self.with_constraints.clear()
         self.with_commit_parameters.clear()
         self.too_large.clear()
@@ -532,6 +536,8 @@ class SharedCache:
                 prepare(entry)
             self._charge(entry, facet, weight)
             entry.facets[facet] = value
+            if isinstance(value, PartitionSet):
+                value.touch(entry.last_read)
             self._changed(entry)
             if isinstance(load.key, TableName):
                 self._index(load.key, entry)
@@ -543,6 +549,7 @@ class SharedCache:
             return True
 
     def _index(self, table: TableName, entry: Entry) -> None:
+        self.segmented.note(entry)
         if entry.table_id is not None:
             self.names_by_id[entry.table_id] = table
         if entry.has_commit_parameters and Facet.TABLE in entry.facets:
@@ -589,6 +596,7 @@ class SharedCache:
     def recharge(self, entry: Entry, facet: Facet, weight: int) -> None:
         """A facet that grew in place is charged anew; one that outgrew all others is dropped."""
         self._charge(entry, facet, weight)
+        self.segmented.note(entry)
         self._evict(keep=entry)
         if self.weight > self.budget_bytes:
             self._remove_facet(entry, facet)
@@ -608,6 +616,8 @@ class SharedCache:
                     entry.table_id = None
             elif facet is Facet.CONSTRAINTS:
                 self.with_constraints.discard(entry.key)
+            elif facet is Facet.PARTITIONS:
+                self.segmented.note(entry)
             self._remember_invalidated(entry, facet)
         if not entry.facets:
             self._entries(entry.key).pop(entry.key, None)
@@ -645,6 +655,8 @@ class SharedCache:
         while self.weight > self.budget_bytes and self.tables:
             key = next(iter(self.tables))
             entry = self.tables[key]
+            if self._evict_segment(entry.last_read):
+                continue
             if entry is keep:
                 if len(self.tables) == 1:
                     return
@@ -659,6 +671,21 @@ class SharedCache:
             self.invalidated.pop(key, None)
             self.tables.pop(key, None)
             self.evictions += 1
+
+    def _evict_segment(self, before_s: float) -> bool:
+        """Evicts the segment that was read the longest ago, if that was no later than at this time."""
+        found = self.segmented.oldest()
+        if found is None or found.segment.last_read > before_s:
+            return False
+        found.held.evict(found.segment)
+        self.evictions += 1
+        if found.held.is_bare:
+            self._remove_facet(found.entry, Facet.PARTITIONS)
+        else:
+            # What was answered from it is still true: the entry has not changed.
+            self._charge(found.entry, Facet.PARTITIONS, weight_of(found.held))
+            self.segmented.note(found.entry)
+        return True
 
     def forget(self, key: Key, facets: frozenset[Facet] | None = None) -> None:
         """Drops one subject, or these facets of it, on command (flush, refresh); what loads of it read meanwhile is not

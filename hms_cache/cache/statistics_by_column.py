@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from hms_cache.cache.partitions.partition_set import Values
+from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.weights import weight_of
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.store.partitions.selection import PartitionedTable

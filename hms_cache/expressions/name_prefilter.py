@@ -28,6 +28,14 @@ _NEVER_ESCAPED = re.compile(r"[A-Za-z0-9_.\-]+\Z")
 
 def name_patterns(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[str, ...] | None:
     """Patterns, escaped with `LIKE_ESCAPE`, of which the name of each selected partition matches one; None: unknown."""
+    beginnings = name_beginnings(bound, keys)
+    if beginnings is None:
+        return None
+    return tuple(_literal(text) if is_whole else f"{_literal(text)}%" for text, is_whole in beginnings)
+
+
+def name_beginnings(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[tuple[str, bool], ...] | None:
+    """Texts of which the name of each selected partition begins with one, or is one (True); None: unknown."""
     conditions = bound.root.children if isinstance(bound.root, BoundAnd) else (bound.root,)
     begun = [""]
     for index, (key, _) in enumerate(keys):
@@ -38,13 +46,11 @@ def name_patterns(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[str, ...]
         if len(begun) * len(texts) > MAX_NAME_PATTERNS:
             break
         is_last = index == len(keys) - 1
-        end = ("" if is_last else "/") if is_whole else "%"
-        begun = [f"{start}{_literal(f'{key.lower()}={text}')}{end}" for start in begun for text in texts]
-        if not is_whole:
-            return tuple(begun)
-        if is_last:
-            return tuple(begun)
-    return tuple(f"{start}%" for start in begun) if begun != [""] else None
+        end = "/" if is_whole and not is_last else ""
+        begun = [f"{start}{key.lower()}={text}{end}" for start in begun for text in texts]
+        if is_last or not is_whole:
+            return tuple((text, is_whole) for text in begun)
+    return tuple((text, False) for text in begun) if begun != [""] else None
 
 
 def _components(bound: Bound, conditions: Iterable[BoundNode], index: int) -> tuple[list[str], bool] | None:

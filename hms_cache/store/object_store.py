@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, func, select
 
+from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.event_log import LogHead
@@ -27,8 +28,9 @@ from hms_cache.store.objects.functions import Functions
 from hms_cache.store.partition_store import PartitionWriter, StoredPartitions
 from hms_cache.store.partitions.pages import count_partitions, read_partition_pages
 from hms_cache.store.partitions.reads import PartitionRows
+from hms_cache.store.partitions.windows import read_partition_window
 from hms_cache.store.schema import TBLS
-from hms_cache.store.snapshots import Snapshot, StatisticsOfColumn, StoreReads
+from hms_cache.store.snapshots import PartitionWindow, Snapshot, StatisticsOfColumn, StoreReads
 from hms_cache.store.statistics.statistics_store import Statistics
 from hms_cache.store.tables.table_store import StoredTables
 from hms_cache.store.tables.table_writer import TableWriter
@@ -90,6 +92,11 @@ class ObjectReads(StoreReads):
 
     def read_partition_pages(self, table: TableName) -> Iterator[PartitionRows]:
         return read_partition_pages(self._context, table)
+
+    def read_partition_window(
+        self, table: TableName, within: NameRange, around: str, most: int
+    ) -> PartitionWindow | None:
+        return read_partition_window(self._context, table, within, around, most)
 
     def count_partitions(self, table: TableName, most: int) -> int:
         return count_partitions(self._context, table, most)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.event_log import LogHead
 from hms_cache.store.contract.metadata import MetadataReads
@@ -34,6 +35,13 @@ class StatisticsOfColumn(NamedTuple):
     last_analyzed_s: int
 
 
+class PartitionWindow(NamedTuple):
+    """All partitions whose names lie in a range, page by page."""
+
+    covered: NameRange
+    pages: Iterator[PartitionRows]
+
+
 class StoreReads(MetadataReads):
     """Reads that can be bound to one moment: those of the database, which a cache answers from."""
 
@@ -52,6 +60,16 @@ class StoreReads(MetadataReads):
 
         A fixed number of statements per page, and memory for one page. Raises NoSuchObjectException,
         DatabaseUnavailable.
+        """
+
+    @abstractmethod
+    def read_partition_window(
+        self, table: TableName, within: NameRange, around: str, most: int
+    ) -> PartitionWindow | None:
+        """Partitions of a table side by side, by name: about half of them before `around`, no more than `most` in all,
+        none outside of `within`; to be read within one `snapshot`. None: no such window can be told apart.
+
+        Two statements and a fixed number for each page. Raises NoSuchObjectException, DatabaseUnavailable.
         """
 
     @abstractmethod

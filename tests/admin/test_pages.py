@@ -143,6 +143,7 @@ def test_the_cache_page_ranks_tables(running: Running) -> None:
     assert page["largest"][0]["bytes"] >= page["largest"][1]["bytes"] > 0
     sales = page["hottest"][0]
     assert sales["name"] == "shop.sales" and sales["partitions"] == 3 and sales["partitions_complete"] is True
+    assert (sales["segments"], sales["segments_complete"]) == (1, 1)
     assert page["slowest"][0]["load_s"] > 0
 
 

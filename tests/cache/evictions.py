@@ -9,17 +9,18 @@ from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.event_rules import Action
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.weights import weight_of
 
 
 def evict_at_random(cache: SharedCache, chance: random.Random) -> None:
-    """One table, one facet of one, some partitions of one, or what a smaller budget would not hold. Loads on their way
-    go on, as beside any eviction."""
+    """One table, one facet of one, some partitions or a segment of one, or what a smaller budget would not hold. Loads
+    on their way go on, as beside any eviction."""
     with cache.lock:
         entries = sorted(cache.tables.values(), key=lambda one: one.key)
         if not entries:
             return
         entry = chance.choice(entries)
-        match chance.randrange(4):
+        match chance.randrange(5):
             case 0:
                 for facet in list(entry.facets):
                     cache._remove_facet(entry, facet)
@@ -27,11 +28,20 @@ def evict_at_random(cache: SharedCache, chance: random.Random) -> None:
                 cache._remove_facet(entry, chance.choice(sorted(entry.facets, key=lambda one: one.value)))
             case 2:
                 _miss_some(cache, entry, chance)
+            case 3:
+                _evict_a_segment(cache, entry, chance)
             case _:
                 whole = cache.budget_bytes
                 cache.budget_bytes = chance.randrange(cache.weight + 1)
                 cache._evict(keep=replace(entry))  # none of the entries
                 cache.budget_bytes = whole
+
+
+def _evict_a_segment(cache: SharedCache, entry: Entry, chance: random.Random) -> None:
+    held = entry.facets.get(Facet.PARTITIONS)
+    if isinstance(held, PartitionSet) and held.is_segmented:
+        held.evict(chance.choice(held.segments))
+        cache.recharge(entry, Facet.PARTITIONS, weight_of(held))
 
 
 def _miss_some(cache: SharedCache, entry: Entry, chance: random.Random) -> None:

@@ -152,10 +152,11 @@ def test_a_table_that_is_asked_once_in_a_while_is_not_loaded(here: Server, clock
     assert here.cache.background.waiting == 0
 
 
-def test_a_table_that_does_not_fit_its_share_is_not_loaded_but_its_single_partitions_are(
+def test_of_a_table_that_does_not_fit_its_share_what_was_asked_for_is_loaded_and_what_lies_around_it(
     servers: MakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hms_cache.cache.warming.background_loads.BYTES_A_PARTITION", 10**9)
+    monkeypatch.setattr("hms_cache.cache.warming.background_loads.SMALLEST_WINDOW", 12)
     server = servers(CacheOptions(load_at_once_partitions=2))
     make_large(server)
     expected = encoded(lambda: READS["one"](server.objects))
@@ -168,7 +169,7 @@ def test_a_table_that_does_not_fit_its_share_is_not_loaded_but_its_single_partit
     server.reasons()
     assert encoded(lambda: READS["one"](server.store)) == expected
     READS["filter"](server.store)
-    assert server.reasons() == [Reason.HIT, Reason.NOT_HELD]
+    assert server.reasons() == [Reason.HIT, Reason.HIT]
 
 
 def test_what_changes_while_a_table_is_loaded_is_seen(here: Server, servers: MakeServer) -> None:

@@ -17,6 +17,8 @@ from hms_cache.cache.dump.restore import Restore
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.event_rules import Action, Stays
 from hms_cache.cache.freshness import Freshness
+from hms_cache.cache.loads import Load
+from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.reads.reading import Reading
 from hms_cache.cache.shared_cache import SharedCache
@@ -28,6 +30,7 @@ from hms_cache.notifications import poller
 from hms_cache.notifications.event_log import LogHead
 from hms_cache.notifications.events import scope_of_row
 from hms_cache.server.hot_path import HotPath
+from hms_cache.store.partitions import windows
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
 Patch = Callable[[Any, str, object], None]
@@ -263,6 +266,27 @@ def dump_of_two_moments(patch: Patch) -> None:
     patch(capturing, "_is_unchanged", lambda cache, one: True)
 
 
+def segment_overtaken_kept(patch: Patch) -> None:
+    """A segment is installed as it was read, whatever events named of it meanwhile."""
+    patch(Load, "named_since", lambda self, facet, fence: set())
+
+
+def neighbour_taken_for_whole(patch: Patch) -> None:
+    """A set is complete if one of its segments is."""
+    patch(PartitionSet, "complete", PartitionSet.has_complete)
+
+
+def name_between_segments_lost(patch: Patch) -> None:
+    """A segment ends one name before the next one begins."""
+    read = windows._names_from
+
+    def one_less(*arguments: Any) -> Any:
+        found = read(*arguments)
+        return found and (found[0], found[1][:-1] if found[0].end is not None else found[1])
+
+    patch(windows, "_names_from", one_less)
+
+
 MUTANTS = {
     one.__name__: one
     for one in (
@@ -288,6 +312,9 @@ MUTANTS = {
         dump_not_proven,
         dump_overtaken_kept,
         dump_of_two_moments,
+        segment_overtaken_kept,
+        neighbour_taken_for_whole,
+        name_between_segments_lost,
     )
 }
 

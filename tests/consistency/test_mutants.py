@@ -25,6 +25,7 @@ from tests.cache import (
     test_loads,
     test_other_histories,
     test_position_check,
+    test_segment_loads,
     test_write_ids,
 )
 from tests.cache.world import Server
@@ -185,6 +186,15 @@ FOUND_BY_DESIGN: list[tuple[Callable[..., None], Callable[[Callable[..., Server]
     (mutants.dump_not_proven, _with_a_dump(test_dump.another_history_is_not_answered, 1)),
     (mutants.dump_overtaken_kept, _with_a_dump(test_dump.events_since_take_out_what_they_name)),
     (mutants.dump_of_two_moments, _with_a_dump(test_dump.what_changes_meanwhile_is_left_out)),
+    (
+        mutants.segment_overtaken_kept,
+        test_segment_loads.what_an_event_names_while_a_segment_is_loaded_is_missing_from_it,
+    ),
+    (
+        mutants.neighbour_taken_for_whole,
+        test_segment_loads.what_lies_beside_a_segment_is_not_taken_for_absent,
+    ),
+    (mutants.name_between_segments_lost, test_segment_loads.every_name_lies_in_one_segment),
 ]
 
 

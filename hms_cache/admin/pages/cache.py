@@ -30,6 +30,9 @@ class CachedTable:
     partitions: int
     partitions_missing: int
     partitions_complete: bool | None
+    segments: int
+    """Ranges of names that the partitions are held in, those included of which nothing is held."""
+    segments_complete: int
     write_id_tag: str | None
 
 
@@ -102,6 +105,8 @@ def cached_table(shared: SharedCache, key: TableName, entry: Entry) -> CachedTab
             partitions=len(held) if held is not None else 0,
             partitions_missing=len(held.missing) if held is not None else 0,
             partitions_complete=held.complete if held is not None else None,
+            segments=len(held.segments) if held is not None else 0,
+            segments_complete=sum(one.complete for one in held.segments) if held is not None else 0,
             write_id_tag=str(entry.tag) if entry.tag is not None else None,
         )
 

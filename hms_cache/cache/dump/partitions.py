@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from hms_cache.cache.dump.values import UNREADABLE, BadDump, decode_value, encod
 from hms_cache.cache.partitions.block import BlockParts, PartitionBlock, hashes_of_names
 from hms_cache.cache.partitions.block_records import RecordTemplate
 from hms_cache.cache.partitions.partition_set import PartitionSet, SetParts
+from hms_cache.cache.partitions.segment import SegmentParts
 from hms_cache.expressions import KeyColumns
 from hms_cache.expressions.key_columns import KeyColumn, TextDictionary
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -26,6 +28,13 @@ _TEMPLATE_FIELDS: Final = tuple(field.name for field in fields(RecordTemplate))
 
 def encode_set(parts: SetParts, blobs: list[bytes]) -> Any:
     """The tree; bytes and arrays go to `blobs`."""
+    return {
+        "keys": [list(key) for key in parts.keys],
+        "segments": [_encode_segment(segment, blobs) for segment in parts.segments],
+    }
+
+
+def _encode_segment(parts: SegmentParts, blobs: list[bytes]) -> Any:
     block = parts.block.parts
 
     def added(array: npt.NDArray[Any] | None) -> Any:
@@ -35,7 +44,7 @@ def encode_set(parts: SetParts, blobs: list[bytes]) -> Any:
         return [str(array.dtype), len(array), len(blobs) - 1]
 
     return {
-        "keys": [list(key) for key in parts.keys],
+        "first": parts.first,
         "rows": len(parts.block),
         "complete": parts.complete,
         "missing": [list(values) for values in parts.missing],
@@ -67,8 +76,16 @@ def decode_set(tree: Any, blobs: list[bytes]) -> PartitionSet:
 
 
 def _decode(tree: Any, blobs: list[bytes]) -> SetParts:
-    rows = int(tree["rows"])
     keys = tuple((str(name), str(kind)) for name, kind in tree["keys"])
+    segments = tuple(_decode_segment(segment, keys, blobs) for segment in tree["segments"])
+    firsts = [segment.first for segment in segments]
+    if not firsts or firsts[0] or any(one >= other for one, other in pairwise(firsts)):
+        raise BadDump("segments that do not lie side by side")
+    return SetParts(keys, segments)
+
+
+def _decode_segment(tree: Any, keys: tuple[tuple[str, str], ...], blobs: list[bytes]) -> SegmentParts:
+    rows = int(tree["rows"])
     arrays = {name: _array(tree[name], blobs) for name in _ARRAYS}
     data, names, times = (_bytes(tree[name], blobs) for name in ("data", "names", "times"))
     templates = tuple(RecordTemplate(*(decode_value(one, blobs) for one in template)) for template in tree["templates"])
@@ -107,8 +124,8 @@ def _decode(tree: Any, blobs: list[bytes]) -> SetParts:
     hidden = _array(tree["hidden"], blobs)
     if hidden is not None and (len(hidden) != rows or hidden.dtype != np.bool_):
         raise BadDump("hidden rows of another block")
-    return SetParts(
-        keys,
+    return SegmentParts(
+        str(tree["first"]),
         PartitionBlock(keys, KeyColumns(keys, columns, rows), parts),
         hidden.copy() if hidden is not None else None,
         {str(name): (tuple(values), _bytes(encoded, blobs)) for name, values, encoded in tree["changed"]},

@@ -16,7 +16,7 @@ from hms_cache.cache.entries import Facet, Key
 from hms_cache.cache.partitions.partition_set import SetParts
 from hms_cache.metadata.object_names import TableName
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Of the file. Another one is not read."""
 
 SECTION_BYTES: Final = 1024 * 1024

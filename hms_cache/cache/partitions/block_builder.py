@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -33,6 +33,7 @@ from hms_cache.cache.partitions.block_records import (
 )
 from hms_cache.expressions import KeyColumns, PartitionKey
 from hms_cache.expressions.key_columns import KeyColumn
+from hms_cache.metadata.name_ranges import cut_positions
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.store.partitions.reads import PartitionRows
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
@@ -130,7 +131,7 @@ def _common_length(one: bytes, other: bytes) -> int:
 
 
 class BlockBuilder:
-    """Collects partitions with distinct names and makes one block of them. Not for two threads."""
+    """Collects partitions with distinct names and makes a block, or several, of them. Not for two threads."""
 
     def __init__(self, keys: Sequence[PartitionKey], base: PartitionBlock | None = None) -> None:
         """`base`: a block whose rows shall be in the result, too (`build`)."""
@@ -300,20 +301,34 @@ class BlockBuilder:
         """The block of what was added and, of the base block, the rows `kept` (ascending; None: none)."""
         base = self._base if kept is not None else None
         old = indexes(kept) if base is not None and kept is not None else np.zeros(0, np.int64)
-        order = sorted(range(len(self._names)), key=self._names.__getitem__)
+        return self._build(_Added(self), base, old, self._order())
+
+    def build_apart(self, most: int) -> list[PartitionBlock]:
+        """Blocks of what was added alone, of some `most` partitions each, in the order of their names; at least one."""
+        order = self._order()
+        added = _Added(self)
+        cuts = [*cut_positions(len(order), most, lambda at: self._names[order[at]].decode()), len(order)]
+        return [self._build(added, None, np.zeros(0, np.int64), order[low:high]) for low, high in pairwise(cuts)]
+
+    def _order(self) -> list[int]:
+        return sorted(range(len(self._names)), key=self._names.__getitem__)
+
+    def _build(
+        self, added: _Added, base: PartitionBlock | None, old: npt.NDArray[Any], order: list[int]
+    ) -> PartitionBlock:
+        """`old`: rows of the base; `order`: rows that were added, by name."""
         new = np.array(order, np.int64)
         before_new = self._places(base, old, order)
         # Where each row of the result comes from: rows of the base, then rows added.
         sources = np.insert(np.arange(len(old)), before_new, len(old) + np.arange(len(new)))
-        templates = [draft.finished() for draft in self._drafts]
-        kinds, templates = _used_kinds(self._merged_kinds(base, old, new)[sources], templates)
-        values, locations = self._merged_lengths(base, old, new, sources)
-        data, sizes = self._merged_data(base, old, order, sources)
+        kinds, templates = _used_kinds(_merged_kinds(added, base, old, new)[sources], added.templates)
+        values, locations = _merged_lengths(added, base, old, new, sources)
+        data, sizes = self._merged_data(added, base, old, order, sources)
         names, name_sizes = self._merged_names(base, old, order, sources)
-        times, access_time = self._merged_times(base, old, new, sources)
+        times, access_time = _merged_times(added, base, old, new, sources)
         hashes = self._merged_hashes(base, old, order)[sources]
         hash_rows = np.argsort(hashes, kind="stable")
-        columns = self._merged_columns(base, old, new, sources)
+        columns = self._merged_columns(added, base, old, new, sources)
         parts = BlockParts(
             data=data,
             starts=_starts(sizes),
@@ -337,35 +352,19 @@ class BlockBuilder:
         points = [base.insertion_point(self._names[row].decode()) for row in order]
         return np.asarray(np.searchsorted(old, np.array(points, np.int64)))
 
-    def _merged_kinds(
-        self, base: PartitionBlock | None, old: npt.NDArray[Any], new: npt.NDArray[Any]
-    ) -> npt.NDArray[Any]:
-        added: npt.NDArray[Any] = np.array(self._kinds, np.int64)[new]
-        if base is None:
-            return added
-        kinds = base.parts.kinds
-        return np.concatenate([np.zeros(len(old), np.int64) if kinds is None else kinds[old].astype(np.int64), added])
-
-    def _merged_lengths(
-        self, base: PartitionBlock | None, old: npt.NDArray[Any], new: npt.NDArray[Any], sources: npt.NDArray[Any]
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        values = np.array(self._value_bytes, np.int64)[new]
-        locations = np.array(self._location_bytes, np.int64)[new]
-        if base is not None:
-            own = base.parts.location_bytes
-            values = np.concatenate([base.parts.value_bytes[old].astype(np.int64), values])
-            kept = np.zeros(len(old), np.int64) if own is None else own[old].astype(np.int64)
-            locations = np.concatenate([kept, locations])
-        return values[sources], locations[sources]
-
     def _merged_data(
-        self, base: PartitionBlock | None, old: npt.NDArray[Any], order: list[int], sources: npt.NDArray[Any]
+        self,
+        added: _Added,
+        base: PartitionBlock | None,
+        old: npt.NDArray[Any],
+        order: list[int],
+        sources: npt.NDArray[Any],
     ) -> tuple[bytes, npt.NDArray[Any]]:
         ends = self._ends
-        cuts = [(len(d.finished().prefix), len(d.finished().suffix)) for d in self._drafts]
+        cuts = added.cuts
         raw = memoryview(self._data)
 
-        def added(row: int) -> tuple[memoryview, memoryview]:
+        def of_added(row: int) -> tuple[memoryview, memoryview]:
             start, end = (ends[row - 1] if row else 0), ends[row]
             prefix, suffix = cuts[self._kinds[row]]
             own = start + self._value_bytes[row] + self._location_bytes[row]
@@ -382,9 +381,11 @@ class BlockBuilder:
                 low = starts[old[chosen[chosen < kept]]].tolist()
                 high = starts[1:][old[chosen[chosen < kept]]].tolist()
                 bounds = iter(zip(low, high, strict=True))
-                pairs = [(held[slice(*next(bounds))], b"") if row < kept else added(order[row - kept]) for row in rows]
+                pairs = [
+                    (held[slice(*next(bounds))], b"") if row < kept else of_added(order[row - kept]) for row in rows
+                ]
             else:
-                pairs = [added(order[row]) for row in rows]
+                pairs = [of_added(order[row]) for row in rows]
             sizes[first : first + len(rows)] = [len(one) + len(other) for one, other in pairs]
             chunks.append(b"".join(chain.from_iterable(pairs)))
         raw.release()
@@ -408,30 +409,6 @@ class BlockBuilder:
             chunks.append(b"".join(encoded))
         return b"".join(chunks), sizes
 
-    def _merged_times(
-        self, base: PartitionBlock | None, old: npt.NDArray[Any], new: npt.NDArray[Any], sources: npt.NDArray[Any]
-    ) -> tuple[bytes, int | None]:
-        create = np.array(self._create_times, np.int32)[new]
-        access = np.array(self._access_times, np.int32)[new]
-        if base is not None:
-            held = base.parts
-            if held.access_time is not None:
-                base_create = np.frombuffer(held.times, ">i4")[old]
-                base_access = np.full(len(old), held.access_time, np.int32)
-            else:
-                both = np.frombuffer(held.times, _TIMES)[old]
-                base_create, base_access = both["create"], both["access"]
-            create = np.concatenate([base_create.astype(np.int32), create])
-            access = np.concatenate([base_access.astype(np.int32), access])
-        create, access = create[sources], access[sources]
-        if not len(access):
-            return b"", 0
-        if int(access.min()) == int(access.max()):
-            return create.astype(">i4").tobytes(), int(access[0])
-        times = np.empty(len(create), _TIMES)
-        times["create"], times["header"], times["access"] = create, ACCESS_TIME_HEADER, access
-        return times.tobytes(), None
-
     def _merged_hashes(
         self, base: PartitionBlock | None, old: npt.NDArray[Any], order: list[int]
     ) -> npt.NDArray[np.uint32]:
@@ -443,16 +420,86 @@ class BlockBuilder:
         return np.concatenate([by_row[old], added])
 
     def _merged_columns(
-        self, base: PartitionBlock | None, old: npt.NDArray[Any], new: npt.NDArray[Any], sources: npt.NDArray[Any]
+        self,
+        added: _Added,
+        base: PartitionBlock | None,
+        old: npt.NDArray[Any],
+        new: npt.NDArray[Any],
+        sources: npt.NDArray[Any],
     ) -> KeyColumns:
         columns = []
-        for texts, codes in zip(self._texts, self._codes, strict=True):
-            columns.append(KeyColumn.from_codes(np.array(codes, np.int64)[new], list(texts)))
-        added = KeyColumns(self._keys, columns, len(new))
+        for texts, codes in zip(added.texts, added.codes, strict=True):
+            used, positions = np.unique(codes[new], return_inverse=True)
+            columns.append(KeyColumn.from_codes(positions, [texts[code] for code in used.tolist()]))
+        own = KeyColumns(self._keys, columns, len(new))
         if base is None:
-            return added
-        values = [added.row(row) for row in range(len(new))]
+            return own
+        values = [own.row(row) for row in range(len(new))]
         return base.columns.take(old).append(values).take(sources)
+
+
+class _Added:
+    """What was added to a builder, as arrays; nothing may be added while they are used."""
+
+    def __init__(self, builder: BlockBuilder) -> None:
+        self.templates = [draft.finished() for draft in builder._drafts]
+        self.cuts = [(len(template.prefix), len(template.suffix)) for template in self.templates]
+        """Bytes of the encoded parameters that the template has."""
+        self.kinds = np.frombuffer(builder._kinds, np.uint32)
+        self.value_bytes = np.frombuffer(builder._value_bytes, np.uint32)
+        self.location_bytes = np.frombuffer(builder._location_bytes, np.uint32)
+        self.create_times = np.frombuffer(builder._create_times, np.int32)
+        self.access_times = np.frombuffer(builder._access_times, np.int32)
+        self.texts = [list(texts) for texts in builder._texts]
+        self.codes = [np.frombuffer(codes, np.uint32) for codes in builder._codes]
+
+
+def _merged_kinds(
+    added: _Added, base: PartitionBlock | None, old: npt.NDArray[Any], new: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    own: npt.NDArray[Any] = added.kinds[new].astype(np.int64)
+    if base is None:
+        return own
+    kinds = base.parts.kinds
+    return np.concatenate([np.zeros(len(old), np.int64) if kinds is None else kinds[old].astype(np.int64), own])
+
+
+def _merged_lengths(
+    added: _Added, base: PartitionBlock | None, old: npt.NDArray[Any], new: npt.NDArray[Any], sources: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    values = added.value_bytes[new].astype(np.int64)
+    locations = added.location_bytes[new].astype(np.int64)
+    if base is not None:
+        own = base.parts.location_bytes
+        values = np.concatenate([base.parts.value_bytes[old].astype(np.int64), values])
+        kept = np.zeros(len(old), np.int64) if own is None else own[old].astype(np.int64)
+        locations = np.concatenate([kept, locations])
+    return values[sources], locations[sources]
+
+
+def _merged_times(
+    added: _Added, base: PartitionBlock | None, old: npt.NDArray[Any], new: npt.NDArray[Any], sources: npt.NDArray[Any]
+) -> tuple[bytes, int | None]:
+    create = added.create_times[new]
+    access = added.access_times[new]
+    if base is not None:
+        held = base.parts
+        if held.access_time is not None:
+            base_create = np.frombuffer(held.times, ">i4")[old]
+            base_access = np.full(len(old), held.access_time, np.int32)
+        else:
+            both = np.frombuffer(held.times, _TIMES)[old]
+            base_create, base_access = both["create"], both["access"]
+        create = np.concatenate([base_create.astype(np.int32), create])
+        access = np.concatenate([base_access.astype(np.int32), access])
+    create, access = create[sources], access[sources]
+    if not len(access):
+        return b"", 0
+    if int(access.min()) == int(access.max()):
+        return create.astype(">i4").tobytes(), int(access[0])
+    times = np.empty(len(create), _TIMES)
+    times["create"], times["header"], times["access"] = create, ACCESS_TIME_HEADER, access
+    return times.tobytes(), None
 
 
 def _kind(template: RecordTemplate) -> Any:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hms_cache.cache.encoded_lists import EncodedList
 from hms_cache.cache.partitions.block import PIECES, PartitionBlock, Rows, row_count
 from hms_cache.cache.partitions.block_records import PARAMETERS_HEADER, RecordTemplate
+from hms_cache.cache.partitions.segment_rows import SegmentRows
 from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, PartitionWithoutSD
 from hms_cache.wire import decode_struct, encode_struct
@@ -25,6 +26,9 @@ _WIDTH: Final = 7
 
 _SINGLE: Final = 1 << 32
 """Kinds from here on are those of one row."""
+
+_SEGMENT: Final = 1 << 33
+"""The kinds of a segment are numbered from its position times this on."""
 
 
 def without_descriptor(partition: Partition, root: str) -> PartitionWithoutSD:
@@ -45,6 +49,11 @@ def kinds_below(selected: SelectedPartitions, root: str) -> npt.NDArray[np.int64
 
     Partitions of which that cannot be told without looking at each have a number of their own.
     """
+    of_segments = [_kinds_of_rows(part, root) + at * _SEGMENT for at, part in enumerate(selected.parts)]
+    return np.concatenate(of_segments) if of_segments else np.zeros(0, np.int64)
+
+
+def _kinds_of_rows(selected: SegmentRows, root: str) -> npt.NDArray[np.int64]:
     rows = np.asarray(selected.indexes())
     size = len(selected.block)
     kinds = np.arange(len(rows)) + _SINGLE
@@ -69,12 +78,16 @@ def without_descriptors(selected: SelectedPartitions, root: str) -> EncodedList[
         return [without_descriptor(partition, root) for partition in selected.structs()]
 
     def encode() -> list[bytes]:
-        def of_tail(row: int) -> list[bytes]:
-            return [encode_struct(without_descriptor(selected.tail_struct(row), root))]
-
-        return selected.spread(lambda rows: _of_block(selected.block, rows, root), _WIDTH, of_tail)
+        return [piece for part in selected.parts for piece in _of_rows(part, root)]
 
     return EncodedList(len(selected), structs, encode)
+
+
+def _of_rows(selected: SegmentRows, root: str) -> list[bytes]:
+    def of_tail(row: int) -> list[bytes]:
+        return [encode_struct(without_descriptor(selected.tail_struct(row), root))]
+
+    return selected.spread(lambda rows: _of_block(selected.block, rows, root), _WIDTH, of_tail)
 
 
 def _of_block(block: PartitionBlock, rows: Rows, root: str) -> list[bytes]:

@@ -1,93 +1,40 @@
-"""The partitions of one table in memory: all of them, or single ones.
+"""The partitions of one table in memory: segments, each of one range of names, side by side without a gap.
 
-Most are in a block, which never changes; what changed since it was made gathers in a small tail beside it, and rows of
-the block that are no more, or are in the tail, are hidden. `complete` says whether every partition of the table is
-here (P6); `missing` holds values that an event named and that have not been read again yet, so that a change touches
-only its partitions: a set with missing ones answers nothing about them until they are filled in.
-
-When the tail has outgrown the block, a new block is made (`begin_rebuild`, `Rebuild.run`, `finish_rebuild`), outside
-the lock but for its beginning and end.
+Each name lies in one segment, whether anything is held of it or not. A segment is loaded, evicted and made anew by
+itself; the set is `complete` where all of them are (P6). A table of which single partitions are held has one segment
+that is not complete.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from hms_cache.cache.partitions.block import PartitionBlock, Rows, indexes
+from hms_cache.cache.partitions import segment as segments
+from hms_cache.cache.partitions.block import PartitionBlock
 from hms_cache.cache.partitions.block_builder import BlockBuilder
-from hms_cache.cache.partitions.block_records import decode_partition, encode_partition
-from hms_cache.cache.partitions.selected_partitions import SelectedPartitions, Tail
-from hms_cache.expressions import KeyColumns
+from hms_cache.cache.partitions.rebuild import Rebuild, joined_with
+from hms_cache.cache.partitions.segment import Segment, SegmentParts, Values
+from hms_cache.cache.partitions.segment_rows import SegmentRows
+from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
 from hms_cache.expressions import PartitionKey as Key
+from hms_cache.metadata.name_ranges import EVERY_NAME, NameRange
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.store.partitions.reads import PartitionRows
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
-
-Values = tuple[str, ...]
-
-SMALLEST_TAIL: Final = 32
-"""Changes that are never worth a new block: each costs an encoded partition, some 2 KB."""
-
-LARGEST_TAIL: Final = 20_000
-"""Changes that always are: some 40 MB, and as much work for each answer as a block of as many partitions."""
-
-TAIL_SHARE: Final = 16
-"""Between the two, one change for so many partitions."""
-
-_TAIL_ENTRY_BYTES: Final = 400
-"""Dictionary slots, key, values and objects of one partition in the tail."""
-
-_MISSING_BYTES: Final = 300
-"""Set slot, tuple and texts of one missing partition."""
 
 
 class SetTooLargeError(Exception):
     """The partitions of a table take more memory than they may."""
 
 
-class _Changed(NamedTuple):
-    """A partition in the tail."""
-
-    values: Values
-    encoded: bytes
-
-
 class SetParts(NamedTuple):
     """All that a set is made of, as of one moment: values that nobody changes."""
 
     keys: tuple[Key, ...]
-    block: PartitionBlock
-    hidden: npt.NDArray[np.bool_] | None
-    """Rows of the block that are no more, or are in the tail; None: none."""
-    changed: dict[str, tuple[Values, bytes]]
-    """The tail: values and encoded partition by name."""
-    missing: frozenset[Values]
-    complete: bool
-
-
-@dataclass(slots=True, eq=False)
-class Rebuild:
-    """A new block on its way."""
-
-    keys: tuple[Key, ...]
-    base: PartitionBlock
-    rows: Rows
-    encoded: list[bytes]
-    changed: set[str] = field(default_factory=set)
-    """Names that changed since; guarded as the set is."""
-    block: PartitionBlock | None = None
-
-    def run(self) -> None:
-        """Makes the block. Needs no lock."""
-        builder = BlockBuilder(self.keys, self.base)
-        builder.add_structs(decode_partition(encoded) for encoded in self.encoded)
-        self.block = builder.build(self.rows)
+    segments: tuple[SegmentParts, ...]
 
 
 class PartitionSet:
@@ -100,7 +47,7 @@ class PartitionSet:
         builder = BlockBuilder(keys)
         by_name = {builder.naming.name(partition.values): partition for partition in partitions}
         builder.add_structs(by_name.values())
-        self._set_up(keys, builder.build(), complete)
+        self._set_up(keys, segments_of(tuple(keys), builder, complete=complete))
 
     @classmethod
     def from_pages(
@@ -111,143 +58,253 @@ class PartitionSet:
         Raises SetTooLargeError as soon as it is clear that the set will take more than `most_bytes`; UnencodableReply,
         MetaException (a name without the table's keys), and what the pages raise.
         """
-        builder = BlockBuilder(keys)
-        for page in pages:
-            builder.add_rows(page)
-            if most_bytes is not None and builder.least_bytes > most_bytes:
-                raise SetTooLargeError(f"more than {most_bytes} bytes after {len(builder)} partitions")
         made = cls.__new__(cls)
-        made._set_up(keys, builder.build(), complete)
+        builder = builder_of_pages(keys, pages, most_bytes)
+        made._set_up(keys, segments_of(tuple(keys), builder, complete=complete))
+        return made
+
+    @classmethod
+    def bare(cls, keys: Sequence[Key]) -> PartitionSet:
+        """A set of which nothing is known; cheap to make."""
+        made = cls.__new__(cls)
+        made._set_up(keys, [made._bare_segment(tuple(keys), "")])
         return made
 
     def parts(self) -> SetParts:
         """What it is made of now: a copy of what may change. Under the cache's lock."""
-        hidden = self._hidden.copy() if self._hidden is not None and self._hidden_count else None
-        changed = {name: (one.values, one.encoded) for name, one in self._changed.items()}
-        return SetParts(self.keys, self._block, hidden, changed, frozenset(self.missing), self.complete)
+        return SetParts(self.keys, tuple(one.parts() for one in self.segments))
 
     @classmethod
     def from_parts(cls, parts: SetParts) -> PartitionSet:
         """The set that `parts` was asked of."""
         made = cls.__new__(cls)
-        made._set_up(parts.keys, parts.block, parts.complete)
-        if parts.hidden is not None:
-            made._hidden = parts.hidden
-            made._hidden_count = int(np.count_nonzero(parts.hidden))
-        made._changed = {name: _Changed(*one) for name, one in parts.changed.items()}
-        made.missing = set(parts.missing)
+        made._set_up(parts.keys, [Segment.from_parts(parts.keys, one) for one in parts.segments])
         return made
 
-    def _set_up(self, keys: Sequence[Key], block: PartitionBlock, complete: bool) -> None:
+    def _set_up(self, keys: Sequence[Key], made: Sequence[Segment]) -> None:
         self.keys = tuple(keys)
-        self.complete = complete
-        self.missing: set[Values] = set()
         self._naming = PartitionNaming([name for name, _ in keys])
-        self._set_block(block)
-        self._rebuild: Rebuild | None = None
+        self._set_segments(made)
 
-    def _set_block(self, block: PartitionBlock) -> None:
-        self._block = block
-        self._hidden: npt.NDArray[np.bool_] | None = None
-        self._hidden_count = 0
-        self._changed: dict[str, _Changed] = {}
-        self._tail: Tail | None = None
+    def _set_segments(self, made: Sequence[Segment]) -> None:
+        self.segments = tuple(made)
+        """By name; the first one begins before all names."""
+        self._firsts = [one.first for one in self.segments]
 
     def __len__(self) -> int:
-        return len(self._block) - self._hidden_count + len(self._changed)
+        return sum(map(len, self.segments))
 
     def name_of(self, values: Sequence[str]) -> str:
         """The partition name of these values. Raises MetaException for a wrong number of them."""
         return self._naming.name(values)
+
+    # Segments
+
+    @property
+    def is_segmented(self) -> bool:
+        """Whether there is more than one segment."""
+        return len(self.segments) > 1
+
+    def segment_of(self, name: str) -> Segment:
+        """The segment that the name lies in."""
+        return self.segments[bisect_right(self._firsts, name) - 1] if len(self.segments) > 1 else self.segments[0]
+
+    def range_of(self, segment: Segment) -> NameRange:
+        """The names of a segment of this set."""
+        after = bisect_right(self._firsts, segment.first)
+        return NameRange(segment.first, self._firsts[after] if after < len(self._firsts) else None)
+
+    def narrowed(self, ranges: Iterable[NameRange] | None) -> PartitionSet:
+        """The segments that these ranges touch, as a set that answers what lies in the ranges alone; None: all."""
+        if ranges is None or not self.is_segmented:
+            return self
+        touched: set[int] = set()
+        for first, end in ranges:
+            low = bisect_right(self._firsts, first) - 1
+            touched.update(range(low, len(self.segments) if end is None else bisect_left(self._firsts, end, low + 1)))
+        return self._narrowed(touched)
+
+    def narrowed_to_names(self, names: Iterable[str]) -> PartitionSet:
+        """The same for single names."""
+        if not self.is_segmented:
+            return self
+        return self._narrowed({bisect_right(self._firsts, name) - 1 for name in names})
+
+    def _narrowed(self, touched: set[int]) -> PartitionSet:
+        made = PartitionSet.__new__(PartitionSet)
+        made.keys, made._naming = self.keys, self._naming
+        made._set_segments([self.segments[at] for at in sorted(touched)])
+        return made
+
+    def touch(self, now_s: float) -> None:
+        """A read needs them now."""
+        for one in self.segments:
+            one.last_read = now_s
+
+    def place(self, covered: NameRange, made: Sequence[Segment]) -> bool:
+        """Puts segments that hold all partitions of a range in the place of what is held of it.
+
+        False: the range begins or ends within a segment that is complete. Single partitions of a segment that it cuts
+        are forgotten.
+        """
+        low = bisect_right(self._firsts, covered.first) - 1
+        high = len(self.segments) if covered.end is None else bisect_left(self._firsts, covered.end)
+        before, after = self.segments[low], self.segments[high - 1]
+        begins_within = before.first != covered.first
+        ends_within = covered.end is not None and self.range_of(after).end != covered.end
+        if (begins_within and before.complete) or (ends_within and after.complete):
+            return False
+        placed = [*self.segments[:low], *made, *self.segments[high:]]
+        if begins_within:
+            placed.insert(low, self._bare(before.first))
+        if ends_within and covered.end is not None:
+            placed.insert(low + begins_within + len(made), self._bare(covered.end))
+        self._set_segments(placed)
+        self._join_bare()
+        return True
+
+    def evict(self, segment: Segment) -> None:
+        """Forgets what is held of a segment's range."""
+        self._set_segments([self._bare(one.first) if one is segment else one for one in self.segments])
+        self._join_bare()
+
+    def _bare(self, first: str) -> Segment:
+        return self._bare_segment(self.keys, first)
+
+    @staticmethod
+    def _bare_segment(keys: tuple[Key, ...], first: str) -> Segment:
+        return Segment(keys, first, _empty_block(keys), complete=False)
+
+    def _join_bare(self) -> None:
+        """Ranges of which nothing is held are one where they lie side by side."""
+        kept: list[Segment] = []
+        for one in self.segments:
+            if not (kept and kept[-1].is_bare and one.is_bare):
+                kept.append(one)
+        if len(kept) < len(self.segments):
+            self._set_segments(kept)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing is held."""
+        return all(one.is_bare for one in self.segments)
+
+    def gap_in(self, covered: NameRange) -> NameRange | None:
+        """The range of the first segment that a range touches and that is not complete."""
+        for one in self._between(covered):
+            if not one.complete:
+                return self.range_of(one)
+        return None
+
+    def _between(self, covered: NameRange) -> tuple[Segment, ...]:
+        low = bisect_right(self._firsts, covered.first) - 1
+        return self.segments[low : None if covered.end is None else bisect_left(self._firsts, covered.end, low + 1)]
+
+    @property
+    def oldest(self) -> Segment | None:
+        """The segment whose last read is the longest ago, of a set that has several."""
+        if not self.is_segmented:
+            return None
+        held = (one for one in self.segments if not one.is_bare)
+        return min(held, key=lambda one: one.last_read, default=None)
 
     # Changes
 
     def put(self, partitions: Iterable[Partition]) -> None:
         """Adds or replaces partitions."""
         for partition in partitions:
-            values = tuple(partition.values)
-            name = self.name_of(values)
-            changed = _Changed(values, encode_partition(partition))
-            self._forget(name)
-            self._changed[name] = changed
-            self.missing.discard(values)
+            name = self.name_of(partition.values)
+            segment = self.segment_of(name)
+            segment.put(name, segment.encode(partition))
 
     def mark_missing(self, values: Iterable[Values]) -> None:
         """An event named these: what is held of them is forgotten."""
         for one in values:
             if len(one) != len(self.keys):
                 # An event of another partition scheme than ours: nothing here can be trusted.
-                self.complete = False
-                self.missing.clear()
-                self._rebuild = None
-                self._set_block(BlockBuilder(self.keys).build())
+                self._set_segments([self._bare("")])
                 break
-            self._forget(self.name_of(one))
-            if self.complete:
-                self.missing.add(one)
+            name = self.name_of(one)
+            self.segment_of(name).mark_missing(name, one)
 
     @property
     def is_mostly_missing(self) -> bool:
-        """Whether so many are missing that the whole set is read again rather than those."""
-        return len(self.missing) > len(self) // 2 + 1000
+        """Whether so many of a segment are missing that all of it is read again rather than those."""
+        return any(one.is_mostly_missing for one in self.segments)
+
+    def drop_mostly_missing(self) -> bool:
+        """Forgets the segments of which so many are missing; whether nothing is left then."""
+        lost = [one for one in self.segments if one.is_mostly_missing]
+        for one in lost:
+            self.evict(one)
+        return bool(lost) and self.is_bare
 
     def fill(self, asked: Iterable[Values], found: Iterable[Partition]) -> None:
         """The missing ones were read again: `found` are those that exist."""
         for values in asked:
-            self.missing.discard(values)
+            self.segment_of(self.name_of(values)).found(values)
         self.put(found)
-
-    def _forget(self, name: str) -> None:
-        self._tail = None
-        if self._rebuild is not None:
-            self._rebuild.changed.add(name)
-        if self._changed.pop(name, None) is not None:
-            return
-        row = self._block.find(name)
-        if row is None:
-            return
-        if self._hidden is None:
-            self._hidden = np.zeros(len(self._block), np.bool_)
-        if not self._hidden[row]:
-            self._hidden[row] = True
-            self._hidden_count += 1
 
     # New blocks
 
     @property
     def is_outgrown(self) -> bool:
-        """Whether what changed is worth a new block now."""
-        changes = len(self._changed) + self._hidden_count
-        most = max(SMALLEST_TAIL, min(LARGEST_TAIL, len(self._block) // TAIL_SHARE))
-        return changes > most and self._rebuild is None
+        """Whether the changes of a segment are worth a new block now."""
+        return any(one.is_outgrown for one in self.segments)
 
-    def begin_rebuild(self) -> Rebuild:
-        """Takes what there is now; changes from now on are noted. Under the lock."""
-        encoded = [changed.encoded for changed in self._changed.values()]
-        self._rebuild = Rebuild(self.keys, self._block, self._visible_rows(), encoded)
-        return self._rebuild
+    def begin_rebuild(self, segment: Segment | None = None) -> Rebuild:
+        """For a segment; None: one that is outgrown, or the first. Changes from now on are noted. Under the lock."""
+        chosen = segment
+        if chosen is None:
+            chosen = next((one for one in self.segments if one.is_outgrown), self.segments[0])
+        at = self.segments.index(chosen)
+        neighbour = joined_with(chosen, [*self.segments[at + 1 : at + 2], *self.segments[max(0, at - 1) : at]])
+        of = (chosen,) if neighbour is None else tuple(sorted((chosen, neighbour), key=lambda one: one.first))
+        return Rebuild.begin(self.keys, of)
 
     def finish_rebuild(self, rebuild: Rebuild) -> bool:
-        """Puts the new block in place, with the changes since; False when it came too late. Under the lock."""
-        if self._rebuild is not rebuild:
+        """Puts the new blocks in place, with the changes since; False when they came too late. Under the lock."""
+        is_current = all(one.renewal is rebuild for one in rebuild.of)
+        for one in rebuild.of:
+            if one.renewal is rebuild:
+                one.renewal = None
+        at = next((at for at, one in enumerate(self.segments) if one is rebuild.of[0]), -1)
+        if not is_current or rebuild.blocks is None or self.segments[at : at + len(rebuild.of)] != rebuild.of:
             return False
-        self._rebuild = None
-        if rebuild.block is None:
-            return False
-        changed = self._changed
-        self._set_block(rebuild.block)
-        for name in rebuild.changed:
-            self._forget(name)
-            if name in changed:
-                self._changed[name] = changed[name]
+        made = rebuild.finished()
+        self._set_segments([*self.segments[:at], *made, *self.segments[at + len(rebuild.of) :]])
+        for old in rebuild.of:
+            for name in old.noted:
+                self.segment_of(name).forget(name)
+                if name in old.changed:
+                    self.segment_of(name).put(name, old.changed[name])
+            for values in old.missing:
+                self.segment_of(self.name_of(values)).missing.add(values)
         return True
 
     # Questions
 
     @property
+    def complete(self) -> bool:
+        """Whether every partition of the table is here, or known to be missing."""
+        return all(one.complete for one in self.segments)
+
+    @property
+    def has_complete(self) -> bool:
+        """Whether any segment is complete."""
+        return any(one.complete for one in self.segments)
+
+    @property
+    def missing(self) -> set[Values]:
+        """Values that an event named and that have not been read again yet."""
+        if len(self.segments) == 1:
+            return self.segments[0].missing
+        return set().union(*(one.missing for one in self.segments))
+
+    @property
     def whole(self) -> bool:
         """Whether every partition of the table is here now."""
-        return self.complete and not self.missing
+        return all(one.complete and not one.missing for one in self.segments)
 
     def find(self, values: Sequence[str]) -> Partition | None:
         """The partition with these values, if held."""
@@ -255,91 +312,61 @@ class PartitionSet:
 
     def find_name(self, name: str) -> Partition | None:
         """The partition of this name, if held."""
-        changed = self._changed.get(name)
-        if changed is not None:
-            return decode_partition(changed.encoded)
-        row = self._find_row(name)
-        return self._block.decode(row) if row is not None else None
-
-    def _find_row(self, name: str) -> int | None:
-        row = self._block.find(name)
-        return None if row is None or (self._hidden is not None and self._hidden[row]) else row
+        return self.segment_of(name).find_name(name)
 
     def names(self) -> list[str]:
         """Names ascending by code point."""
         return self.all().names()
 
-    @property
-    def base_columns(self) -> KeyColumns:
-        """Key values of the block, hidden rows included: masks of theirs go to `select_masks`."""
-        return self._block.columns
-
-    @property
-    def tail_columns(self) -> KeyColumns | None:
-        """Key values of what changed; None: nothing."""
-        return self._current_tail().columns if self._changed else None
-
-    @property
-    def hides_rows(self) -> bool:
-        """Whether `base_columns` has rows that are no more."""
-        return self._hidden_count > 0
-
-    def visible_columns(self) -> KeyColumns:
-        """Key values of the block without the hidden rows."""
-        return self._block.columns.take(indexes(self._visible_rows()))
-
     def all(self) -> SelectedPartitions:
         """All partitions that are held."""
-        return self._selected(self._visible_rows(), np.arange(len(self._changed)))
+        return SelectedPartitions.of(one.all() for one in self.segments)
 
-    def select_masks(self, base: npt.NDArray[np.bool_], tail: npt.NDArray[np.bool_] | None) -> SelectedPartitions:
-        """The rows of a mask over `base_columns` and of one over `tail_columns`."""
-        if self._hidden is not None and self._hidden_count:
-            base = base & ~self._hidden
-        found = np.flatnonzero(tail) if tail is not None else np.zeros(0, np.int64)
-        return self._selected(np.flatnonzero(base), found)
+    def select(self, choose: Callable[[Segment], SegmentRows]) -> SelectedPartitions:
+        """What is chosen of each segment."""
+        return SelectedPartitions.of(choose(one) for one in self.segments)
 
     def select_names(self, names: Iterable[str]) -> SelectedPartitions:
         """The partitions of these names, unknown ones left out, each once."""
-        wanted = set(names)
-        changed = [name for name in wanted if name in self._changed] if self._changed else []
-        rows = np.array(self._block.find_all([*wanted.difference(changed)]), np.int64)
-        if self._hidden is not None and self._hidden_count:
-            rows = rows[~self._hidden[rows]]
-        rows.sort()
-        if not changed:
-            return self._selected(rows, np.zeros(0, np.int64))
-        held = self._current_tail().names
-        return self._selected(rows, np.sort(np.array([bisect_left(held, name) for name in changed], np.int64)))
+        return SelectedPartitions.of(segment.select_names(some) for segment, some in self._by_segment(names))
 
-    def _visible_rows(self) -> Rows:
-        if self._hidden is None or not self._hidden_count:
-            return self._block.every_row
-        return np.flatnonzero(~self._hidden)
-
-    def _current_tail(self) -> Tail:
-        if self._tail is None:
-            names = sorted(self._changed)
-            changed = [self._changed[name] for name in names]
-            self._tail = Tail(
-                names,
-                [one.encoded for one in changed],
-                KeyColumns.from_values(self.keys, [one.values for one in changed]),
-                np.array([self._block.insertion_point(name) for name in names], np.int64),
-            )
-        return self._tail
-
-    def _selected(self, rows: Rows, tail_rows: npt.NDArray[Any]) -> SelectedPartitions:
-        """Rows of the block and of the tail, both ascending, by name."""
-        if not len(tail_rows):
-            return SelectedPartitions(self._block, rows, None)
-        tail = self._current_tail()
-        rows = indexes(rows)
-        places = np.searchsorted(rows, tail.places[tail_rows])
-        return SelectedPartitions(self._block, np.insert(rows, places, tail_rows + len(self._block)), tail)
+    def _by_segment(self, names: Iterable[str]) -> Iterator[tuple[Segment, Iterable[str]]]:
+        if not self.is_segmented:
+            yield self.segments[0], names
+            return
+        ordered = sorted(set(names))
+        starts = [0, *(bisect_left(ordered, first) for first in self._firsts[1:]), len(ordered)]
+        for at, one in enumerate(self.segments):
+            if starts[at] < starts[at + 1]:
+                yield one, ordered[starts[at] : starts[at + 1]]
 
     def memory_bytes(self) -> int:
         """Bytes held."""
-        tail = sum(_TAIL_ENTRY_BYTES + len(name) + len(one.encoded) for name, one in self._changed.items())
-        hidden = self._hidden.nbytes if self._hidden is not None else 0
-        return self._block.memory_bytes() + tail + hidden + _MISSING_BYTES * len(self.missing)
+        return sum(one.memory_bytes() for one in self.segments)
+
+
+def builder_of_pages(
+    keys: Sequence[Key], pages: Iterable[PartitionRows], most_bytes: int | None = None
+) -> BlockBuilder:
+    """All rows of the pages. Raises as `PartitionSet.from_pages`."""
+    builder = BlockBuilder(keys)
+    for page in pages:
+        builder.add_rows(page)
+        if most_bytes is not None and builder.least_bytes > most_bytes:
+            raise SetTooLargeError(f"more than {most_bytes} bytes after {len(builder)} partitions")
+    return builder
+
+
+def segments_of(
+    keys: tuple[Key, ...], builder: BlockBuilder, *, complete: bool, covered: NameRange = EVERY_NAME
+) -> list[Segment]:
+    """What was added to a builder, all of it within a range, as segments of their size; at least one."""
+    return [
+        Segment(keys, block.name(0) if at else covered.first, block, complete=complete)
+        for at, block in enumerate(builder.build_apart(segments.SEGMENT_PARTITIONS))
+    ]
+
+
+@lru_cache(maxsize=64)
+def _empty_block(keys: tuple[Key, ...]) -> PartitionBlock:
+    return BlockBuilder(keys).build()

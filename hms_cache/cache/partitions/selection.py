@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
-from hms_cache.cache.partitions.partition_set import PartitionSet, Values
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.segment import Segment, Values
+from hms_cache.cache.partitions.segment_rows import SegmentRows
 from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
-from hms_cache.expressions import FilterError, KeyColumns, bind, evaluate, evaluate_expression, parse_filter
+from hms_cache.expressions import (
+    Bound,
+    FilterError,
+    KeyColumns,
+    bind,
+    evaluate,
+    evaluate_expression,
+    name_beginnings,
+    parse_filter,
+)
 from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, FilterLimits
 from hms_cache.expressions.hive_tree import parse_expression
 from hms_cache.expressions.key_columns import KeyColumn
-from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE
+from hms_cache.metadata.name_ranges import NameRange, beginning_with, only
+from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, escape_path_name
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByExpression,
@@ -28,6 +41,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition,
 
 MOST_JUDGED = 500
 """Missing partitions that a selection is tried on, under the cache's lock: some milliseconds."""
+
+MOST_GAPS = 16
+"""Ranges that one read has loaded for it: each may be a segment."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -54,6 +70,71 @@ def select_partitions(
     if max_parts >= 0:
         return Selected(selected.partitions.first(max_parts), selected.has_unknown)
     return selected
+
+
+def ranges_of(
+    held: PartitionSet, selection: PartitionSelection, limits: FilterLimits = DEFAULT_LIMITS
+) -> tuple[NameRange, ...] | None:
+    """Ranges that have the names of all partitions of the selection, as the store finds them; None: any name may be.
+
+    Not for names: these are a range each. Raises SelectionError.
+    """
+    try:
+        match selection:
+            case ByValues(values):
+                return (only(held.name_of(values)),)
+            case ByPartialValues(values):
+                return _ranges_of_values(held, values)
+            case ByFilter(text) if text.strip():
+                return _ranges_of_bound(bind(parse_filter(text, limits), held.keys))
+            case ByExpression():
+                return _ranges_of_bound(_bound_expression(held, selection, limits))
+        return None
+    except (FilterError, MetaException, UnicodeError) as error:
+        raise SelectionError(str(error)) from error
+
+
+def _ranges_of_values(held: PartitionSet, values: Sequence[str]) -> tuple[NameRange, ...] | None:
+    if len(values) == len(held.keys) and all(values):
+        return (only(held.name_of(values)),)
+    begun = ""
+    for (key, _), value in zip(held.keys, values, strict=False):
+        if not value:
+            break
+        begun += f"{escape_path_name(key.lower())}={escape_path_name(value)}/"
+    return (beginning_with(begun),) if begun else None
+
+
+def _ranges_of_bound(bound: Bound) -> tuple[NameRange, ...] | None:
+    beginnings = name_beginnings(bound, bound.keys)
+    return (
+        None
+        if beginnings is None
+        else tuple(only(text) if whole else beginning_with(text) for text, whole in beginnings)
+    )
+
+
+def narrowed(held: PartitionSet, selection: PartitionSelection, limits: FilterLimits = DEFAULT_LIMITS) -> PartitionSet:
+    """The segments that the selection may touch, as a set that answers it. Raises SelectionError."""
+    if not held.is_segmented:
+        return held
+    if isinstance(selection, ByNames):
+        return held.narrowed_to_names(selection.names)
+    return held.narrowed(ranges_of(held, selection, limits))
+
+
+def gaps_of(
+    held: PartitionSet, selection: PartitionSelection, limits: FilterLimits = DEFAULT_LIMITS
+) -> tuple[NameRange, ...]:
+    """Ranges of the selection of which not all partitions are held, `MOST_GAPS` at most; none where any name may be of
+    it. Raises SelectionError."""
+    asked: Iterable[NameRange] | None
+    if isinstance(selection, ByNames):
+        asked = map(only, selection.names)  # of many names the first few gaps are enough
+    else:
+        asked = ranges_of(held, selection, limits)
+    gaps = (covered for covered in asked or () if held.gap_in(covered) is not None)
+    return tuple(islice(gaps, MOST_GAPS))
 
 
 def missing_of(
@@ -124,23 +205,41 @@ def _by_filter(held: PartitionSet, text: str, limits: FilterLimits) -> SelectedP
     return _masked(held, lambda columns: evaluate(bound, columns, limits))
 
 
-def _by_expression(held: PartitionSet, selection: ByExpression, limits: FilterLimits) -> Selected:
+def _bound_expression(held: PartitionSet, selection: ByExpression, limits: FilterLimits) -> Bound:
     parsed = parse_expression(selection.expression, selection.plain_text, limits)
-    bound = parsed.bind(held.keys, selection.default_partition_name or DEFAULT_PARTITION_VALUE)
-    if parsed.is_filter_text:
+    return parsed.bind(held.keys, selection.default_partition_name or DEFAULT_PARTITION_VALUE)
+
+
+def _by_expression(held: PartitionSet, selection: ByExpression, limits: FilterLimits) -> Selected:
+    bound = _bound_expression(held, selection, limits)
+    if parse_expression(selection.expression, selection.plain_text, limits).is_filter_text:
         return Selected(_masked(held, lambda columns: evaluate(bound, columns, limits)))
-    base = evaluate_expression(bound, held.base_columns, limits)
+    has_unknown = False
+    chosen = []
+    for segment in held.segments:
+        rows, is_unknown = _expression_rows(segment, bound, limits)
+        chosen.append(rows)
+        has_unknown = has_unknown or is_unknown
+    return Selected(SelectedPartitions.of(chosen), has_unknown)
+
+
+def _expression_rows(segment: Segment, bound: Bound, limits: FilterLimits) -> tuple[SegmentRows, bool]:
+    """(rows, whether one could not be decided exactly)."""
+    base = evaluate_expression(bound, segment.base_columns, limits)
     has_unknown = base.has_unknown
-    if has_unknown and held.hides_rows:
+    if has_unknown and segment.hides_rows:
         # What could not be decided may be among the rows that are no more.
-        has_unknown = evaluate_expression(bound, held.visible_columns(), limits).has_unknown
-    columns = held.tail_columns
+        has_unknown = evaluate_expression(bound, segment.visible_columns(), limits).has_unknown
+    columns = segment.tail_columns
     if columns is None:
-        return Selected(held.select_masks(base.mask, None), has_unknown)
+        return segment.select_masks(base.mask, None), has_unknown
     tail = evaluate_expression(bound, columns, limits)
-    return Selected(held.select_masks(base.mask, tail.mask), has_unknown or tail.has_unknown)
+    return segment.select_masks(base.mask, tail.mask), has_unknown or tail.has_unknown
 
 
 def _masked(held: PartitionSet, mask_of: Callable[[KeyColumns], Mask]) -> SelectedPartitions:
-    columns = held.tail_columns
-    return held.select_masks(mask_of(held.base_columns), mask_of(columns) if columns is not None else None)
+    def rows_of(segment: Segment) -> SegmentRows:
+        columns = segment.tail_columns
+        return segment.select_masks(mask_of(segment.base_columns), mask_of(columns) if columns is not None else None)
+
+    return held.select(rows_of)

@@ -7,8 +7,16 @@ from functools import partial
 from typing import TypeVar
 
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.partitions.partition_set import PartitionSet, Values
-from hms_cache.cache.partitions.selection import Selected, SelectionError, missing_of, select_partitions
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.segment import Values
+from hms_cache.cache.partitions.selection import (
+    Selected,
+    SelectionError,
+    gaps_of,
+    missing_of,
+    narrowed,
+    select_partitions,
+)
 from hms_cache.cache.reads.cached_validity import is_no_list, judging_list
 from hms_cache.cache.reads.reading import Bypass, Need, Reading, frozen_table
 from hms_cache.cache.reads.reasons import Reason
@@ -72,14 +80,17 @@ class CachedPartitions(PartitionReads):
             held = entry.facets.get(Facet.PARTITIONS)
             if isinstance(held, PartitionSet):
                 try:
-                    found = held.find(wanted)
+                    name = held.name_of(wanted)
                 except MetaException:
                     return Bypass(Reason.UNSUPPORTED_FIELD)
+                segment = held.segment_of(name)
+                segment.last_read = entry.last_read
+                found = segment.find_name(name)
                 if found is not None:
                     if reader is not None:
                         judge_partition(found, reader)
                     return found
-                if held.complete and wanted not in held.missing:
+                if segment.complete and wanted not in segment.missing:
                     # There is none; the store has the text that clients know.
                     return Bypass(Reason.INCOMPLETE)
             if was_asked:
@@ -216,7 +227,8 @@ class CachedPartitions(PartitionReads):
         *,
         asks_for_all: bool = False,
     ) -> T:
-        """An answer from the complete set, which a first question loads, unless the table is large (P12).
+        """An answer from the segments that the selection may touch, all of them complete. A first question loads the
+        whole table, unless that is large (P12).
 
         `answer` runs under the cache's lock and selects; what it returns makes the answer of the selection afterwards.
         """
@@ -228,13 +240,16 @@ class CachedPartitions(PartitionReads):
             if not frozen_table(entry).partitionKeys or self._reading.limits_partitions:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
             held = entry.facets.get(Facet.PARTITIONS)
-            if not isinstance(held, PartitionSet) or not held.complete:
-                return Need((Wanted(key, Facet.PARTITIONS),))
-            if held.is_mostly_missing:
-                return Need((Wanted(key, Facet.PARTITIONS),))
+            limits = self._reading.filter_limits
             try:
-                missing = missing_of(held, selection, self._reading.filter_limits)
-                return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),)) if missing else answer(entry, held)
+                if not isinstance(held, PartitionSet):
+                    held = PartitionSet.bare(_keys_of(entry))
+                touched = narrowed(held, selection, limits)
+                if not touched.complete or touched.is_mostly_missing:
+                    return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(held, selection, limits))
+                touched.touch(entry.last_read)
+                missing = missing_of(touched, selection, limits)
+                return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),)) if missing else answer(entry, touched)
             except SelectionError:
                 # The store says what is wrong with the selection.
                 return Bypass(Reason.UNSUPPORTED_FIELD)
@@ -250,6 +265,10 @@ class CachedPartitions(PartitionReads):
 
     def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:
         return self._store.is_partition_marked_for_event(table, values, event_type)
+
+
+def _keys_of(entry: Entry) -> tuple[PartitionKey, ...]:
+    return tuple((key.name, key.type) for key in frozen_table(entry).partitionKeys or ())
 
 
 def _needs_store(entry: Entry, grantee: Grantee | None, valid_write_ids: str | None) -> Bypass | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
-from hms_cache.cache.partitions.selection import missing_of
+from hms_cache.cache.partitions.selection import gaps_of, missing_of, narrowed
 from hms_cache.cache.reads.reading import Need, frozen_table
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.object_names import TableName
@@ -61,16 +61,20 @@ def invalid_partitions(
 ) -> frozenset[str] | Need:
     """Those of the named partitions that exist and whose statistics a reader with this list must not use.
 
-    Decided on the complete set of partitions: only that tells which of the names exist (P6).
+    Decided on complete segments: only these tell which of the names exist (P6).
     """
     held = entry.facets.get(Facet.PARTITIONS)
-    if not isinstance(held, PartitionSet) or not held.complete:
+    asked = ByNames(tuple(normalized_partition_name(name) for name in names))
+    if not isinstance(held, PartitionSet):
         return Need((Wanted(key, Facet.PARTITIONS),))
-    asked = [normalized_partition_name(name) for name in names]
-    missing = missing_of(held, ByNames(tuple(asked)))
+    touched = narrowed(held, asked)
+    if not touched.complete:
+        return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(held, asked))
+    touched.touch(entry.last_read)
+    missing = missing_of(touched, asked)
     if missing:
         return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),))
-    selected = held.select_names(asked)
+    selected = touched.select_names(asked.names)
     return frozenset(
         name
         for name, partition in zip(selected.names(), selected.structs(), strict=True)

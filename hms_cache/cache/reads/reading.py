@@ -22,6 +22,7 @@ from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.clock import Clock
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.expressions import FilterLimits
+from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
@@ -52,6 +53,8 @@ class Need:
     """A look found that this is missing."""
 
     wanted: tuple[Wanted, ...]
+    gaps: tuple[NameRange, ...] = ()
+    """Of partitions that are wanted as a whole: the ranges of names that the read needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +266,7 @@ class Reading:
         if facet not in (Facet.PARTITIONS, Facet.PARTITION_STATISTICS):
             return False
         try:
-            return self.background.passes_through(table, need.wanted)
+            return self.background.passes_through(table, need.wanted, need.gaps)
         except DatabaseUnavailableError:
             raise
         except Exception:

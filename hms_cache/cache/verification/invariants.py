@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from hms_cache.cache.entries import CATALOG_FACETS, DATABASE_FACETS, TABLE_FACETS, Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
@@ -138,8 +140,16 @@ def _partitions(key: TableName, partitions: PartitionSet, table: Any) -> Iterato
     names = partitions.names()
     if names != sorted(set(names)):
         yield f"P1: the partition names of {key} are not ascending"
-    if partitions.missing and not partitions.complete:
-        yield f"P6: {key} misses partitions of a set that is not complete"
+    firsts = [segment.first for segment in partitions.segments]
+    if firsts[0] or firsts != sorted(set(firsts)):
+        yield f"P6: the segments of {key} do not lie side by side"
+    for segment in partitions.segments:
+        if segment.missing and not segment.complete:
+            yield f"P6: {key} misses partitions of a segment that is not complete"
+        covered, own = partitions.range_of(segment), segment.all()
+        ends = own.subset(np.array([0, len(own) - 1])).names() if len(own) else []
+        if not all(covered.holds(name) for name in ends):
+            yield f"P6: a segment of {key} holds partitions of another's range"
     if table is not None and [field.name for field in table.partitionKeys or ()] != [k for k, _ in partitions.keys]:
         yield f"P1: the partitions of {key} have other keys than the table"
     for name in names[:: len(names) // MOST_DECODED + 1]:

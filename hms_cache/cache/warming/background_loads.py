@@ -4,6 +4,8 @@ A read of partitions that are not held asks here first. A small table is loaded 
 the question itself. A large one is answered by the store, for exactly what was asked, at the cost of an uncached
 read. It is queued for a load when it was asked again, and is loaded if it fits its share of the budget. The one who
 calls `step` loads one table at a time, page by page with rests between, on one connection: no request waits for it.
+
+Of a table that is too large for its share, the parts around what was asked for are loaded, each a segment by itself.
 """
 
 from __future__ import annotations
@@ -12,14 +14,17 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.partitions.partition_set import PartitionSet, Values
+from hms_cache.cache.partitions import segment as segments
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
-from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.warming.snapshot_reads import Wanted, Window
 from hms_cache.clock import Clock
+from hms_cache.metadata.name_ranges import EVERY_NAME, NameRange
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.snapshots import StoreReads
@@ -44,8 +49,22 @@ BYTES_A_PARTITION: Final = 200
 MOST_QUEUED: Final = 1_000
 """Tables that wait for a load, and single partitions of one table; more of them come back when asked again."""
 
+MOST_WINDOWS: Final = 16
+"""Segments loaded for one range; all together take a table's share at most."""
+
+SMALLEST_WINDOW: Final = 100
+"""Partitions of a segment where the budget is very small."""
+
 MOST_REMEMBERED: Final = 10_000
 """Tables whose size or last question is remembered, some 2 MB."""
+
+
+class _Asked(NamedTuple):
+    """What reads asked of one table, in the order of their questions."""
+
+    named: dict[Values, None]
+    """Single partitions."""
+    gaps: dict[NameRange, None]
 
 
 class BackgroundLoads:
@@ -69,21 +88,21 @@ class BackgroundLoads:
         """Tables that were found large, and when; a table that has shrunk since is only loaded later."""
         self._asked: OrderedDict[TableName, float] = OrderedDict()
         """When reads of tables that are not queued passed through last."""
-        self._queue: OrderedDict[TableName, dict[Values, None]] = OrderedDict()
-        """What to load: tables, with the single partitions that reads named, for where the whole is too large."""
+        self._queue: OrderedDict[TableName, _Asked] = OrderedDict()
+        """What to load: tables, with what reads asked of them, for where the whole is too large."""
         self.loaded = 0
         """Tables loaded so."""
 
-    def passes_through(self, table: TableName, wanted: Sequence[Wanted]) -> bool:
+    def passes_through(self, table: TableName, wanted: Sequence[Wanted], gaps: Sequence[NameRange] = ()) -> bool:
         """Whether the store shall answer rather than a load of what a read of partitions needs; then the table is
-        queued if it is worth it.
+        queued if it is worth it. `gaps`: ranges that the read needs and that are not held.
 
         One statement where the size of the table is not known. Raises DatabaseUnavailable.
         """
         of_partitions = [one for one in wanted if one.facet in (Facet.TABLE, Facet.PARTITIONS)]
         if not of_partitions or self._is_refill(table, of_partitions) or not self._is_large(table):
             return False
-        self._ask_for(table, [values for one in of_partitions for values in one.detail])
+        self._ask_for(table, [values for one in of_partitions for values in one.detail], gaps)
         return True
 
     def _is_refill(self, table: TableName, wanted: Sequence[Wanted]) -> bool:
@@ -91,7 +110,9 @@ class BackgroundLoads:
         with self._cache.lock:
             entry = self._cache.tables.get(table)
             held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-            if not isinstance(held, PartitionSet) or not held.complete:
+            if not isinstance(held, PartitionSet) or not held.has_complete:
+                return False
+            if not all(_is_in_complete(held, values) for one in wanted for values in one.detail):
                 return False
         named = [len(one.detail) or MOST_QUEUED + 1 for one in wanted if one.facet is Facet.PARTITIONS]
         return sum(named) <= MOST_QUEUED
@@ -108,7 +129,7 @@ class BackgroundLoads:
             _remember(self._large, table, now_s)
         return True
 
-    def _ask_for(self, table: TableName, named: Sequence[Values]) -> None:
+    def _ask_for(self, table: TableName, named: Sequence[Values], gaps: Sequence[NameRange]) -> None:
         now_s = self._clock.monotonic_s()
         with self._cache.lock:
             entry = self._cache.tables.get(table)
@@ -119,9 +140,10 @@ class BackgroundLoads:
                 if (not reads and now_s - asked_s > ASKED_AGAIN_S) or len(self._queue) >= MOST_QUEUED:
                     _remember(self._asked, table, now_s)
                     return
-                self._queue[table] = {}
-            single = self._queue[table]
-            single.update(dict.fromkeys(named[: MOST_QUEUED - len(single)]))
+                self._queue[table] = _Asked({}, {})
+            asked = self._queue[table]
+            asked.named.update(dict.fromkeys(named[: MOST_QUEUED - len(asked.named)]))
+            asked.gaps.update(dict.fromkeys(gaps[: MOST_QUEUED - len(asked.gaps)]))
 
     # The worker's side
 
@@ -130,9 +152,9 @@ class BackgroundLoads:
         with self._lock:
             if not self._queue:
                 return False
-            table, named = self._queue.popitem(last=False)
+            table, asked = self._queue.popitem(last=False)
         try:
-            if self._load(table, tuple(named)):
+            if self._load(table, asked):
                 self.loaded += 1
         except DatabaseUnavailable as error:
             _log.info("%s is not loaded while the database is away: %s", ".".join(table), error)
@@ -149,14 +171,43 @@ class BackgroundLoads:
         with self._lock:
             return len(self._queue)
 
-    def _load(self, table: TableName, named: tuple[Values, ...]) -> bool:
+    def _load(self, table: TableName, asked: _Asked) -> bool:
         if not self._holds_table(table):
             self._loader.load([Wanted(table, Facet.TABLE)])
             if not self._holds_table(table):
                 return False  # there is none, it may not be cached, or it has just changed
-        if self._fits(table):
+        if not (asked.gaps and self._holds_segments(table)) and self._fits(table):
             return self._loader.load([Wanted(table, Facet.PARTITIONS)], unhurried=True)
-        return bool(named) and self._loader.load([Wanted(table, Facet.PARTITIONS, named)])
+        loaded = [self._load_gaps(table, covered) for covered in asked.gaps]
+        if asked.named:
+            loaded.append(self._loader.load([Wanted(table, Facet.PARTITIONS, tuple(asked.named))]))
+        return any(loaded)
+
+    def _load_gaps(self, table: TableName, covered: NameRange) -> bool:
+        """Loads what is not held of a range of names, and what lies around it; whether anything was kept."""
+        most = self._cache.budget_bytes // TABLE_SHARE // MOST_WINDOWS // BYTES_A_PARTITION
+        most = max(SMALLEST_WINDOW, min(segments.SEGMENT_PARTITIONS, most))
+        for number in range(MOST_WINDOWS):
+            gap = self._gap(table, covered)
+            if gap is None:
+                return number > 0
+            window = Window(gap, max(gap.first, covered.first), most)
+            if not self._loader.load([Wanted(table, Facet.PARTITIONS, (window,))], unhurried=True):
+                return number > 0
+        return True
+
+    def _gap(self, table: TableName, covered: NameRange) -> NameRange | None:
+        with self._cache.lock:
+            entry = self._cache.tables.get(table)
+            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+            return held.gap_in(covered) if isinstance(held, PartitionSet) else EVERY_NAME
+
+    def _holds_segments(self, table: TableName) -> bool:
+        """Whether some segments are held, so that only the others are read."""
+        with self._cache.lock:
+            entry = self._cache.tables.get(table)
+            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+            return isinstance(held, PartitionSet) and held.is_segmented and held.has_complete
 
     def _holds_table(self, table: TableName) -> bool:
         with self._cache.lock:
@@ -173,6 +224,11 @@ class BackgroundLoads:
         most_bytes = min(budget_bytes // TABLE_SHARE, max(free_bytes, budget_bytes // 10))
         most_partitions = most_bytes // BYTES_A_PARTITION
         return self._store.count_partitions(TableName(*table), most_partitions + 1) <= most_partitions
+
+
+def _is_in_complete(held: PartitionSet, values: Values) -> bool:
+    """Whether it is known of all partitions around these values whether they are there."""
+    return len(values) == len(held.keys) and held.segment_of(held.name_of(values)).complete
 
 
 def _remember(seen: OrderedDict[TableName, float], table: TableName, now_s: float) -> None:

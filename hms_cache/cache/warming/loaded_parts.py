@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.statistics_by_column import StatisticsHeld
-from hms_cache.cache.warming.snapshot_reads import Loaded, SomePartitions
+from hms_cache.cache.warming.snapshot_reads import Loaded, SomePartitions, SomeSegments
 from hms_cache.cache.weights import weight_of
 
 AGGREGATE = "aggregate"
 """Marks a question for statistics merged over partitions."""
 
 
-def add_part(entry: Entry, item: Loaded) -> int:
-    """Puts it into the entry; the new weight of the facet."""
+def add_part(entry: Entry, item: Loaded, named: Set[Values] = frozenset()) -> int | None:
+    """Puts it into the entry; the new weight of the facet. `named`: partitions of segments that events named since they
+    were read.
+
+    None: it does not fit what is held.
+    """
+    if isinstance(item.value, SomeSegments):
+        return _place_segments(entry, item.value, named)
     if isinstance(item.value, SomePartitions):
         return _add_partitions(entry, item.value)
     engine, names, columns, *kind = item.wanted.detail
@@ -25,9 +34,25 @@ def add_part(entry: Entry, item: Loaded) -> int:
     return held.weight
 
 
+def _place_segments(entry: Entry, some: SomeSegments, named: Set[Values]) -> int | None:
+    if any(len(values) != len(some.keys) for values in named):
+        return None  # an event of another partition scheme
+    held = entry.facets.get(Facet.PARTITIONS)
+    if not isinstance(held, PartitionSet):
+        held = PartitionSet.bare(some.keys)
+    if not held.place(some.covered, some.segments):
+        return None
+    for one in some.segments:
+        one.last_read = entry.last_read
+    held.mark_missing(values for values in named if some.covered.holds(held.name_of(values)))
+    held.drop_mostly_missing()
+    entry.facets[Facet.PARTITIONS] = held
+    return weight_of(held)
+
+
 def _add_partitions(entry: Entry, some: SomePartitions) -> int:
     held = entry.facets.get(Facet.PARTITIONS)
     if not isinstance(held, PartitionSet):
-        held = entry.facets[Facet.PARTITIONS] = PartitionSet(some.keys, (), complete=False)
+        held = entry.facets[Facet.PARTITIONS] = PartitionSet.bare(some.keys)
     held.fill(some.asked, some.found)
     return weight_of(held)

@@ -20,7 +20,14 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.load_shares import LoadShares
 from hms_cache.cache.warming.loaded_parts import add_part
 from hms_cache.cache.warming.process_memory import SharedParts
-from hms_cache.cache.warming.snapshot_reads import Loaded, Reader, SnapshotRead, SnapshotReads, Wanted
+from hms_cache.cache.warming.snapshot_reads import (
+    Loaded,
+    Reader,
+    SnapshotRead,
+    SnapshotReads,
+    SomeSegments,
+    Wanted,
+)
 from hms_cache.cache.weights import weight_of
 from hms_cache.computing import turns
 from hms_cache.metadata.object_names import DatabaseName, TableName
@@ -203,33 +210,47 @@ class Loader:
         """Adds to a facet in place, under the lock, unless an event after the fence concerns the facet."""
         cache = self._cache
         with cache.lock:
-            if slot.abandoned or cache.position < fence or slot.is_touched(item.facet, fence):
+            if slot.abandoned or cache.position < fence:
+                return False
+            # Of a segment only those are read again that events named meanwhile.
+            named = slot.named_since(item.facet, fence) if isinstance(item.value, SomeSegments) else set()
+            if named is None or (not isinstance(item.value, SomeSegments) and slot.is_touched(item.facet, fence)):
                 return False
             entry = cache._entries(slot.key).get(slot.key)
             if entry is None or Facet.TABLE not in entry.facets:
                 return False
-            cache.recharge(entry, item.facet, add_part(entry, item))
+            weight = add_part(entry, item, named)
+            if weight is None:
+                return False
+            cache.recharge(entry, item.facet, weight)
             return True
 
     def _renew_block(self, key: Key) -> None:
-        """Makes a new block of a table's partitions where changes have outgrown the old one.
+        """Makes a new block of each segment of a table's partitions whose changes have outgrown the old one.
 
         Under the cache's lock at its beginning and at its end only: changes meanwhile are taken over.
         """
         cache = self._cache
         with cache.lock:
             entry = cache.tables.get(key) if isinstance(key, TableName) else None
-            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-            if not isinstance(held, PartitionSet) or not held.is_outgrown:
-                return
-            rebuild = held.begin_rebuild()
-        try:
-            rebuild.run()
-        finally:
+            found = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+        if entry is None or not isinstance(found, PartitionSet):
+            return
+        held: PartitionSet = found
+        with cache.lock:
+            outgrown = [one for one in held.segments if one.is_outgrown]
+        for segment in outgrown:
             with cache.lock:
-                done = held.finish_rebuild(rebuild)
-                if done and entry is not None and entry.facets.get(Facet.PARTITIONS) is held:
-                    cache.recharge(entry, Facet.PARTITIONS, weight_of(held))
+                if segment not in held.segments or not segment.is_outgrown:
+                    continue  # it was evicted, joined, or somebody else makes it anew
+                rebuild = held.begin_rebuild(segment)
+            try:
+                rebuild.run()
+            finally:
+                with cache.lock:
+                    done = held.finish_rebuild(rebuild)
+                    if done and entry.facets.get(Facet.PARTITIONS) is held:
+                        cache.recharge(entry, Facet.PARTITIONS, weight_of(held))
 
 
 def _read_twice(read: Reader, wanted: Sequence[Wanted]) -> SnapshotRead:

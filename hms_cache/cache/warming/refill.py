@@ -70,6 +70,6 @@ class Refill:
             wanted.append(Wanted(key, Facet.CONSTRAINTS))
         if Facet.PARTITIONS in facets:
             partitions = held.get(Facet.PARTITIONS)
-            if isinstance(partitions, PartitionSet) and partitions.complete and partitions.missing:
+            if isinstance(partitions, PartitionSet) and partitions.missing:
                 wanted.append(Wanted(key, Facet.PARTITIONS, tuple(sorted(partitions.missing))))
         return wanted

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hms_cache.cache.entries import Facet, Key, has_commit_parameters
-from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeError, Values
+from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeError, builder_of_pages, segments_of
+from hms_cache.cache.partitions.segment import Segment, Values
 from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.statistics_by_column import partitions_of
 from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
 from hms_cache.computing import turns
+from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.rows.table_kinds import is_transactional
@@ -45,7 +47,8 @@ MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A facet that a read needs. `detail` narrows it: partition values, or (engine, names, columns) of statistics."""
+    """A facet that a read needs. `detail` narrows it: partition values, a `Window`, or (engine, names, columns) of
+    statistics."""
 
     key: Key
     facet: Facet
@@ -70,6 +73,24 @@ class SomePartitions:
     keys: tuple[tuple[str, str], ...]
     asked: tuple[Values, ...]
     found: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """As `Wanted.detail`: about `most` partitions around a name, of those whose names lie in a gap."""
+
+    gap: NameRange
+    around: str
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class SomeSegments:
+    """All partitions in a range of names, of a table with these keys."""
+
+    keys: tuple[tuple[str, str], ...]
+    covered: NameRange
+    segments: Sequence[Segment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,17 +290,29 @@ class Moment:
             try:
                 whole = PartitionSet.from_pages(keys, pages, complete=True, most_bytes=self._budget_bytes)
             except SetTooLargeError:
-                nothing = PartitionSet(keys, (), complete=False)
+                nothing = PartitionSet.bare(keys)
                 return [Loaded(one, Facet.PARTITIONS, nothing, self._budget_bytes + 1)]
             return [Loaded(one, Facet.PARTITIONS, whole, weight_of(whole))]
+        if isinstance(one.detail[0], Window):
+            return self._read_window(one, key, keys, one.detail[0])
         asked: tuple[Values, ...] = one.detail
-        shape = PartitionSet(keys, (), complete=False)
+        shape = PartitionSet.bare(keys)
         try:
             names = tuple(shape.name_of(values) for values in asked)
         except MetaException:
             return []
         found = self._store.partitions.get_partitions(TableName(*key), ByNames(names)).partitions
         return [Loaded(one, Facet.PARTITIONS, SomePartitions(keys, asked, found))]
+
+    def _read_window(
+        self, one: Wanted, key: TableName, keys: tuple[tuple[str, str], ...], window: Window
+    ) -> list[Loaded]:
+        found = self._store.read_partition_window(key, window.gap, window.around, window.most)
+        if found is None:
+            return []
+        builder = builder_of_pages(keys, _with_rests(found.pages) if self._rests else found.pages)
+        segments = segments_of(keys, builder, complete=True, covered=found.covered)
+        return [Loaded(one, Facet.PARTITIONS, SomeSegments(keys, found.covered, segments))]
 
     def _read_statistics(self, one: Wanted) -> list[Loaded]:
         engine, names, columns, *kind = one.detail

@@ -12,7 +12,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from hms_cache.cache.partitions.block_builder import BlockBuilder
 from hms_cache.cache.partitions.block_records import decode_partition, encode_partition
-from hms_cache.cache.partitions.partition_set import PartitionSet, Rebuild
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.rebuild import Rebuild
 from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
 from hms_cache.cache.partitions.selection import SelectionError, select_partitions
 from hms_cache.expressions import KeyColumns, bind, evaluate, parse_filter
@@ -196,7 +197,7 @@ def test_rows_without_descriptor_and_with_empty_values() -> None:
 def test_ordinary_partitions_share_one_template_and_little_is_their_own() -> None:
     held = PartitionSet.from_pages(KEYS, [page(0, 5_000)], complete=True)
     wire = len(encode_partition(partition(("2024-01-01", "1"))))
-    assert len(held._block.parts.templates) == 1
+    assert len(held.segments[0].block.parts.templates) == 1
     assert held.memory_bytes() / 5_000 < min(150, 0.15 * wire)
 
 
@@ -211,7 +212,7 @@ def test_changes_outgrow_a_block_and_a_new_one_has_as_few_templates() -> None:
     rebuild.run()
     assert held.finish_rebuild(rebuild)
     assert not held.is_outgrown
-    assert len(held._block.parts.templates) == 1
+    assert len(held.segments[0].block.parts.templates) == 1
     check(held, {**by_name([*ordinary(1_000)]), **by_name(changed)})
 
 
@@ -224,7 +225,7 @@ def test_partitions_of_too_many_kinds_are_kept_whole(monkeypatch: Any) -> None:
         held.append(one)
     made = PartitionSet(KEYS, held, complete=True)
     check(made, by_name(held))
-    assert len(made._block.parts.templates) <= 4
+    assert len(made.segments[0].block.parts.templates) <= 4
 
 
 def test_values_of_another_number_are_refused() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.partitions.partition_set import SMALLEST_TAIL, PartitionSet, Rebuild
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.rebuild import Rebuild
+from hms_cache.cache.partitions.segment import SMALLEST_TAIL
 from hms_cache.cache.weights import weight_of
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
@@ -52,20 +54,20 @@ def compare(server: Server) -> None:
 
 def test_few_changes_stay_beside_the_block(servers: MakeServer) -> None:
     server, partitions = prepared(servers)
-    block = partitions._block
+    block = partitions.segments[0].block
     change(server, 3)
     compare(server)
-    assert held(server)._block is block
+    assert held(server).segments[0].block is block
 
 
 def test_many_changes_are_taken_into_a_new_block(servers: MakeServer) -> None:
     server, partitions = prepared(servers)
-    block = partitions._block
+    block = partitions.segments[0].block
     change(server, SMALLEST_TAIL + 1)
     compare(server)
     assert held(server) is partitions
-    assert partitions._block is not block
-    assert not partitions._changed
+    assert partitions.segments[0].block is not block
+    assert not partitions.segments[0].changed
     assert server.cache.shared.tables[KEY].weights[Facet.PARTITIONS] == weight_of(partitions)
     compare(server)
 
@@ -84,10 +86,10 @@ def test_what_changes_while_a_new_block_is_made_is_not_lost(servers: MakeServer,
 
     monkeypatch.setattr(Rebuild, "run", run_with_a_change)
     change(server, SMALLEST_TAIL + 1)
-    block = partitions._block
+    block = partitions.segments[0].block
     server.store.reads.partitions.get_partition_count(TableName(CATALOG, "d", "t"), AllPartitions())
     monkeypatch.undo()
-    assert partitions._block is not block
+    assert partitions.segments[0].block is not block
     assert partitions.find(late) is None
     compare(server)
     assert len(held(server)) == len(VALUES) - 1
@@ -95,7 +97,7 @@ def test_what_changes_while_a_new_block_is_made_is_not_lost(servers: MakeServer,
 
 def test_a_block_that_cannot_be_made_changes_nothing(servers: MakeServer, monkeypatch: Any) -> None:
     server, partitions = prepared(servers)
-    block = partitions._block
+    block = partitions.segments[0].block
 
     def fail(rebuild: Rebuild) -> None:
         raise MemoryError
@@ -103,8 +105,8 @@ def test_a_block_that_cannot_be_made_changes_nothing(servers: MakeServer, monkey
     monkeypatch.setattr(Rebuild, "run", fail)
     change(server, SMALLEST_TAIL + 1)
     compare(server)
-    assert partitions._block is block
+    assert partitions.segments[0].block is block
     monkeypatch.undo()
     change(server, SMALLEST_TAIL + 2)
     compare(server)
-    assert partitions._block is not block
+    assert partitions.segments[0].block is not block

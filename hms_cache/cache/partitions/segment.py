@@ -1,0 +1,265 @@
+"""The partitions of a table whose names lie in one range: all of them, or single ones.
+
+Most are in a block, which never changes; what changed since it was made gathers in a small tail beside it, and rows of
+the block that are no more, or are in the tail, are hidden. `complete` says whether every partition of the range is
+here (P6); `missing` holds values that an event named and that have not been read again yet, so that a change touches
+only its partitions: a segment with missing ones answers nothing about them until they are filled in.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hms_cache.cache.partitions.block import PartitionBlock, Rows, indexes
+from hms_cache.cache.partitions.block_records import decode_partition, encode_partition
+from hms_cache.cache.partitions.segment_rows import SegmentRows, Tail
+from hms_cache.expressions import KeyColumns
+from hms_cache.expressions import PartitionKey as Key
+from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
+
+Values = tuple[str, ...]
+
+SEGMENT_PARTITIONS = 16_384
+"""Partitions of a new segment, some 3 MB: what is loaded, evicted or made anew at once. Smaller ones cost each filter
+some calls of numpy more."""
+
+SMALLEST_TAIL: Final = 32
+"""Changes that are never worth a new block: each costs an encoded partition, some 2 KB."""
+
+LARGEST_TAIL: Final = 20_000
+"""Changes that always are: some 40 MB, and as much work for each answer as a block of as many partitions."""
+
+TAIL_SHARE: Final = 16
+"""Between the two, one change for so many partitions."""
+
+_TAIL_ENTRY_BYTES: Final = 400
+"""Dictionary slots, key, values and objects of one partition in the tail."""
+
+_MISSING_BYTES: Final = 300
+"""Set slot, tuple and texts of one missing partition."""
+
+_SEGMENT_BYTES: Final = 600
+"""The segment itself, and the name that it begins at."""
+
+
+class Changed(NamedTuple):
+    """A partition in the tail."""
+
+    values: Values
+    encoded: bytes
+
+
+class SegmentParts(NamedTuple):
+    """All that a segment is made of, as of one moment: values that nobody changes."""
+
+    first: str
+    block: PartitionBlock
+    hidden: npt.NDArray[np.bool_] | None
+    """Rows of the block that are no more, or are in the tail; None: none."""
+    changed: dict[str, tuple[Values, bytes]]
+    """The tail: values and encoded partition by name."""
+    missing: frozenset[Values]
+    complete: bool
+
+
+class Segment:
+    """Partitions by name. Guarded by the lock of the cache it is in.
+
+    What it answers stays as it is whatever happens to it afterwards: `SegmentRows` needs no lock.
+    """
+
+    def __init__(self, keys: tuple[Key, ...], first: str, block: PartitionBlock, *, complete: bool) -> None:
+        self.keys = keys
+        self.first = first
+        """The name that its range begins at; it ends where the next segment begins."""
+        self.block = block
+        self.complete = complete
+        self.missing: set[Values] = set()
+        self.last_read = 0.0
+        """When a read needed it last (monotonic); 0: none yet."""
+        self.renewal: object | None = None
+        """What makes a new block of it now; `noted` has the names that changed since that began."""
+        self.noted: set[str] = set()
+        self._hidden: npt.NDArray[np.bool_] | None = None
+        self._hidden_count = 0
+        self._changed: dict[str, Changed] = {}
+        self._tail: Tail | None = None
+        self._weight: int | None = None
+
+    def parts(self) -> SegmentParts:
+        """What it is made of now: a copy of what may change. Under the cache's lock."""
+        hidden = self._hidden.copy() if self._hidden is not None and self._hidden_count else None
+        changed = {name: (one.values, one.encoded) for name, one in self._changed.items()}
+        return SegmentParts(self.first, self.block, hidden, changed, frozenset(self.missing), self.complete)
+
+    @classmethod
+    def from_parts(cls, keys: tuple[Key, ...], parts: SegmentParts) -> Segment:
+        """The segment that `parts` was asked of."""
+        made = cls(keys, parts.first, parts.block, complete=parts.complete)
+        if parts.hidden is not None:
+            made._hidden = parts.hidden
+            made._hidden_count = int(np.count_nonzero(parts.hidden))
+        made._changed = {name: Changed(*one) for name, one in parts.changed.items()}
+        made.missing = set(parts.missing)
+        return made
+
+    def __len__(self) -> int:
+        return len(self.block) - self._hidden_count + len(self._changed)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing of its range is known."""
+        return not self.complete and not len(self)
+
+    # Changes
+
+    def put(self, name: str, changed: Changed) -> None:
+        """Adds or replaces a partition."""
+        self.forget(name)
+        self._changed[name] = changed
+        self.missing.discard(changed.values)
+
+    def encode(self, partition: Partition) -> Changed:
+        """A partition as it is put. Raises UnencodableReply."""
+        return Changed(tuple(partition.values), encode_partition(partition))
+
+    def mark_missing(self, name: str, values: Values) -> None:
+        """An event named these: what is held of them is forgotten."""
+        self.forget(name)
+        if self.complete:
+            self.missing.add(values)
+
+    @property
+    def is_mostly_missing(self) -> bool:
+        """Whether so many are missing that all of it is read again rather than those."""
+        return len(self.missing) > len(self) // 2 + 1000
+
+    def found(self, values: Values) -> None:
+        """Missing values were read again; if there is such a partition, it is put, too."""
+        self.missing.discard(values)
+        self._weight = None
+
+    def forget(self, name: str) -> None:
+        """What is held under the name is held no more."""
+        self._tail = self._weight = None
+        if self.renewal is not None:
+            self.noted.add(name)
+        if self._changed.pop(name, None) is not None:
+            return
+        row = self.block.find(name)
+        if row is None:
+            return
+        if self._hidden is None:
+            self._hidden = np.zeros(len(self.block), np.bool_)
+        if not self._hidden[row]:
+            self._hidden[row] = True
+            self._hidden_count += 1
+
+    @property
+    def is_outgrown(self) -> bool:
+        """Whether what changed is worth a new block now."""
+        changes = len(self._changed) + self._hidden_count
+        most = max(SMALLEST_TAIL, min(LARGEST_TAIL, len(self.block) // TAIL_SHARE))
+        return changes > most and self.renewal is None
+
+    @property
+    def changed(self) -> dict[str, Changed]:
+        """The tail: what changed since the block was made, by name."""
+        return self._changed
+
+    # Questions
+
+    def find_name(self, name: str) -> Partition | None:
+        """The partition of this name, if held."""
+        changed = self._changed.get(name)
+        if changed is not None:
+            return decode_partition(changed.encoded)
+        row = self.block.find(name)
+        if row is None or (self._hidden is not None and self._hidden[row]):
+            return None
+        return self.block.decode(row)
+
+    @property
+    def base_columns(self) -> KeyColumns:
+        """Key values of the block, hidden rows included: masks of theirs go to `select_masks`."""
+        self._weight = None  # they keep what they were read as
+        return self.block.columns
+
+    @property
+    def tail_columns(self) -> KeyColumns | None:
+        """Key values of what changed; None: nothing."""
+        return self._current_tail().columns if self._changed else None
+
+    @property
+    def hides_rows(self) -> bool:
+        """Whether `base_columns` has rows that are no more."""
+        return self._hidden_count > 0
+
+    def visible_columns(self) -> KeyColumns:
+        """Key values of the block without the hidden rows."""
+        return self.block.columns.take(indexes(self.visible_rows()))
+
+    def all(self) -> SegmentRows:
+        """All partitions that are held."""
+        return self._selected(self.visible_rows(), np.arange(len(self._changed)))
+
+    def select_masks(self, base: npt.NDArray[np.bool_], tail: npt.NDArray[np.bool_] | None) -> SegmentRows:
+        """The rows of a mask over `base_columns` and of one over `tail_columns`."""
+        if self._hidden is not None and self._hidden_count:
+            base = base & ~self._hidden
+        found = np.flatnonzero(tail) if tail is not None else np.zeros(0, np.int64)
+        return self._selected(np.flatnonzero(base), found)
+
+    def select_names(self, names: Iterable[str]) -> SegmentRows:
+        """The partitions of these names, unknown ones left out, each once."""
+        wanted = set(names)
+        changed = [name for name in wanted if name in self._changed] if self._changed else []
+        rows = np.array(self.block.find_all([*wanted.difference(changed)]), np.int64)
+        if self._hidden is not None and self._hidden_count:
+            rows = rows[~self._hidden[rows]]
+        rows.sort()
+        if not changed:
+            return self._selected(rows, np.zeros(0, np.int64))
+        held = self._current_tail().names
+        return self._selected(rows, np.sort(np.array([bisect_left(held, name) for name in changed], np.int64)))
+
+    def visible_rows(self) -> Rows:
+        """Rows of the block that are still there."""
+        if self._hidden is None or not self._hidden_count:
+            return self.block.every_row
+        return np.flatnonzero(~self._hidden)
+
+    def _current_tail(self) -> Tail:
+        if self._tail is None:
+            names = sorted(self._changed)
+            changed = [self._changed[name] for name in names]
+            self._tail = Tail(
+                names,
+                [one.encoded for one in changed],
+                KeyColumns.from_values(self.keys, [one.values for one in changed]),
+                np.array([self.block.insertion_point(name) for name in names], np.int64),
+            )
+        return self._tail
+
+    def _selected(self, rows: Rows, tail_rows: npt.NDArray[Any]) -> SegmentRows:
+        """Rows of the block and of the tail, both ascending, by name."""
+        if not len(tail_rows):
+            return SegmentRows(self.block, rows, None)
+        tail = self._current_tail()
+        rows = indexes(rows)
+        places = np.searchsorted(rows, tail.places[tail_rows])
+        return SegmentRows(self.block, np.insert(rows, places, tail_rows + len(self.block)), tail)
+
+    def memory_bytes(self) -> int:
+        """Bytes held."""
+        if self._weight is None:
+            tail = sum(_TAIL_ENTRY_BYTES + len(name) + len(one.encoded) for name, one in self._changed.items())
+            hidden = self._hidden.nbytes if self._hidden is not None else 0
+            own = self.block.memory_bytes() if len(self.block) or self.complete else 0
+            self._weight = _SEGMENT_BYTES + own + tail + hidden + _MISSING_BYTES * len(self.missing)
+        return self._weight

@@ -1,0 +1,52 @@
+"""Tables whose partitions are held in several segments: which of these was read the longest ago.
+
+Guarded by the lock of the cache. There are few of them: each takes some megabytes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.segment import Segment
+
+
+class HeldSegment(NamedTuple):
+    """A segment, and what it is part of."""
+
+    entry: Entry
+    held: PartitionSet
+    segment: Segment
+
+
+class SegmentedTables:
+    """The entries of these tables."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Key, Entry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def note(self, entry: Entry) -> None:
+        """What is held of an entry's partitions may be another set now."""
+        held = entry.facets.get(Facet.PARTITIONS)
+        if isinstance(held, PartitionSet) and held.is_segmented:
+            self._entries[entry.key] = entry
+        else:
+            self._entries.pop(entry.key, None)
+
+    def clear(self) -> None:
+        """Nothing is held any more."""
+        self._entries.clear()
+
+    def oldest(self) -> HeldSegment | None:
+        """The segment that was read the longest ago."""
+        found: HeldSegment | None = None
+        for entry in self._entries.values():
+            held: PartitionSet = entry.facets[Facet.PARTITIONS]
+            segment = held.oldest
+            if segment is not None and (found is None or segment.last_read < found.segment.last_read):
+                found = HeldSegment(entry, held, segment)
+        return found

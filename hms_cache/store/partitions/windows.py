@@ -1,0 +1,95 @@
+"""Partitions of a table that lie side by side by name: what a cache loads a part of a very large table from.
+
+Databases order names in their own way where one goes on behind another with blanks or control characters
+(`metadata.name_ranges`). So they are asked for a little too much, and what lies in the range is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, select
+
+from hms_cache.metadata.name_ranges import NameRange, bound_below, may_begin_range, range_beginning
+from hms_cache.metadata.object_names import TableName
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.work_units import run_read
+from hms_cache.store.partitions.pages import LARGEST_PAGE
+from hms_cache.store.partitions.reads import PartitionRows, read_partition_rows
+from hms_cache.store.partitions.selection import (
+    PartitionedTable,
+    SelectedPartitions,
+    comparable_rows,
+    find_partitioned_table,
+    in_code_point_order,
+)
+from hms_cache.store.schema import PARTITIONS
+from hms_cache.store.snapshots import PartitionWindow
+
+
+def read_partition_window(
+    context: StoreContext, table: TableName, within: NameRange, around: str, most: int
+) -> PartitionWindow | None:
+    """See `StoreReads.read_partition_window`."""
+
+    def find(connection: Connection) -> tuple[PartitionedTable, NameRange, list[tuple[str, int]]] | None:
+        header = find_partitioned_table(connection, table)
+        first = _first(connection, header, within, range_beginning(around), most // 2)
+        found = _names_from(connection, header, NameRange(first, within.end), most)
+        return (header, *found) if found is not None else None
+
+    found = run_read(context.database, find)
+    if found is None:
+        return None
+    header, covered, names = found
+    return PartitionWindow(covered, _pages(context, header, names))
+
+
+def _first(connection: Connection, table: PartitionedTable, within: NameRange, around: str, before: int) -> str:
+    """Where the window begins: so many names before `around`, or where `within` does."""
+    if within.end is not None:
+        around = min(around, within.end)
+    if around <= within.first:
+        return within.first
+    name = in_code_point_order(connection, PARTITIONS.c.PART_NAME)
+    statement = _above(connection, select(PARTITIONS.c.PART_NAME), within.first)
+    statement = statement.where(name < bindparam("around")).order_by(name.desc()).limit(1).offset(before)
+    # A name that somebody asked for may have characters that the column cannot.
+    rows = comparable_rows(connection, statement, {"table_id": table.table_id, "around": around})
+    return max(within.first, range_beginning(rows[0][0])) if rows else within.first
+
+
+def _names_from(
+    connection: Connection, table: PartitionedTable, within: NameRange, most: int
+) -> tuple[NameRange, list[tuple[str, int]]] | None:
+    """The range of the first `most` names, and these with their ids."""
+    name = in_code_point_order(connection, PARTITIONS.c.PART_NAME)
+    statement = _above(connection, select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID), within.first)
+    if within.end is not None:
+        statement = statement.where(name <= bindparam("end"))
+    parameters = (
+        {"table_id": table.table_id, "end": within.end} if within.end is not None else {"table_id": table.table_id}
+    )
+    rows = connection.execute(statement.order_by(name).limit(most + 1), parameters).all()
+    names = sorted((row[0], row[1]) for row in rows if within.holds(row[0]))
+    if len(rows) <= most:
+        return within, names
+    cut = next((one for one, _ in reversed(names) if one > within.first and may_begin_range(one)), None)
+    if cut is None:
+        return None
+    return NameRange(within.first, cut), [one for one in names if one[0] < cut]
+
+
+def _above(connection: Connection, statement: Select[Any], first: str) -> Select[Any]:
+    statement = statement.where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
+    below = bound_below(first)
+    return statement.where(in_code_point_order(connection, PARTITIONS.c.PART_NAME) >= below) if below else statement
+
+
+def _pages(context: StoreContext, table: PartitionedTable, names: Sequence[tuple[str, int]]) -> Iterator[PartitionRows]:
+    for first in range(0, len(names), LARGEST_PAGE):
+        some = names[first : first + LARGEST_PAGE]
+        selected = SelectedPartitions([part_id for _, part_id in some], [name for name, _ in some])
+        yield run_read(context.database, partial(read_partition_rows, table=table, selected=selected))
