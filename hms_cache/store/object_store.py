@@ -96,7 +96,8 @@ class ObjectReads(StoreReads):
     def read_partition_window(
         self, table: TableName, within: NameRange, around: str, most: int
     ) -> PartitionWindow | None:
-        return read_partition_window(self._context, table, within, around, most)
+        found = read_partition_window(self._context, table, within, around, most)
+        return PartitionWindow(*found) if found is not None else None
 
     def count_partitions(self, table: TableName, most: int) -> int:
         return count_partitions(self._context, table, most)

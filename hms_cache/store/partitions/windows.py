@@ -26,13 +26,12 @@ from hms_cache.store.partitions.selection import (
     in_code_point_order,
 )
 from hms_cache.store.schema import PARTITIONS
-from hms_cache.store.snapshots import PartitionWindow
 
 
 def read_partition_window(
     context: StoreContext, table: TableName, within: NameRange, around: str, most: int
-) -> PartitionWindow | None:
-    """See `StoreReads.read_partition_window`."""
+) -> tuple[NameRange, Iterator[PartitionRows]] | None:
+    """See `StoreReads.read_partition_window`: the range, and its partitions page by page."""
 
     def find(connection: Connection) -> tuple[PartitionedTable, NameRange, list[tuple[str, int]]] | None:
         header = find_partitioned_table(connection, table)
@@ -44,7 +43,7 @@ def read_partition_window(
     if found is None:
         return None
     header, covered, names = found
-    return PartitionWindow(covered, _pages(context, header, names))
+    return covered, _pages(context, header, names)
 
 
 def _first(connection: Connection, table: PartitionedTable, within: NameRange, around: str, before: int) -> str:

@@ -52,7 +52,7 @@ def all_names(catalog: PartitionCatalog) -> list[str]:
 def window(catalog: PartitionCatalog, within: NameRange, around: str, most: int) -> tuple[NameRange, list[str]] | None:
     with catalog.database.snapshot():
         found = read_partition_window(catalog.context, T, within, around, most)
-        return (found.covered, [name for page in found.pages for name in page.names]) if found is not None else None
+        return (found[0], [name for page in found[1] for name in page.names]) if found is not None else None
 
 
 def test_a_window_has_all_partitions_in_its_range(catalog: PartitionCatalog) -> None:
@@ -97,8 +97,9 @@ def test_a_window_has_the_partitions_as_other_reads_show_them(catalog: Partition
     with catalog.database.snapshot():
         found = read_partition_window(catalog.context, T, EVERY_NAME, name_of(catalog, "e"), 6)
         assert found is not None
-        got = [one for page in found.pages for one in partitions_of_rows(page)]
-    inside = [name for name in all_names(catalog) if found.covered.holds(name)]
+        covered, pages = found
+        got = [one for page in pages for one in partitions_of_rows(page)]
+    inside = [name for name in all_names(catalog) if covered.holds(name)]
     assert got == catalog.reads.get_partitions(T, ByNames(tuple(inside))).partitions
 
 
