@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from thrift.Thrift import TApplicationException
 
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification.verify import verify
 from hms_cache.errors import StartupError
+from hms_cache.store.locks import locking
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.server.conftest import Link, Running, Serve, database, request_bytes, table
+from tests.servers import PATIENCE_S
 
 ROOT = '[[grants]]\nusers = ["root"]\nactions = ["all"]\ncatalogs = ["*"]\ndatabases = ["*"]\n'
 POLICY = (
@@ -385,3 +389,41 @@ def test_kept_replies_of_every_class_are_verified(world: World) -> None:
     report = verify(sources.cache.shared, sources.store, sources.cache.loader, replies=sources.kept_replies)
     assert report.differences == []
     assert report.replies >= 4
+
+
+def test_who_may_not_is_refused_alone_in_a_transaction_that_calls_share(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Locks of three users gather while one is being taken: they are carried out together, but for the one refused."""
+    take, entered, proceed = locking.lock, threading.Event(), threading.Event()
+
+    def take_slowly(*arguments: Any) -> Any:
+        entered.set()
+        assert proceed.wait(PATIENCE_S)
+        return take(*arguments)
+
+    def request(table_name: str) -> t.LockRequest:
+        kind = {"type": t.LockType.EXCLUSIVE, "level": t.LockLevel.TABLE}
+        return t.LockRequest([t.LockComponent(dbname="open", tablename=table_name, **kind)], user="u", hostname="h")
+
+    def waiting() -> int:
+        return next(one.waiting for one in world.server.service._lane_loads() if one.lane == "transactions")
+
+    links = {user: world.link(user) for user in ("root", "eve", "ann")}
+    monkeypatch.setattr(locking, "lock", take_slowly)
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(links["root"].call, "lock", rqst=request("first"))]
+        assert entered.wait(PATIENCE_S)
+        monkeypatch.setattr(locking, "lock", lambda *_: pytest.fail("not carried out together"))
+        answers += [pool.submit(links[user].call, "lock", rqst=request(user)) for user in ("eve", "ann")]
+        pause = threading.Event()
+        while waiting() < 2:
+            assert not pause.wait(0.005)
+        more = pool.submit(world.link("root").call, "lock", rqst=request("eve"))
+        while waiting() < 3:
+            assert not pause.wait(0.005)
+        proceed.set()
+        states = [one.result(PATIENCE_S).state for one in (answers[0], answers[1], more)]
+        assert states == [t.LockState.ACQUIRED, t.LockState.ACQUIRED, t.LockState.WAITING]
+        with pytest.raises(TApplicationException, match="Permission denied: user ann may not"):
+            answers[2].result(PATIENCE_S)
