@@ -31,15 +31,16 @@ million round trips under the locks of one transaction."""
 ALWAYS = 3_500
 """Statements that any call may send: those that take some for each element are limited to 1,000 elements."""
 
-LONGEST_S = 60.0
-"""A bound for "it ends", on a busy machine: an element more must not cost an element's square."""
+LONGEST_CPU_S = 60.0
+"""Of this process, client and server, for one call: an element more must not cost an element's square. Not by the
+clock: beside other work, and at a low priority, a call of a second takes minutes."""
 
 
 @contextmanager
 def client(uri: str) -> Iterator[Any]:
     """A client of the whole protocol."""
     link = TSocket("127.0.0.1", int(uri.rsplit(":", 1)[1]))
-    link.setTimeout(2000 * LONGEST_S)
+    link.setTimeout(3_600_000)
     transport = TBufferedTransport(link, 1 << 16)
     transport.open()
     try:
@@ -197,7 +198,7 @@ def call(uri: str, method: str, path: Path_, count: int) -> tuple[int, str]:
 
     wrong = ""
     event.listen(Engine, "before_cursor_execute", count_one)
-    began_s = time.monotonic()
+    began_s = time.process_time()
     try:
         with client(uri) as metastore:
             getattr(metastore, method)(*given)
@@ -213,7 +214,7 @@ def call(uri: str, method: str, path: Path_, count: int) -> tuple[int, str]:
         outcomes[method, path] = f"not sent: {error}"
     finally:
         event.remove(Engine, "before_cursor_execute", count_one)
-    if time.monotonic() - began_s > LONGEST_S:
+    if time.process_time() - began_s > LONGEST_CPU_S:
         wrong = wrong or "it took too long"
     return sent[0], wrong
 
