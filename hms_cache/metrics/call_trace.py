@@ -11,6 +11,9 @@ _numbers = itertools.count(1)
 #: Reasons kept of one call; a call makes few reads, but for some bulk ones.
 _MOST_REASONS = 16
 
+#: Ranges of events kept of one call: each takes a transaction of its own that another server's came between.
+_MOST_EVENTS = 1_000
+
 
 class CallTrace(threading.local):
     """One per thread. Costs less than a microsecond a call, so it is always on."""
@@ -30,6 +33,8 @@ class CallTrace(threading.local):
         """What it raised."""
         self.loads = 0
         """Loads into the cache that it ran."""
+        self.events: list[tuple[int, int]] = []
+        """First and last of the events that it logged, by transaction; those that follow each other as one."""
         self._sent_s = 0.0
 
     def begin(self, connection: int, user: str = "", address: str = "") -> None:
@@ -44,6 +49,8 @@ class CallTrace(threading.local):
         self.failure = ""
         if self.reads:
             self.reads.clear()
+        if self.events:
+            self.events.clear()
 
     def end(self) -> None:
         """It is answered."""
@@ -53,6 +60,15 @@ class CallTrace(threading.local):
         """A read was answered in this way."""
         if len(self.reads) < _MOST_REASONS:
             self.reads.append(f"{kind}: {reason}")
+
+    def note_events(self, first: int, last: int) -> None:
+        """A transaction of it was committed with these events."""
+        if not self.call:
+            return
+        if self.events and self.events[-1][1] == first - 1:
+            first = self.events.pop()[0]
+        if len(self.events) < _MOST_EVENTS:
+            self.events.append((first, last))
 
     def statement_sent(self) -> None:
         """A statement goes to the database."""

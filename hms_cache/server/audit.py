@@ -53,6 +53,8 @@ class Audited(NamedTuple):
     """What the request named: `table hive.sales.orders`, …"""
     real_user: str = ""
     """Who acts for the user by a token; empty: nobody."""
+    events: tuple[tuple[int, int], ...] = ()
+    """First and last of the events that the call logged."""
 
     def fields(self) -> str:
         """As JSON, without the braces."""
@@ -66,6 +68,8 @@ class Audited(NamedTuple):
         }
         if self.real_user:
             told["real_user"] = _cut(self.real_user)
+        if self.events:
+            told["events"] = self.events
         if len(self.objects) > MOST_OBJECTS:
             told["objects_left_out"] = len(self.objects) - MOST_OBJECTS
         return json.dumps(told)[1:-1]

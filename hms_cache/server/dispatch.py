@@ -210,7 +210,10 @@ class Dispatcher:
     def _record(self, session: Session, command: str, method: str, outcome: str, objects: tuple[str, ...]) -> None:
         if outcome == "denied":
             command = f"denied: {command}"
-        more = Audited(method, outcome, session.principal, session.mechanism, objects, session.real_user)
+        more = Audited(
+            *(method, outcome, session.principal, session.mechanism, objects, session.real_user),
+            events=tuple(call_trace.events),
+        )
         self._audit.record(session.user, session.peer, command, more)
 
     def refuse(self, message: Message, reason: str) -> bytes | None:

@@ -107,6 +107,15 @@ class DirectoryLister:
             return DirectoryFiles(exists=False, problem=reason_of(error))
         return self.figures(infos)
 
+    def data_files(self, location: Location) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Paths of the files that count, as `files` counts them. Raises as `below`, also for what lies deeper."""
+        start = len(location.path.rstrip("/")) + 1
+        for path, info in self.below(location):
+            if isinstance(info, Exception):
+                raise info
+            if info["type"] != "directory" and not is_hidden(path[start:]):
+                yield path, info
+
     def entries(self, location: Location) -> dict[str, Mapping[str, Any]]:
         """What is in a directory, by name. Raises FileNotFoundError, OSError, MetaException."""
         file_system, path = self.open(location)

@@ -6,7 +6,7 @@ from hms_cache.jobs.frame import DATABASE, METASTORE, Job, Option
 
 JOB = Job(
     name="history",
-    summary="Keep the notification log as a Parquet table by day: who changed what when.",
+    summary="Keep the notification log as a table by day: who changed what when.",
     description=(
         "Goes on after the last event of the run before; each event is kept exactly once, whatever happens in between. "
         "The files of days that are over are merged. Give one of --metastore and --database."
@@ -16,12 +16,28 @@ JOB = Job(
         METASTORE,
         DATABASE,
         Option(
-            "output", "Directory of the history: a path or a URI that Spark can write.", required=True, metavar="DIR"
+            "output",
+            "Directory of the history, a path or a URI that Spark can write; of Iceberg the table.",
+            required=True,
+            metavar="DIR",
+        ),
+        Option("format", "Format of the history.", default="parquet", choices=("parquet", "iceberg")),
+        Option(
+            "checkpoint",
+            "Directory that keeps how far an Iceberg table is; of Parquet it is in the output.",
+            metavar="DIR",
         ),
         Option(
             "start",
             "Where the first run begins: earliest, latest, or the id of the event to begin after.",
             default="earliest",
+        ),
+        Option(
+            "audit",
+            "Audit logs of the servers, in JSON: files, directories or patterns of Spark's. Who made a call is kept "
+            "with its events.",
+            multiple=True,
+            metavar="PATH",
         ),
         # What a task holds while it writes: messages are of a few KiB, 100,000 of them some hundred MiB in all.
         Option("batch_events", "Events of one commit.", kind=int, default=100_000, minimum=1),

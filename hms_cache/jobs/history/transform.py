@@ -34,6 +34,11 @@ HISTORY = StructType(
         # The server that wrote it, and its principal.
         StructField("server", StringType()),
         StructField("service_principal", StringType()),
+        # Who called, and what, by the audit log: see `callers`.
+        StructField("caller", StringType()),
+        StructField("caller_principal", StringType()),
+        StructField("caller_address", StringType()),
+        StructField("method", StringType()),
         StructField("partitions", IntegerType()),
         StructField("files", IntegerType()),
         StructField("transaction_id", LongType()),
@@ -85,6 +90,10 @@ def transform(events: DataFrame, *, keep_messages: bool = False) -> DataFrame:
         _actor(event_type).alias("actor"),
         _nonempty(field["server"]).alias("server"),
         _nonempty(field["servicePrincipal"]).alias("service_principal"),
+        *(
+            F.lit(None).cast("string").alias(name)
+            for name in ("caller", "caller_principal", "caller_address", "method")
+        ),
         _partitions(event_type).alias("partitions"),
         F.json_array_length(_message("files")).alias("files"),
         _number("txnid").alias("transaction_id"),
@@ -106,7 +115,7 @@ def churn(history: DataFrame) -> DataFrame:
             F.count_if(F.col("change") == "written").alias("writes"),
             F.sum(F.when(event_type == "ADD_PARTITION", partitions).otherwise(0)).alias("partitions_added"),
             F.sum(F.when(event_type == "DROP_PARTITION", partitions).otherwise(0)).alias("partitions_dropped"),
-            F.count_distinct("actor").alias("actors"),
+            F.count_distinct(F.coalesce("caller", "actor")).alias("actors"),
             F.min("event_time").alias("first_event_time"),
             F.max("event_time").alias("last_event_time"),
         )

@@ -6,15 +6,18 @@ it writes. Appended rows, rewrites and deletions are noticed by them, whether an
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
 from hms_cache.jobs.files.directories import DirectoryLister
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.store.warehouse.locations import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
 
 RECORDED = "hms_cache.statistics.files"
 """The parameter of a table or partition: `Figures` of the files that its statistics were computed from."""
+
+SAMPLED = "hms_cache.statistics.sample"
+"""The parameter of one whose statistics are estimates: bytes that were read, and of how many. Of a partitioned table:
+how many partitions' are."""
 
 FOUND = StructType(
     [
@@ -33,9 +40,13 @@ FOUND = StructType(
         # Null: they could not be listed.
         StructField("files", StringType()),
         StructField("problem", StringType()),
+        # What is to be read of it; null: all.
+        StructField("sample", ArrayType(StringType(), False)),
+        StructField("sample_bytes", LongType()),
         # As its parameters say.
         StructField("recorded", StringType()),
         StructField("rows", LongType()),
+        StructField("was_sampled", BooleanType(), False),
     ]
 )
 
@@ -65,6 +76,15 @@ class Figures(NamedTuple):
         return cls(files, size, newest_us, parts[3])
 
 
+class Sample(NamedTuple):
+    """Some of the files of a partition or table."""
+
+    names: tuple[str, ...]
+    """Without directories, sorted."""
+
+    bytes: int
+
+
 class UnitFiles(NamedTuple):
     """Of a partition, or of a table without partitions, as a run found them at its beginning."""
 
@@ -75,10 +95,24 @@ class UnitFiles(NamedTuple):
     rows: int | None
     """As recorded with the figures."""
 
+    sample: Sample | None = None
+    """What is to be read of it; None: all."""
+
+    was_sampled: bool = False
+    """The statistics that are there are estimates."""
+
     @property
     def is_current(self) -> bool:
-        """Whether the statistics that are there were computed from these files."""
-        return self.figures is not None and self.figures == self.recorded and self.rows is not None
+        """Whether the statistics that are there were computed from these files; or estimated, where that will do."""
+        is_known = self.figures is not None and self.figures == self.recorded and self.rows is not None
+        return is_known and (self.sample is not None or not self.was_sampled)
+
+    @property
+    def bytes_to_read(self) -> int:
+        """Of its files, of which those of a sample are read."""
+        if self.sample is not None:
+            return self.sample.bytes
+        return self.figures.bytes if self.figures is not None else 0
 
 
 class FigureLister:
@@ -94,13 +128,36 @@ class FigureLister:
             return None, found.problem
         return Figures(found.files, found.bytes, found.newest_us, found.digest), None
 
+    def sample(self, location: str, wanted_bytes: int) -> Sample | None:
+        """Files of at least so many bytes together, or one; None where that takes all, or they cannot be listed.
 
-def transform(slices: DataFrame, metastore: str) -> DataFrame:
-    """The partitions and tables in `slices` (`lacking.SLICES`) with their files (`FOUND`)."""
-    return slices.mapInArrow(_looker(metastore), FOUND)
+        In the order of a hash of their names: those of one writer or hour stand beside each other otherwise. As names
+        are chosen, and not paths, files of one name in several directories are all in it or none.
+        """
+        sizes: dict[str, int] = {}
+        try:
+            for path, info in self._lister.data_files(Location.parse(location)):
+                name = path.rpartition("/")[2]
+                sizes[name] = sizes.get(name, 0) + int(info["size"] or 0)
+        except (OSError, MetaException):
+            return None
+        chosen: list[str] = []
+        size = 0
+        for name in sorted(sizes, key=lambda one: hashlib.blake2b(one.encode(), digest_size=8).digest()):
+            if size >= wanted_bytes:
+                break
+            chosen.append(name)
+            size += sizes[name]
+        return Sample(tuple(sorted(chosen)), size) if 0 < size < sum(sizes.values()) else None
 
 
-def _looker(metastore: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def transform(slices: DataFrame, metastore: str, sample_bytes: int | None = None) -> DataFrame:
+    """The partitions and tables in `slices` (`lacking.SLICES`) with their files (`FOUND`). `sample_bytes`: of
+    those with more, a sample of so many is to be read."""
+    return slices.mapInArrow(_looker(metastore, sample_bytes), FOUND)
+
+
+def _looker(metastore: str, sample_bytes: int | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -112,7 +169,7 @@ def _looker(metastore: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.
         try:
             for batch in batches:
                 for row in batch.to_pylist():
-                    found = [_row(row, lister, *place) for place in _places(reader, row)]
+                    found = [_row(row, lister, sample_bytes, *place) for place in _places(reader, row)]
                     yield pyarrow.RecordBatch.from_pylist(found, schema)
         finally:
             reader.close()
@@ -132,9 +189,16 @@ def _places(reader: MetastoreReader, row: dict[str, Any]) -> Iterator[tuple[str 
 
 
 def _row(
-    row: dict[str, Any], lister: FigureLister, partition: str | None, location: str, parameters: dict[str, str]
+    row: dict[str, Any],
+    lister: FigureLister,
+    sample_bytes: int | None,
+    partition: str | None,
+    location: str,
+    parameters: dict[str, str],
 ) -> dict[str, Any]:
     figures, problem = lister.figures(location)
+    is_large = figures is not None and sample_bytes is not None and figures.bytes > sample_bytes
+    sample = lister.sample(location, sample_bytes or 0) if is_large else None
     rows = parameters.get("numRows", "")
     return {
         "database": row["database"],
@@ -143,6 +207,9 @@ def _row(
         "location": location,
         "files": None if figures is None else str(figures),
         "problem": problem,
+        "sample": None if sample is None else list(sample.names),
+        "sample_bytes": None if sample is None else sample.bytes,
+        "was_sampled": SAMPLED in parameters,
         "recorded": parameters.get(RECORDED),
         "rows": int(rows) if rows.isdecimal() else None,
     }
@@ -151,4 +218,5 @@ def _row(
 def unit_files(row: Any) -> UnitFiles:
     """Of a row of `FOUND`."""
     figures, recorded = Figures.read(row["files"]), Figures.read(row["recorded"])
-    return UnitFiles(row["location"], figures, row["problem"], recorded, row["rows"])
+    sample = None if row["sample"] is None else Sample(tuple(row["sample"]), row["sample_bytes"])
+    return UnitFiles(row["location"], figures, row["problem"], recorded, row["rows"], sample, row["was_sampled"])

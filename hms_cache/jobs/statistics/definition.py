@@ -45,6 +45,12 @@ JOB = Job(
             "Read at most so much of files (500GB); the rest is left for the next run. One partition is always read.",
             metavar="SIZE",
         ),
+        Option(
+            "sample_above",
+            "Of a partition or table whose files are larger (1TB), read only so much of them: what is written is "
+            "estimated, marked, and nothing that Hive or Spark take as exact. Parquet and ORC only.",
+            metavar="SIZE",
+        ),
         Option("partitions_only", "Write none of partitioned tables as a whole.", kind=bool),
         Option(
             "histograms",
@@ -52,8 +58,15 @@ JOB = Job(
             kind=bool,
         ),
         Option("engine", "Whose statistics they are, for readers that keep several kinds apart.", default="hive"),
-        Option("batch_partitions", "Partitions of one call.", kind=int, default=100, minimum=1),
-        Option("writers", "Calls at the same time.", kind=int, default=4, minimum=1),
+        Option(
+            "batch_partitions",
+            "Partitions of one call at most; fewer where they have more than eight columns.",
+            kind=int,
+            default=500,
+            minimum=1,
+        ),
+        Option("writers", "Calls at the same time, for one table.", kind=int, default=4, minimum=1),
+        Option("tables_at_once", "Tables that are worked on at the same time.", kind=int, default=2, minimum=1),
     ),
     spark_settings=spark_settings,
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -20,19 +23,20 @@ from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import TableScope
 from hms_cache.jobs.statistics import data_files, lacking, plan, table_level
-from hms_cache.jobs.statistics.changes import Changes, Place, PlaceFile, changes_since, current_place
+from hms_cache.jobs.statistics.changes import Changes, PlaceFile, changes_since, current_place
 from hms_cache.jobs.statistics.columns import passes
-from hms_cache.jobs.statistics.data_files import UnitFiles
+from hms_cache.jobs.statistics.data_files import SAMPLED, UnitFiles
 from hms_cache.jobs.statistics.histograms import histograms
 from hms_cache.jobs.statistics.lacking import PARTITIONS_OF_A_SLICE, SLICES
 from hms_cache.jobs.statistics.parameters import spark_statistics
 from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, limit_work, tables_in
-from hms_cache.jobs.statistics.reading import no_rows, partition_numbers, portions, rows_of
+from hms_cache.jobs.statistics.reading import PLACE, knows_files, no_rows, partition_numbers, portions, rows_of
 from hms_cache.jobs.statistics.recording import record_table
 from hms_cache.jobs.statistics.session import many_small_files
 from hms_cache.jobs.statistics.transform import transform
 from hms_cache.jobs.statistics.writing import Target, written
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.rows.parameters import set_basic_statistics_accurate
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats
 
 PARTITIONS_OF_A_TASK = 10_000
@@ -50,9 +54,20 @@ class _Done:
     partitions: int = 0
     rows: int = 0
     merged: int = 0
+    sampled: int = 0
     postponed: int = 0
     failures: list[tuple[str, str | None, str]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, part: _Done) -> None:
+        """What was done of a table."""
+        self.tables += part.tables
+        self.partitions += part.partitions
+        self.rows += part.rows
+        self.merged += part.merged
+        self.sampled += part.sampled
+        self.failures += part.failures
+        self.notes += part.notes
 
 
 def main(run: JobRun) -> JobResult:
@@ -61,7 +76,7 @@ def main(run: JobRun) -> JobResult:
     Raises ConfigurationError, MetastoreUnavailableError. What fails with one table is told at the end.
     """
     metastore = run.options["metastore"]
-    max_bytes = _size(run.options["max_bytes"])
+    max_bytes = _size(run, "max_bytes")
     scope = TableScope(tuple(pattern.lower() for pattern in run.options["tables"]))
     file = PlaceFile(run.options["state"]) if run.options["state"] else None
     places = file.read() if file else {}
@@ -77,16 +92,20 @@ def main(run: JobRun) -> JobResult:
     done = _Done(postponed=postponed, notes=list(left_out))
     if not run.dry_run:
         with many_small_files(run.spark):
-            for one in work:
-                _work_on(run, one, done, file, places, here)
+            for one, part in _each(run, work):
+                done.add(part)
+                if file is not None and not one.postponed and not part.failures:
+                    places[one.name] = here
+                    file.write(places)
     return _report(run, work, planned, done)
 
 
-def _size(text: str | None) -> int | None:
+def _size(run: JobRun, option: str) -> int | None:
+    text = run.options[option]
     try:
         return None if text is None else parse_size_bytes(text)
     except ValueError as error:
-        raise ConfigurationError(f"max_bytes: {error}") from error
+        raise ConfigurationError(f"{option}: {error}") from error
 
 
 def _choose(run: JobRun, work: list[TableWork], changes: dict[TableName, Changes]) -> None:
@@ -94,7 +113,8 @@ def _choose(run: JobRun, work: list[TableWork], changes: dict[TableName, Changes
     files_of: dict[tuple[str, str], dict[str | None, UnitFiles]] = {}
     if work:
         with run.progress.step("Looking at files"):
-            for row in data_files.transform(_slices(run, work), run.options["metastore"]).collect():
+            sample_bytes = _size(run, "sample_above")
+            for row in data_files.transform(_slices(run, work), run.options["metastore"], sample_bytes).collect():
                 units = files_of.setdefault((row["database"], row["table"]), {})
                 units[row["partition"]] = data_files.unit_files(row)
     if work and not run.options["all"]:
@@ -103,11 +123,14 @@ def _choose(run: JobRun, work: list[TableWork], changes: dict[TableName, Changes
             for row in lacking.transform(slices, run.options["metastore"], run.options["engine"]).collect():
                 lacking_of.setdefault((row["database"], row["table"]), set()).add(row["partition"])
     for one in work:
+        files = files_of.get((one.table.dbName, one.table.tableName), {})
+        if any(found.sample is not None for found in files.values()) and not knows_files(run.spark, one.table):
+            files = {unit: found._replace(sample=None) for unit, found in files.items()}
         one.choose(
             everything=run.options["all"],
             changes=changes.get(one.name),
             lacking=lacking_of.get((one.table.dbName, one.table.tableName), set()),
-            files=files_of.get((one.table.dbName, one.table.tableName), {}),
+            files=files,
         )
 
 
@@ -125,31 +148,48 @@ def _slices(run: JobRun, work: Iterable[TableWork]) -> DataFrame:
     return slices.repartition(max(1, min(len(rows), run.options["writers"])))
 
 
-def _work_on(
-    run: JobRun, one: TableWork, done: _Done, file: PlaceFile | None, places: dict[TableName, Place], here: Place
-) -> None:
-    failures = len(done.failures)
+def _each(run: JobRun, work: Sequence[TableWork]) -> Iterator[tuple[TableWork, _Done]]:
+    """The tables in their order, as each is done. Some are worked on at a time: while the metastore takes statistics of
+    one, Spark reads the next."""
+    with ExitStack() as stack:
+        having = sum(one.has_work for one in work)
+        if having:
+            stack.enter_context(run.progress.step(f"Statistics of {having} tables"))
+        pool = ThreadPoolExecutor(run.options["tables_at_once"], "statistics")
+        # What waits when one fails for good, as where the metastore is away, is not begun.
+        stack.callback(lambda: pool.shutdown(cancel_futures=True))
+        futures = [pool.submit(_work_on, run, one) for one in work]
+        for one, future in zip(work, futures, strict=True):
+            yield one, future.result()
+
+
+def _work_on(run: JobRun, one: TableWork) -> _Done:
+    done = _Done()
     label = f"{one.table.dbName}.{one.table.tableName}"
     if one.unreadable:
         done.notes.append((label, f"{len(one.unreadable)} partitions left out: Spark reads others' values as theirs"))
     done.failures += ((label, unit, problem) for unit, problem in one.unlisted)
+    failures = len(done.failures)
     if one.has_work:
+        began_s = time.monotonic()
         try:
-            with run.progress.step(f"Statistics of {label}"):
-                rows_before = done.rows
-                together = _compute(run, one, done)
-                is_whole = not one.postponed and len(done.failures) == failures
-                if one.names and not run.options["partitions_only"] and is_whole:
-                    _merge(run, one, done, together, done.rows - rows_before)
-                if run.options["histograms"] and is_whole and len(done.failures) == failures:
-                    _add_histograms(run, one, done)
+            together = _compute(run, one, done)
+            is_whole = not one.postponed and not done.failures
+            if one.names and not run.options["partitions_only"] and is_whole:
+                _merge(run, one, done, together, done.rows)
+            if run.options["histograms"] and is_whole and not done.failures and not one.sampled:
+                _add_histograms(run, one, done)
+            if one.sampled:
+                what = "" if one.names is None else f" of {len(one.sampled)} partitions"
+                done.notes.append((label, f"statistics{what} are estimated from a sample (--sample-above)"))
+                done.sampled += 1
         except (PySparkException, Py4JJavaError, TException, OutcomeUnknownError) as error:
             done.failures.append((label, None, reason_of(error)))
+        what = f", {len(done.failures) - failures} failures" if len(done.failures) > failures else ""
+        run.progress.note(f"{label}: {done.rows:,} rows{what}, {time.monotonic() - began_s:.1f} s")
     if one.postponed:
         done.notes.append((label, f"{one.postponed} to compute are left for the next run (--max-bytes)"))
-    if file is not None and not one.postponed and len(done.failures) == failures:
-        places[one.name] = here
-        file.write(places)
+    return done
 
 
 def _compute(run: JobRun, one: TableWork, done: _Done) -> list[AggrStats]:
@@ -157,35 +197,45 @@ def _compute(run: JobRun, one: TableWork, done: _Done) -> list[AggrStats]:
     if not one.chosen and not one.is_chosen:
         return []
     done.tables += 1
+    writing_tasks = _writing_tasks(run)
     target = _target(run, one)
     label = f"{one.table.dbName}.{one.table.tableName}"
-    names = [[column.name for column in columns] for columns in passes(one.columns)]
-    together: list[list[bytes]] = [[] for _ in names]
+    groups = passes(one.columns)
+    together: list[list[bytes]] = [[] for _ in groups]
     for portion in portions(None if one.names is None else one.chosen, one.names, one.files):
-        for number, columns in enumerate(passes(one.columns)):
+        for number, columns in enumerate(groups):
             numbers = partition_numbers(run.spark, one.table, portion.names, one.files)
             if one.has_files:
                 rows = rows_of(run.spark, one.table, columns, portion, numbers)
             else:
                 rows = no_rows(run.spark, columns)
-            tasks = max(run.options["writers"], len(portion.names) // PARTITIONS_OF_A_TASK) if portion.names else 1
+            tasks = max(writing_tasks, len(portion.names) // PARTITIONS_OF_A_TASK) if portion.names else 1
             statistics = transform(rows, columns, numbers, tasks).join(_broadcast(numbers), "partition")
-            tasks_rows = statistics.coalesce(run.options["writers"])
-            for outcome in written(tasks_rows, target, names[number], one.table).collect():
+            # In order: metastore and database keep neighbours together, and a call is for these.
+            in_order = statistics.coalesce(writing_tasks).sortWithinPartitions("partition")
+            for outcome in written(in_order, target, columns, one.table).collect():
                 if outcome["together"] is not None:
                     together[number].append(bytes(outcome["together"]))
                 elif outcome["failure"] is not None:
                     done.failures.append((label, outcome["partition"], outcome["failure"]))
-                elif number == len(names) - 1:
+                elif number == len(groups) - 1:
                     done.partitions += outcome["written"] if one.names is not None else 0
                     done.rows += outcome["rows"]
+    names = [[column.name for column in columns] for columns in groups]
     return [table_level.merged(*each) for each in zip(together, names, strict=True)]
+
+
+def _writing_tasks(run: JobRun) -> int:
+    """Tasks of Spark that write: they wait most of the time, and leave half of the cores to those that read."""
+    writers: int = run.options["writers"]
+    cores: int = run.spark.sparkContext.defaultParallelism
+    return max(1, min(writers, cores // 2))
 
 
 def _broadcast(numbers: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
-    return f.broadcast(numbers.select("partition", "name", "location", "files"))
+    return f.broadcast(numbers.select("partition", *PLACE))
 
 
 def _merge(run: JobRun, one: TableWork, done: _Done, written_now: Sequence[AggrStats], rows_now: int) -> None:
@@ -207,12 +257,16 @@ def _merge(run: JobRun, one: TableWork, done: _Done, written_now: Sequence[AggrS
             (label, "distinct values of the table as a whole are lower bounds: give --database to merge bit vectors")
         )
     target = _target(run, one)
-    rows = _rows_of_all(one, rows_now)
+    rows = _rows_of_all(one, rows_now) if not one.sampled else None
 
     def change(parameters: Mapping[str, str]) -> dict[str, str]:
         found = dict(parameters) | {plan.MERGED: one.digest()}
+        found.pop(SAMPLED, None)
+        if one.sampled:
+            found[SAMPLED] = f"{len(one.sampled)} of {len(one.names or ())} partitions"
+            set_basic_statistics_accurate(found, False)
         total = sum(unit.figures.bytes for unit in one.files.values() if unit.figures is not None)
-        return found if rows is None else spark_statistics(found, rows, total, statistics)
+        return found if rows is None and not one.sampled else spark_statistics(found, rows, total, statistics)
 
     with MetastoreClient(target.metastore) as client:
         target.write(client, [target.statistics(None, statistics)])
@@ -262,6 +316,7 @@ def _target(run: JobRun, one: TableWork) -> Target:
         one.table.tableName,
         options["engine"],
         options["batch_partitions"],
+        -(-options["writers"] // _writing_tasks(run)),
         tuple(column.name for column in passes(one.columns)[-1]),
     )
 
@@ -276,6 +331,8 @@ def _report(run: JobRun, work: list[TableWork], planned: ResultTable, done: _Don
         summary["partitions written"] = done.partitions
         summary["rows read"] = done.rows
         summary["partitioned tables merged"] = done.merged
+        if run.options["sample_above"] is not None:
+            summary["tables with estimates"] = done.sampled
         summary["failures"] = len(done.failures)
     if run.options["max_bytes"] is not None:
         summary["left for the next run"] = done.postponed

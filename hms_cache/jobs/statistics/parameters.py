@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 
-from hms_cache.jobs.statistics.data_files import RECORDED, Figures
+from hms_cache.jobs.statistics.data_files import RECORDED, SAMPLED, Figures
 from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, values_of
 from hms_cache.store.rows.parameters import set_basic_statistics_accurate
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
@@ -24,10 +24,15 @@ _EPOCH = date(1970, 1, 1)
 
 
 def basic_statistics(
-    parameters: dict[str, str], rows: int, figures: Figures, columns: Iterable[ColumnStatisticsObj]
+    parameters: dict[str, str],
+    rows: int,
+    figures: Figures,
+    columns: Iterable[ColumnStatisticsObj],
+    sample: str | None = None,
 ) -> dict[str, str]:
-    """The parameters with what was counted; they count as accurate from now on."""
-    written = dict(parameters)
+    """The parameters with what was counted; they count as accurate from now on. With a `sample` they are estimates, and
+    nothing counts as accurate: Hive answers no query from them."""
+    written = {name: value for name, value in parameters.items() if name != SAMPLED}
     written |= {
         "numRows": str(rows),
         "rawDataSize": str(raw_data_bytes(rows, columns)),
@@ -35,7 +40,9 @@ def basic_statistics(
         "totalSize": str(figures.bytes),
         RECORDED: str(figures),
     }
-    set_basic_statistics_accurate(written, True)
+    if sample is not None:
+        written[SAMPLED] = sample
+    set_basic_statistics_accurate(written, sample is None)
     return written
 
 
@@ -50,11 +57,17 @@ def raw_data_bytes(rows: int, columns: Iterable[ColumnStatisticsObj]) -> int:
 
 
 def spark_statistics(
-    parameters: dict[str, str], rows: int, total_bytes: int, columns: Iterable[ColumnStatisticsObj]
+    parameters: dict[str, str], rows: int | None, total_bytes: int, columns: Iterable[ColumnStatisticsObj]
 ) -> dict[str, str]:
-    """The parameters with Spark's statistics of the table and of these columns in place of those that were there."""
+    """The parameters with Spark's statistics of the table and of these columns in place of those that were there.
+
+    `rows` None: they were not counted, and only the size is written. Spark's have no mark that they are estimates.
+    """
     written = {name: value for name, value in parameters.items() if not name.startswith(SPARK)}
-    written |= {f"{SPARK}totalSize": str(total_bytes), f"{SPARK}numRows": str(rows)}
+    written[f"{SPARK}totalSize"] = str(total_bytes)
+    if rows is None:
+        return written
+    written[f"{SPARK}numRows"] = str(rows)
     for column in columns:
         values = values_of(column)
         length, longest = _lengths(column.colType, values)

@@ -113,9 +113,21 @@ class TableWork:
         return [(unit, found.problem) for unit, found in self.files.items() if found.problem is not None]
 
     def chosen_bytes(self) -> list[int]:
-        """Bytes of the files of each that is chosen, in their order."""
+        """Bytes to read of the files of each that is chosen, in their order."""
         units: Sequence[str | None] = [None] if self.is_chosen else self.chosen
-        return [figures.bytes if (figures := self.files[unit].figures) is not None else 0 for unit in units]
+        return [self.files[unit].bytes_to_read for unit in units]
+
+    @property
+    def sampled(self) -> list[str | None]:
+        """Those of which a sample is read in this run, and, of partitions that are not, those that one was read of."""
+        if self.names is None:
+            return [None] if self.is_chosen and self.files[None].sample is not None else []
+        chosen = set(self.chosen)
+        return [
+            name
+            for name, found in self.files.items()
+            if (found.sample is not None if name in chosen else found.was_sampled)
+        ]
 
     def keep_first(self, kept: int) -> None:
         """Keeps so many of the chosen ones and postpones the others."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from hms_cache.jobs.statistics.columns import StatisticsColumn
-from hms_cache.jobs.statistics.data_files import UnitFiles
+from hms_cache.jobs.statistics.data_files import Sample, UnitFiles
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, values_of_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 PARTITIONS_OF_A_SCAN = 500
 """Partitions named in one reading, where not all are read: Spark turns them into one filter."""
+
+PLACE = ("name", "location", "files", "sample_bytes", "all_bytes")
+"""Columns of `partition_numbers` that say what a partition is."""
 
 READ_BESIDE = 0.05
 """Bytes that need not be read, of those that must be, that are read all the same: one reading without a filter takes
@@ -36,6 +40,9 @@ class Portion:
     is_whole: bool = True
     """Whether they are all of the table's, so that no filter is needed."""
 
+    sample: Sample | None = None
+    """What is read of it; None: all. Then it is one partition, or the table without partitions."""
+
 
 def portions(
     chosen: Sequence[str] | None, names: Sequence[str] | None, files: Mapping[str | None, UnitFiles]
@@ -45,7 +52,12 @@ def portions(
     `names`: of all its partitions; None, as `chosen`, for a table without them.
     """
     if chosen is None or names is None:
-        return [Portion(None)]
+        return [Portion(None, sample=files[None].sample)]
+    sampled = [name for name in chosen if files[name].sample is not None]
+    if sampled:
+        whole = [name for name in chosen if files[name].sample is None]
+        alone = [Portion((name,), is_whole=False, sample=files[name].sample) for name in sampled]
+        return (portions(whole, names, files) if whole else []) + alone
     beside = set(names).difference(chosen)
     if _bytes(beside, files) <= READ_BESIDE * _bytes(chosen, files):
         return [Portion(tuple(chosen), is_whole=True)]
@@ -53,7 +65,7 @@ def portions(
     return [Portion(tuple(chosen[start : start + PARTITIONS_OF_A_SCAN]), is_whole=False) for start in starts]
 
 
-def _bytes(names: Iterable[str], files: Mapping[str | None, UnitFiles]) -> int:
+def _bytes(names: Iterable[str | None], files: Mapping[str | None, UnitFiles]) -> int:
     found = (files[name].figures for name in names if name in files)
     return sum(figures.bytes for figures in found if figures is not None)
 
@@ -81,19 +93,21 @@ def unreadable_partitions(table: Table, names: Sequence[str]) -> list[str]:
 def partition_numbers(
     spark: SparkSession, table: Table, names: Sequence[str] | None, files: Mapping[str | None, UnitFiles]
 ) -> DataFrame:
-    """``partition`` (int), ``name``, ``location`` and ``files`` (`data_files.Figures`), and ``k0``, ``k1``, … of the
-    types of the partition keys.
+    """``partition`` (int), ``name``, ``location`` and ``files`` (`data_files.Figures`), of a sample ``sample_bytes``
+    and ``all_bytes``, and ``k0``, ``k1``, … of the types of the partition keys.
 
     A table without partitions is number 0, without a name.
     """
     keys = table.partitionKeys or ()
     fields = [
-        *("partition int", "name string", "location string", "files string"),
+        *("partition int", "name string", "location string", "files string", "sample_bytes bigint", "all_bytes bigint"),
         *(f"k{index} string" for index in range(len(keys))),
     ]
 
     def place(unit: str | None) -> tuple[object, ...]:
-        return (files[unit].location, str(files[unit].figures))
+        found = files[unit]
+        of_sample = (None, None) if found.sample is None else (found.sample.bytes, _bytes([unit], files))
+        return (found.location, str(found.figures), *of_sample)
 
     rows: list[tuple[object, ...]] = [(0, None, *place(None))] if names is None else []
     if names is not None:
@@ -104,7 +118,7 @@ def partition_numbers(
     # Of Arrow's columns Spark makes a relation of the driver's, without tasks of Python.
     texts = spark.createDataFrame(pa.table(arrays, schema.names), schema)
     typed = [texts[f"k{index}"].try_cast(_key_type(key.type)).alias(f"k{index}") for index, key in enumerate(keys)]
-    return texts.select("partition", "name", "location", "files", *typed)
+    return texts.select("partition", *PLACE, *typed)
 
 
 def _value(text: str) -> str | None:
@@ -113,6 +127,20 @@ def _value(text: str) -> str | None:
 
 def _key_type(hive_type: str) -> str:
     return "string" if hive_type.lower().startswith(("char", "varchar")) else hive_type
+
+
+_FILE_NAME = "_metadata.file_name"
+
+
+def knows_files(spark: SparkSession, table: Table) -> bool:
+    """Whether Spark can be asked for the rows of some files: of formats that it reads itself (Parquet, ORC), and not of
+    those that it reads through Hive's classes."""
+    spark.catalog.refreshTable(f"`{table.dbName}`.`{table.tableName}`")
+    try:
+        spark.table(f"`{table.dbName}`.`{table.tableName}`").select(_FILE_NAME)
+    except AnalysisException:
+        return False
+    return True
 
 
 def no_rows(spark: SparkSession, columns: Sequence[StatisticsColumn]) -> DataFrame:
@@ -133,13 +161,16 @@ def rows_of(
     # A session remembers files; those of a table that changed are others.
     spark.catalog.refreshTable(name)
     rows = spark.table(name)
+    if portion.sample is not None:
+        # Spark opens no other file: it knows their names from its listing.
+        rows = rows.where(f.col(_FILE_NAME).isin(list(portion.sample.names)))
     values = [rows[f"`{column.name}`"].alias(f"c{index}") for index, column in enumerate(columns)]
     if portion.names is None:
         return rows.select(f.lit(0).cast("int").alias("partition"), *values)
     if not portion.is_whole:
         rows = rows.where(_names_filter(rows, table, portion.names))
     keys = [rows[f"`{key.name}`"] for key in table.partitionKeys]
-    small = f.broadcast(numbers.drop("name", "location", "files"))
+    small = f.broadcast(numbers.drop(*PLACE))
     condition = f.lit(True)
     for index, key in enumerate(keys):
         condition = condition & key.eqNullSafe(small[f"k{index}"])

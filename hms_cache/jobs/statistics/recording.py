@@ -46,6 +46,8 @@ class Unit:
     location: str
     figures: Figures
     columns: Sequence[ColumnStatisticsObj]
+    sample: str | None = None
+    """What is kept of the sample that they are estimated from (`data_files.SAMPLED`)."""
 
 
 def record_partitions(client: MetastoreClient, read: Table, units: Sequence[Unit]) -> Failures:
@@ -64,7 +66,7 @@ def record_partitions(client: MetastoreClient, read: Table, units: Sequence[Unit
                 failures[name] = GONE
             elif (partition.parameters or {}).get(RECORDED) != str(unit.figures) or attempt == 1:
                 partition.parameters = basic_statistics(
-                    partition.parameters or {}, unit.rows, unit.figures, unit.columns
+                    partition.parameters or {}, unit.rows, unit.figures, unit.columns, unit.sample
                 )
                 altered.append(partition)
         try:

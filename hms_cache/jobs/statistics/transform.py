@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    DataType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StructField, StructType
 
 from hms_cache.jobs.statistics.columns import StatisticsColumn, value_of
 from hms_cache.jobs.statistics.partials import reducer
 from hms_cache.jobs.statistics.sketches import merged_data
 from hms_cache.metadata.statistics_sketches import written_count
-from hms_cache.metadata.statistics_values import Bound, ColumnValues, StatisticsKind
+from hms_cache.metadata.statistics_values import Bound, ColumnValues, StatisticsKind, statistics_of
+from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
 _LONG = LongType()
@@ -34,44 +25,11 @@ _LONG = LongType()
 LARGEST_BOUND = 1e49
 """A double from here on is no bound that is written: Hive's schema for MySQL keeps 49 digits, and no infinity."""
 
-COLUMN = StructType(
-    [
-        StructField("column", StringType(), False),
-        StructField("type", StringType(), False),
-        StructField("kind", StringType(), False),
-        StructField("nulls", _LONG, False),
-        StructField("distinct", _LONG, False),
-        # Of long, date (days since 1970) and timestamp (seconds since 1970).
-        StructField("low_long", _LONG),
-        StructField("high_long", _LONG),
-        StructField("low_double", DoubleType()),
-        StructField("high_double", DoubleType()),
-        # As texts: each column has a scale of its own.
-        StructField("low_decimal", StringType()),
-        StructField("high_decimal", StringType()),
-        StructField("average_length", DoubleType()),
-        StructField("maximum_length", _LONG),
-        StructField("trues", _LONG),
-        StructField("falses", _LONG),
-        StructField("bit_vector", BinaryType()),
-    ]
-)
-"""Statistics of a column; `kind` is a name of `StatisticsKind`, and decides which of the figures there are."""
-
-STATISTICS = StructType(
-    [
-        StructField("partition", IntegerType(), False),
-        StructField("rows", _LONG, False),
-        StructField("columns", ArrayType(COLUMN, False), False),
-    ]
-)
-"""What `transform` answers: one row for each partition."""
-
 
 def transform(
     rows: DataFrame, columns: Sequence[StatisticsColumn], partitions: DataFrame | None = None, tasks: int = 1
 ) -> DataFrame:
-    """Column statistics by partition (`STATISTICS`).
+    """What column statistics are made of, by partition: a row for `statistics_of_row` each.
 
     `rows`: ``partition`` (int), then ``c0``, ``c1``, … in the order of `columns`, of whatever type Spark reads them as.
     Figures are those of Hive: lengths of texts in characters, of binaries in bytes, their average over all rows with 0
@@ -85,8 +43,7 @@ def transform(
         no_rows = partitions.select("partition", f.lit(0).cast("bigint").alias("rows"))
         partials = partials.unionByName(no_rows, allowMissingColumns=True)
     # As many as said: Spark by itself takes one, since partial rows are small, or 200.
-    merged = partials.repartition(tasks, "partition").groupBy("partition").agg(*_aggregates(columns))
-    return merged.mapInArrow(_finisher(columns), STATISTICS)
+    return partials.repartition(tasks, "partition").groupBy("partition").agg(*_aggregates(columns))
 
 
 def _values(rows: DataFrame, columns: Sequence[StatisticsColumn]) -> list[Column]:
@@ -136,78 +93,43 @@ def _aggregates(columns: Sequence[StatisticsColumn]) -> list[Column]:
     return wanted
 
 
-def _finisher(columns: Sequence[StatisticsColumn]) -> Any:
-    import pyarrow
-
-    schema = to_arrow_schema(STATISTICS)
-
-    def finish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            rows = [
-                {
-                    "partition": row["partition"],
-                    "rows": row["rows"],
-                    "columns": [_column_row(row, index, column) for index, column in enumerate(columns)],
-                }
-                for row in batch.to_pylist()
-            ]
-            yield pyarrow.RecordBatch.from_pylist(rows, schema)
-
-    return finish
-
-
-def _column_row(row: dict[str, Any], index: int, column: StatisticsColumn) -> dict[str, Any]:
-    kind, count, nulls = column.kind, row["rows"], row[f"nulls{index}"] or 0
-    figures: dict[str, Any] = {
-        "column": column.name,
-        "type": column.type,
-        "kind": kind.name.lower(),
-        "nulls": nulls,
-        "distinct": 0,
+def estimated(row: dict[str, Any], factor: float) -> dict[str, Any]:
+    """A row that `transform` answers of a sample, with the counts that so many times as much data would have. What does
+    not grow with the data stays: distinct values, bounds and the greatest length are those of what was read."""
+    counts = {"rows", *(name for name in row if name.startswith(("nulls", "trues", "length_sum")))}
+    return {
+        name: round(value * factor) if name in counts and value is not None else value for name, value in row.items()
     }
+
+
+def statistics_of_row(row: dict[str, Any], columns: Sequence[StatisticsColumn]) -> list[ColumnStatisticsObj]:
+    """Column statistics of a row that `transform` answers."""
+    return [
+        statistics_of(column.name, column.type, _column_values(row, index, column))
+        for index, column in enumerate(columns)
+    ]
+
+
+def _column_values(row: dict[str, Any], index: int, column: StatisticsColumn) -> ColumnValues:
+    kind, count = column.kind, row["rows"]
+    found = ColumnValues(kind, nulls=row[f"nulls{index}"] or 0)
     if kind is StatisticsKind.BOOLEAN:
-        trues = row[f"trues{index}"] or 0
-        figures |= {"trues": trues, "falses": count - nulls - trues}
+        found.trues = row[f"trues{index}"] or 0
+        found.falses = count - found.nulls - found.trues
     if kind.has_lengths:
-        figures["average_length"] = (row[f"length_sum{index}"] or 0) / max(count, 1)
-        figures["maximum_length"] = row[f"length_max{index}"] or 0
+        found.average_length = (row[f"length_sum{index}"] or 0) / max(count, 1)
+        found.maximum_length = row[f"length_max{index}"] or 0
     if kind.has_bounds:
-        end = {StatisticsKind.DOUBLE: "double", StatisticsKind.DECIMAL: "decimal"}.get(kind, "long")
-        for name in ("low", "high"):
-            bound = row[f"{name}{index}"]
-            is_kept = kind is not StatisticsKind.DOUBLE or bound is None or abs(bound) < LARGEST_BOUND
-            figures[f"{name}_{end}"] = bound if is_kept else None
+        found.low, found.high = (_bound(kind, row[f"{end}{index}"]) for end in ("low", "high"))
     if kind.has_distinct_values:
-        data = merged_data(row[f"sketch{index}"])
+        found.bit_vector = merged_data(row[f"sketch{index}"])
         # An empty sketch counts one value.
-        figures["distinct"] = written_count(data) if nulls < count else 0
-        figures["bit_vector"] = data
-    return figures
+        found.distinct = written_count(found.bit_vector) if found.nulls < count else 0
+    return found
 
 
-def column_values(row: Any) -> ColumnValues:
-    """The values in a row of `COLUMN`, as a mapping or Spark's `Row`."""
-    from decimal import Decimal
-
-    kind = StatisticsKind[row["kind"].upper()]
-
-    def bound(end: str) -> Bound | None:
-        if kind is StatisticsKind.DECIMAL:
-            text = row[f"{end}_decimal"]
-            return None if text is None else Decimal(text)
-        value: Bound | None = row[f"{end}_double" if kind is StatisticsKind.DOUBLE else f"{end}_long"]
-        return value
-
-    bit_vector = row["bit_vector"]
-    return ColumnValues(
-        kind,
-        nulls=row["nulls"],
-        distinct=row["distinct"],
-        low=bound("low") if kind.has_bounds else None,
-        high=bound("high") if kind.has_bounds else None,
-        average_length=row["average_length"] or 0.0,
-        maximum_length=row["maximum_length"] or 0,
-        trues=row["trues"] or 0,
-        falses=row["falses"] or 0,
-        bit_vector=None if bit_vector is None else bytes(bit_vector),
-    )
+def _bound(kind: StatisticsKind, found: Any) -> Bound | None:
+    if found is None or (kind is StatisticsKind.DOUBLE and abs(found) >= LARGEST_BOUND):
+        return None
+    value: Bound = Decimal(found) if kind is StatisticsKind.DECIMAL else found
+    return value

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
@@ -11,12 +15,12 @@ from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.frame.reasons import reason_of
+from hms_cache.jobs.statistics.columns import StatisticsColumn
 from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures
 from hms_cache.jobs.statistics.parameters import basic_statistics, spark_statistics
 from hms_cache.jobs.statistics.recording import Failures, Unit, record_partitions, record_table
 from hms_cache.jobs.statistics.table_level import Together
-from hms_cache.jobs.statistics.transform import column_values
-from hms_cache.metadata.statistics_values import statistics_of
+from hms_cache.jobs.statistics.transform import estimated, statistics_of_row
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
     ColumnStatisticsDesc,
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ATTEMPTS = 3
+
+COLUMNS_OF_A_CALL = 4_000
+"""Statistics of columns in one call, if they are of more than one partition: up to some MB, of bit vectors most."""
 
 FILES_CHANGED = "its files changed while they were read; the next run reads them again"
 
@@ -57,6 +64,9 @@ class Target:
     table: str
     engine: str
     batch_partitions: int
+    writers: int = 1
+    """Calls at the same time of one task."""
+
     last_pass: tuple[str, ...] = ()
     """Columns of the last reading of a table that takes several: then a partition is recorded."""
 
@@ -82,36 +92,114 @@ class Target:
                     raise
 
 
-def written(statistics: DataFrame, target: Target, columns: Sequence[str], table: Table) -> DataFrame:
-    """Writes rows of `STATISTICS`, of these columns, when it is evaluated (`OUTCOME`). Each has a ``name`` (null: the
-    `table`), its ``location`` and the ``files`` that were there before the rows were read."""
-    chosen = statistics.select("name", "rows", "columns", "location", "files")
-    return chosen.mapInArrow(_writer(target, columns, table), OUTCOME)
+def written(statistics: DataFrame, target: Target, columns: Sequence[StatisticsColumn], table: Table) -> DataFrame:
+    """Writes what `transform` answers of these columns when it is evaluated (`OUTCOME`). Each row has a ``name`` (null:
+    the `table`), its ``location``, the ``files`` that were there before the rows were read, and ``sample_bytes`` of
+    ``all_bytes`` if not all was read."""
+    return statistics.mapInArrow(_writer(target, columns, table), OUTCOME)
 
 
 def _writer(
-    target: Target, columns: Sequence[str], table: Table
+    target: Target, columns: Sequence[StatisticsColumn], table: Table
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
 
     schema = to_arrow_schema(OUTCOME)
+    size = max(1, min(target.batch_partitions, COLUMNS_OF_A_CALL // max(1, len(columns))))
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        together = Together(columns)
-        lister = FigureLister()
-        with MetastoreClient(target.metastore) as client:
-            for batch in batches:
-                for start in range(0, batch.num_rows, target.batch_partitions):
-                    rows = batch.slice(start, target.batch_partitions).to_pylist()
-                    unchanged, outcomes = _unchanged(rows, lister)
-                    if unchanged:
-                        outcomes += _write(client, target, unchanged, together, table)
+        together = Together([column.name for column in columns])
+        with _Calls(target, columns, table) as calls:
+            for rows in _portions(batches, size):
+                for outcomes, done in calls.add(rows):
+                    _put_together(together, done)
                     yield pyarrow.RecordBatch.from_pylist(outcomes, schema)
+            for outcomes, done in calls.rest():
+                _put_together(together, done)
+                yield pyarrow.RecordBatch.from_pylist(outcomes, schema)
         last = _outcome(together=together.encoded())
         yield pyarrow.RecordBatch.from_pylist([last], schema)
 
     return write
+
+
+def _portions(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[list[dict[str, Any]]]:
+    """The rows in portions of so many, whatever batches they come in."""
+    held: list[dict[str, Any]] = []
+    for batch in batches:
+        for start in range(0, batch.num_rows, size):
+            held += batch.slice(start, size).to_pylist()
+            while len(held) >= size:
+                yield held[:size]
+                held = held[size:]
+    if held:
+        yield held
+
+
+def _put_together(together: Together, done: Sequence[ColumnStatistics]) -> None:
+    for one in done:
+        if one.statsDesc.partName is not None:
+            together.add(one.statsDesc.partName, one.statsObj)
+
+
+_Answer = tuple[list[dict[str, Any]], list[ColumnStatistics]]
+"""What became of a batch, and the statistics of it that were written."""
+
+
+class _Calls:
+    """Writes batches while the next ones are read: as many at a time as the target says, each with a connection of its
+    own. Answers come in the order of the batches, and of two batches a thread at most wait in memory."""
+
+    def __init__(self, target: Target, columns: Sequence[StatisticsColumn], table: Table) -> None:
+        self._target = target
+        self._columns = columns
+        self._table = table
+        self._stack = ExitStack()
+        self._waiting: deque[Future[_Answer]] = deque()
+        self._free: SimpleQueue[tuple[MetastoreClient, FigureLister]] = SimpleQueue()
+
+    def __enter__(self) -> _Calls:
+        for _ in range(self._target.writers):
+            client = self._stack.enter_context(MetastoreClient(self._target.metastore))
+            self._free.put((client, FigureLister()))
+        # Ended first: connections are closed when no call is under way.
+        self._pool = self._stack.enter_context(ThreadPoolExecutor(self._target.writers, "statistics"))
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._stack.close()
+
+    def add(self, rows: list[dict[str, Any]]) -> Iterator[_Answer]:
+        """One batch more; what is answered of those before it."""
+        self._waiting.append(self._pool.submit(self._write, rows))
+        while self._waiting and (len(self._waiting) > 2 * self._target.writers or self._waiting[0].done()):
+            yield self._waiting.popleft().result()
+
+    def rest(self) -> Iterator[_Answer]:
+        """What is answered of the others."""
+        while self._waiting:
+            yield self._waiting.popleft().result()
+
+    def _write(self, rows: list[dict[str, Any]]) -> _Answer:
+        client, lister = place = self._free.get()
+        try:
+            unchanged, outcomes = _unchanged(rows, lister)
+            if not unchanged:
+                return outcomes, []
+            unchanged = [_of_all_files(row) for row in unchanged]
+            statistics = [
+                self._target.statistics(row["name"], statistics_of_row(row, self._columns)) for row in unchanged
+            ]
+            more, done = _write(client, self._target, unchanged, statistics, self._table)
+            return outcomes + more, done
+        finally:
+            self._free.put(place)
+
+
+def _of_all_files(row: dict[str, Any]) -> dict[str, Any]:
+    return row if row["sample_bytes"] is None else estimated(row, row["all_bytes"] / row["sample_bytes"])
 
 
 def _outcome(**figures: Any) -> dict[str, Any]:
@@ -131,37 +219,33 @@ def _unchanged(rows: list[dict[str, Any]], lister: FigureLister) -> tuple[list[d
 
 
 def _write(
-    client: MetastoreClient, target: Target, rows: list[dict[str, Any]], together: Together, table: Table
-) -> list[dict[str, Any]]:
+    client: MetastoreClient,
+    target: Target,
+    rows: Sequence[dict[str, Any]],
+    statistics: Sequence[ColumnStatistics],
+    table: Table,
+) -> _Answer:
     """A batch that the metastore refuses is halved until what it refuses stands alone."""
-    statistics = [
-        target.statistics(
-            row["name"],
-            [statistics_of(one["column"], one["type"], column_values(one)) for one in row["columns"]],
-        )
-        for row in rows
-    ]
     try:
         target.write(client, statistics)
         failures = _record(client, target, rows, statistics, table)
     except TException as error:
         if len(rows) == 1:
-            return [_outcome(partition=rows[0]["name"], failure=reason_of(error))]
+            return [_outcome(partition=rows[0]["name"], failure=reason_of(error))], []
         half = len(rows) // 2
-        first = _write(client, target, rows[:half], together, table)
-        return first + _write(client, target, rows[half:], together, table)
-    done = [(row, one) for row, one in zip(rows, statistics, strict=True) if row["name"] not in failures]
-    for row, one in done:
-        if row["name"] is not None:
-            together.add(row["name"], one.statsObj)
+        first, done = _write(client, target, rows[:half], statistics[:half], table)
+        second, more = _write(client, target, rows[half:], statistics[half:], table)
+        return first + second, done + more
+    kept = [(row, one) for row, one in zip(rows, statistics, strict=True) if row["name"] not in failures]
     outcomes = [_outcome(partition=name, failure=reason) for name, reason in failures.items()]
-    return [_outcome(written=len(done), rows=sum(row["rows"] for row, _ in done)), *outcomes]
+    counted = _outcome(written=len(kept), rows=sum(row["rows"] for row, _ in kept))
+    return [counted, *outcomes], [one for _, one in kept]
 
 
 def _record(
     client: MetastoreClient,
     target: Target,
-    rows: list[dict[str, Any]],
+    rows: Sequence[dict[str, Any]],
     statistics: Sequence[ColumnStatistics],
     table: Table,
 ) -> Failures:
@@ -172,14 +256,16 @@ def _record(
     for row, one in zip(rows, statistics, strict=True):
         figures = Figures.read(row["files"])
         assert figures is not None
-        units.append(Unit(row["name"], row["rows"], row["location"], figures, one.statsObj))
+        sample = None if row["sample_bytes"] is None else f"{row['sample_bytes']}:{row['all_bytes']}"
+        units.append(Unit(row["name"], row["rows"], row["location"], figures, one.statsObj, sample))
     if units[0].name is not None:
         return record_partitions(client, table, units)
     [unit] = units
 
     def change(parameters: Mapping[str, str]) -> dict[str, str]:
-        basic = basic_statistics(dict(parameters), unit.rows, unit.figures, unit.columns)
-        return spark_statistics(basic, unit.rows, unit.figures.bytes, unit.columns)
+        basic = basic_statistics(dict(parameters), unit.rows, unit.figures, unit.columns, unit.sample)
+        counted = None if unit.sample is not None else unit.rows
+        return spark_statistics(basic, counted, unit.figures.bytes, unit.columns)
 
     reason = record_table(client, table, change, lambda found: found.get(RECORDED) == str(unit.figures))
     return {} if reason is None else {None: reason}

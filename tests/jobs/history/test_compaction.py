@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from pyarrow import dataset
+from pyspark.sql import functions as F
 
 from hms_cache.jobs.history.compaction import STAGING, compact, delete_days, journals, recover
 from hms_cache.jobs.history.files import Files
-from hms_cache.jobs.history.main import read_history
+from hms_cache.jobs.history.tables import IcebergHistory, read_history
 from hms_cache.jobs.history.transform import HISTORY_TABLE
 from hms_cache.jobs.history.views import VIEWS, create_views
 from tests.clients.spark.session import SparkProcess
@@ -163,3 +164,59 @@ def test_sizes_views_and_days(job_spark: SparkProcess, tmp_path: Path) -> None:
     assert answer["churned"] == [["d", "t0", events // 2], ["d", "t1", events // 2]]
     assert answer["deleted"] == 1 and answer["kept"]
     assert answer["last"] == [1, 0, True]
+
+
+def in_iceberg(spark: Any, warehouse: str) -> dict[str, Any]:
+    """In Spark's process: batches that are written again, a table of an earlier release, days merged and deleted."""
+    for name, value in (
+        ("spark.sql.catalog.kept", "org.apache.iceberg.spark.SparkCatalog"),
+        ("spark.sql.catalog.kept.type", "hadoop"),
+        ("spark.sql.catalog.kept.warehouse", f"file:{warehouse}"),
+    ):
+        spark.conf.set(name, value)
+    output = "kept.history"
+    table = IcebergHistory(spark, output, f"{warehouse}/checkpoint")
+    nothing = table.read().count()
+    earlier = spark.createDataFrame([], HISTORY_TABLE).drop("caller", "method")
+    earlier.writeTo(output).using("iceberg").partitionedBy(F.col("day")).create()
+    before = table.read().columns
+    table.prepare()
+    ids = []
+    for number in range(DAYS * BATCHES):
+        when = datetime(2026, 1, 1 + number // BATCHES, 12, 0, tzinfo=UTC)
+        first = 1 + number * EVENTS
+        rows = [
+            {"event_id": event, "event_time": when, "database": "d", "caller": "ann"}
+            | {"day": when.date(), "batch": number}
+            for event in range(first, first + EVENTS)
+        ]
+        ids += [row["event_id"] for row in rows]
+        batch = spark.createDataFrame([tuple(map(row.get, HISTORY_TABLE.names)) for row in rows], HISTORY_TABLE)
+        table.add(batch)
+        table.add(batch)  # Spark runs the last batch again after a kill
+
+    def found() -> list[int]:
+        return [row.event_id for row in read_history(spark, output, "iceberg").orderBy("event_id").collect()]
+
+    answer = {"nothing": nothing, "before": before == HISTORY_TABLE.names, "once": found() == ids}
+    merged = table.merge(1 << 30)
+    again = table.merge(1 << 30)
+    files = spark.table(f"{output}.files").groupBy("partition.day").count().orderBy("day").collect()
+    create_views(spark, output, "iceberg")
+    who = [row.actor for row in spark.table("history_changes").select("actor").distinct().collect()]
+    answer |= {"who": who, "merged": [merged.days, merged.files_before, merged.files_after, again.days]}
+    answer |= {"files": [row["count"] for row in files], "same": found() == ids}
+    answer["deleted"] = [table.delete_days(2), found() == ids[BATCHES * EVENTS :], table.delete_days(2)]
+    return answer
+
+
+@pytest.mark.soak
+@pytest.mark.short
+def test_a_history_in_iceberg(job_spark: SparkProcess, tmp_path: Path) -> None:
+    answer = job_spark.call(in_iceberg, warehouse=str(tmp_path / "iceberg"))
+    assert (answer["nothing"], answer["before"], answer["once"], answer["same"]) == (0, True, True, True)
+    assert answer["who"] == ["ann"]
+    # The newest day goes on growing.
+    assert answer["merged"] == [DAYS - 1, (DAYS - 1) * BATCHES, DAYS - 1, 0]
+    assert answer["files"] == [1] * (DAYS - 1) + [BATCHES]
+    assert answer["deleted"] == [1, True, 0]

@@ -18,7 +18,7 @@ from pyarrow import dataset
 from sqlalchemy import create_engine, delete, func, select, update
 
 from hms_cache.errors import HmsCacheError
-from hms_cache.jobs.history.main import read_history
+from hms_cache.jobs.history.tables import read_history
 from hms_cache.jobs.history.transform import churn
 from hms_cache.jobs.registry import JOBS
 from hms_cache.jobs.sources import register
@@ -89,6 +89,49 @@ def test_who_changed_what(start_server: ServerStarter, job_spark: SparkProcess, 
         ("DROP_TABLE", "dropped", "moved", None, None, None, 1),
     ]
     assert answer["churn"] == [["hive", "d", "moved", 3, 1, 0, 0, 1], ["hive", "d", "parts", 2, 0, 0, 7, 0]]
+
+
+@pytest.mark.soak
+def test_who_did_it_by_the_audit_log(start_server: ServerStarter, job_spark: SparkProcess, tmp_path: Path) -> None:
+    """Also of what no event names anybody for; of lines that come too late, and of another log's, nothing."""
+    settings = {"log.format": "json", "server.audit_format": "json"}
+    first = start_server("sqlite", **settings)
+    for user, database in (("ann", "a"), ("bob", "b")):
+        with closing(Catalog(first.uri)) as catalog:
+            catalog.client.call("set_ugi", user, [])
+            catalog.database(database)
+            catalog.table(database, "t", keys=["day"])
+            catalog.partitions(database, "t", [(str(number),) for number in range(3)])
+            catalog.client.call("drop_partition", database, "t", ["1"], False)
+    assert first.stop() == 0  # with its last lines written
+    server = start_server(first.database_url, "second")
+    lines = first.log.splitlines()
+    logs, output = tmp_path / "logs", str(tmp_path / "history")
+    logs.mkdir()
+    (logs / "server-1.log").write_text("\n".join(["no JSON", *lines]))
+    # Lines that are the audit logger's messages alone, without a time: of an event that there is not.
+    (logs / "server-2.log").write_text(json.dumps({"ugi": "eve", "method": "drop_table", "events": [[900, 901]]}))
+    old = {"ugi": "eve", "method": "drop_table", "events": [[1, 1 << 60]]}
+    (logs / "of-another-database.log").write_text(
+        json.dumps({"time": 1.0, "logger": "hms_cache.audit", "message": json.dumps(old)})
+    )
+    options = {"metastore": server.uri, "output": output, "batch_events": 3, "audit": (str(logs),)}
+    summary = job_spark.call(keep, options=options)["summary"]
+    assert summary["events added"] == summary["events with a caller"] == 8
+    rows = job_spark.call(look, output=output)["rows"]
+    assert {(row["database"], row["caller"]) for row in rows} == {("a", "ann"), ("b", "bob")}
+    assert [row["method"] for row in rows[:4]] == [
+        "create_database",
+        "create_table",
+        "add_partitions",
+        "drop_partition",
+    ]
+    assert {row["caller_address"] for row in rows} == {"127.0.0.1"}
+    assert {row["caller_principal"] for row in rows} == {None}
+    with closing(Catalog(server.uri)) as catalog:
+        catalog.client.call("drop_table", "a", "t", False)
+    assert job_spark.call(keep, options=options)["summary"]["events with a caller"] == 0
+    assert job_spark.call(look, output=output)["rows"][-1]["caller"] is None
 
 
 @pytest.mark.soak

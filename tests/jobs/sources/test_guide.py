@@ -50,6 +50,23 @@ def test_there_are_ten() -> None:
     assert all(len(answer) > 1 for _, answer in questions().values())
 
 
+def test_pictures_are_those_of_the_answers() -> None:
+    """A slice for each row: the first cells name it, the column in the title is its size."""
+    pictures = 0
+    for part in re.split(r"^### ", PAGE.section(HEADING), flags=re.MULTILINE)[1:]:
+        heading = part.partition("\n")[0]
+        columns, *rows = questions()[heading][1]
+        for title, body in re.findall(
+            r"^```mermaid\npie showData title (\w+)\n(.*?)^```$", part, re.MULTILINE | re.DOTALL
+        ):
+            slices = re.findall(r'^    "(.+)" : (\d+)$', body, re.MULTILINE)
+            assert len(slices) == body.count("\n") == len(rows)
+            for (label, size), row in zip(slices, rows, strict=True):
+                assert label in {".".join(row[:count]) for count in (1, 2, 3)} and size == row[columns.index(title)]
+            pictures += 1
+    assert pictures == 8
+
+
 class Maker:
     """Makes the catalog of the answers, as several users."""
 

@@ -14,7 +14,7 @@ from hms_cache.client import MetastoreClient
 from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures
 from hms_cache.jobs.statistics.recording import CHANGED, GONE, Unit, record_partitions, record_table
 from hms_cache.jobs.statistics.writing import FILES_CHANGED, _unchanged
-from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext
+from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext, PartitionsStatsRequest
 from tests.clients.conftest import ServerStarter
 from tests.clients.hive import engine as hive_engine
 from tests.clients.spark.session import SparkProcess, remote
@@ -146,6 +146,63 @@ def test_sparks_planner_uses_them(job: tuple[SparkProcess, Any]) -> None:
             wanted = dict(map(tuple, spark.sql(f"describe extended {table} {column}")))
             for figure in ("min", "max", "num_nulls", "distinct_count", "avg_col_len", "max_col_len"):
                 assert described[figure] == wanted[figure], (table, column, figure)
+
+
+@pytest.mark.soak
+@pytest.mark.short
+def test_a_sample_is_marked_and_claims_nothing(job: tuple[SparkProcess, Any], tmp_path: Path) -> None:
+    """Of a partition and a table of ten files of a hundred rows each, some are read; of what is small, all."""
+    spark, server = job
+    spark.sql("set spark.sql.files.maxRecordsPerFile=100")
+    values = "select id, if(id % 4 = 0, null, 'x'), date'2024-01-01'"
+    spark.sql(f"insert into d.parted select /*+ coalesce(1) */ *, 4 from ({values} from range(1000))")
+    spark.sql("create table d.large (a int, t string, day date) stored as orc")
+    spark.sql(f"insert into d.large select /*+ coalesce(1) */ * from ({values} from range(1000))")
+    spark.sql("create table d.lines (t string) stored as textfile")
+    spark.sql("insert into d.lines select repeat('x', 1000) from range(20)")
+    with MetastoreClient(server.uri) as client:
+        place = client.call("get_partition", "d", "parted", ["4"]).sd.location
+        files = FigureLister().figures(place)[0]
+        assert files is not None and files.files == 10
+        limit = str(files.bytes // 4)
+        assert run(spark, server.uri)["exit_status"] == 0
+        exact = parameters_of(client)
+        # What is exact stays so while nothing changes.
+        assert run(spark, server.uri, sample_above=limit)["tables"]["Plan"] == []
+        sampled = run(spark, server.uri, sample_above=limit, all=True)
+        assert sampled["exit_status"] == 0, sampled
+        assert sampled["summary"]["tables with estimates"] == 2
+        found = parameters_of(client)
+        of_part, of_table = found["p=4"], client.call("get_table", "d", "large").parameters
+        for estimated in (of_part, of_table):
+            read, size = map(int, estimated["hms_cache.statistics.sample"].split(":"))
+            assert int(limit) <= read < size == int(estimated["totalSize"])
+            assert "COLUMN_STATS_ACCURATE" not in estimated
+            assert int(estimated["numRows"]) == pytest.approx(1000, rel=0.1)
+        # Spark has no mark for an estimate: it is told what is known.
+        for whole in (of_table, found["parted"]):
+            assert {name for name in whole if name.startswith("spark.sql.statistics")} == {
+                "spark.sql.statistics.totalSize"
+            }
+        assert found["parted"]["hms_cache.statistics.sample"] == "1 of 4 partitions"
+        for name in ("p=1", "p=2", "p=3", "plain"):
+            assert found[name] == exact[name] | {"transient_lastDdlTime": found[name]["transient_lastDdlTime"]}
+        # Spark reads lines of text through Hive's classes, and cannot be asked for some of the files.
+        assert client.call("get_table", "d", "lines").parameters["numRows"] == "20"
+        [number] = client.call("get_partitions_statistics_req", one_partition("p=4")).partStats["p=4"]
+        assert number.statsData.stringStats.numNulls == pytest.approx(250, rel=0.1)
+        assert run(spark, server.uri, sample_above=limit)["tables"]["Plan"] == []
+        # Without a limit estimates will not do.
+        again = run(spark, server.uri)
+        assert plan(again) == {"d.large": 1, "d.parted": 1}
+        now = parameters_of(client)
+        assert (now["p=4"]["numRows"], now["parted"]["spark.sql.statistics.numRows"]) == ("1000", "1004")
+        assert '"BASIC_STATS":"true"' in now["p=4"]["COLUMN_STATS_ACCURATE"]
+        assert not any("hms_cache.statistics.sample" in parameters for parameters in now.values())
+
+
+def one_partition(name: str) -> PartitionsStatsRequest:
+    return PartitionsStatsRequest("d", "parted", ["t"], [name], engine="hive")
 
 
 def histogram_parts(spark: Any, tables: list[str]) -> dict[str, list[str]]:

@@ -1,0 +1,81 @@
+"""Who made the calls that events are of, from the audit logs of servers with ``server.audit_format = "json"``.
+
+The log of the database seldom says who did something. A line of an audit log says it, and which events its call
+logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+
+CALLERS = StructType(
+    [
+        StructField("event_id", LongType()),
+        StructField("called_at", TimestampType()),
+        # As the client called itself, or the name that its authentication gave it.
+        StructField("caller", StringType()),
+        # As it authenticated; null: it did not.
+        StructField("caller_principal", StringType()),
+        StructField("caller_address", StringType()),
+        StructField("method", StringType()),
+    ]
+)
+"""A row for each event. `called_at`: when the line was written; null where lines have no time."""
+
+FAR_S = 3_600
+"""A line written longer before or after its event is of another log with the same ids, as before a database was put
+back to a backup. A call waits at most some minutes between its event and its line."""
+
+_LINE = "time DOUBLE, logger STRING, message STRING"
+_CALL = "ugi STRING, ip STRING, principal STRING, method STRING, events ARRAY<ARRAY<BIGINT>>"
+_AUDIT_LOGGER = "hms_cache.audit"
+
+
+def callers(spark: SparkSession, paths: Sequence[str], first: int, last: int) -> DataFrame:
+    """Rows of `CALLERS` for events from `first` to `last`, as far as the logs tell of them.
+
+    `paths`: files, directories or patterns of Spark's. Lines are those of ``log.format = "json"``, in which the audit
+    logger's are looked for, or the audit logger's messages alone; all others are passed over.
+    """
+    text = spark.read.text(list(paths))
+    line = F.from_json("value", _LINE)
+    parsed = text.select(line.alias("line"), "value").select(
+        F.timestamp_seconds("line.time").alias("called_at"),
+        F.when(F.col("line.logger") == _AUDIT_LOGGER, F.col("line.message"))
+        .when(F.col("line.logger").isNull() & F.col("line.message").isNull(), F.col("value"))
+        .alias("call"),
+    )
+    calls = parsed.select("called_at", F.from_json("call", _CALL).alias("call")).select(
+        "called_at", "call.*", F.explode("call.events").alias("range")
+    )
+    # Within what is asked for: what a line says decides on no amount of memory.
+    begin, end = F.greatest(F.col("range")[0], F.lit(first)), F.least(F.col("range")[1], F.lit(last))
+    rows = calls.where(begin <= end).select(
+        F.explode(F.sequence(begin, end)).alias("event_id"),
+        "called_at",
+        F.col("ugi").alias("caller"),
+        F.col("principal").alias("caller_principal"),
+        F.col("ip").alias("caller_address"),
+        "method",
+    )
+    told = F.struct(*CALLERS.names[1:])
+    return (
+        rows.groupBy("event_id")
+        .agg(F.max_by(told, "called_at").alias("newest"), F.first(told).alias("any"))
+        .select("event_id", F.coalesce("newest", "any").alias("told"))
+        .select("event_id", "told.*")
+    )
+
+
+def with_callers(history: DataFrame, told: DataFrame) -> DataFrame:
+    """The history with the columns of `CALLERS` from these rows, null where there is none."""
+    columns = [name for name in CALLERS.names if name not in ("event_id", "called_at")]
+    distance_s = F.abs(F.unix_timestamp("called_at") - F.unix_timestamp("event_time"))
+    is_near = F.col("called_at").isNull() | (distance_s <= FAR_S)
+    joined = history.drop(*columns).join(told, "event_id", "left")
+    found = joined.withColumns({name: F.when(is_near, F.col(name)) for name in columns})
+    return found.select(history.columns)
