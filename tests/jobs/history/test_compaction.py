@@ -174,7 +174,7 @@ def in_iceberg(spark: Any, warehouse: str) -> dict[str, Any]:
         ("spark.sql.catalog.kept.warehouse", f"file:{warehouse}"),
     ):
         spark.conf.set(name, value)
-    output = "kept.history"
+    output = "kept.d.history"
     table = IcebergHistory(spark, output, f"{warehouse}/checkpoint")
     nothing = table.read().count()
     earlier = spark.createDataFrame([], HISTORY_TABLE).drop("caller", "method")
