@@ -6,7 +6,9 @@ import os
 import re
 import subprocess
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from xml.sax.saxutils import escape
 
 from sqlalchemy.engine import make_url
@@ -125,8 +127,14 @@ def _of_database(database_url: str) -> tuple[dict[str, str], list[Path]]:
     return properties, sorted(jar for jar in found if jar.name.startswith(_OF_STORE))
 
 
-def _command(uri: str, directory: Path, shared: Path, database_url: str | None = None) -> list[str]:
-    """Hive's command line: its own files are in `directory`, and those of tables below `shared`."""
+def _command(
+    uri: str,
+    directory: Path,
+    shared: Path,
+    database_url: str | None = None,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
+    """Hive's command line: its own files are in `directory`, and those of tables below `shared`; `more` properties."""
     configuration = directory / "conf"
     configuration.mkdir(parents=True)
     properties = {
@@ -153,11 +161,13 @@ def _command(uri: str, directory: Path, shared: Path, database_url: str | None =
     }
     if database_url is not None:
         properties |= _of_database(database_url)[0]
+    properties |= more
     body = "".join(
         f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
         for name, value in properties.items()
     )
-    (configuration / "hive-site.xml").write_text(f"<configuration>{body}</configuration>")
+    for site in ("hive-site.xml", "core-site.xml"):  # Hadoop's own classes read the second one
+        (configuration / site).write_text(f"<configuration>{body}</configuration>")
     started = java(configuration, "org.apache.hadoop.hive.cli.CliDriver", database_url)
     return [*started, "--hiveconf", "hive.cli.errors.ignore=true"]
 
@@ -178,18 +188,29 @@ def java(configuration: Path, main: str, database_url: str | None = None) -> lis
 class Session:
     """One process of Hive, which is given statements one by one."""
 
-    def __init__(self, uri: str, directory: Path, shared: Path, database_url: str | None = None) -> None:
+    def __init__(
+        self,
+        uri: str,
+        directory: Path,
+        shared: Path,
+        database_url: str | None = None,
+        *,
+        properties: Mapping[str, str] = MappingProxyType({}),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         """`directory`: its own files; `shared` is what `{directory}` stands for in statements.
 
-        `database_url`: of the metastore's MariaDB, for a user with a password; compactions need it.
+        `database_url`: of the metastore's MariaDB, for a user with a password; compactions need it. `properties` are
+        beside those that it has; `environment` of the process is the caller's unless given.
         """
         directory.mkdir(parents=True)
         self._shared = shared
         self._replaced = [str(directory), str(shared)]
         self._number = 0
         self._process = subprocess.Popen(
-            _command(uri, directory, shared, database_url),
+            _command(uri, directory, shared, database_url, properties),
             cwd=directory,
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

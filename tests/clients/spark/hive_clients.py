@@ -19,7 +19,8 @@ _SHARED = (
 )
 #: Version to jars. ``hive-exec`` brings Hive's other modules along; Hadoop's classes and the logging are Spark's.
 HIVE_CLIENTS = {
-    "4.1.0": ("org.apache.hive:hive-exec:4.1.0", *_SHARED),
+    # Over HTTP it needs the last one, too.
+    "4.1.0": ("org.apache.hive:hive-exec:4.1.0", *_SHARED, "commons-logging:commons-logging:1.2"),
     "4.0.1": ("org.apache.hive:hive-exec:4.0.1", *_SHARED),
     "3.1.3": (
         "org.apache.hive:hive-exec:3.1.3",

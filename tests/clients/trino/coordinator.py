@@ -8,8 +8,10 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 from urllib.parse import unquote_plus
 
@@ -139,14 +141,25 @@ class Session:
 class Coordinator:
     """Trino in a process of its own, coordinator and worker in one. Stop it in the end."""
 
-    def __init__(self, directory: Path, metastore_uri: str) -> None:
-        """`directory` is for its configuration, data and log. Raises `distribution.TrinoMissing`."""
+    def __init__(
+        self,
+        directory: Path,
+        metastore_uri: str,
+        more: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+        java_options: Sequence[str] = (),
+    ) -> None:
+        """`directory` is for its configuration, data and log; `more` catalogs name their metastores themselves.
+
+        Raises `distribution.TrinoMissing`.
+        """
         self._directory = directory
         self._program = distribution.java()
         self._home = distribution.fetch()
         self._process: subprocess.Popen[bytes] | None = None
         self._base = f"http://127.0.0.1:{_free_port()}"
-        self._write_configuration(metastore_uri)
+        self._java_options = java_options
+        common = {"hive.metastore.uri": metastore_uri, "fs.hadoop.enabled": "true"}
+        self._write_configuration({name: properties | common for name, properties in CATALOGS.items()} | more)
 
     def start(self) -> None:
         """Returns when it answers. Raises RuntimeError with the end of its log."""
@@ -154,6 +167,7 @@ class Coordinator:
         command = [
             str(self._program),
             *_JVM,
+            *self._java_options,
             f"-Dconfig={configuration / 'config.properties'}",
             f"-Dlog.levels-file={configuration / 'log.properties'}",
             "-Dnode.environment=test",
@@ -204,12 +218,11 @@ class Coordinator:
         except (OSError, urllib.error.URLError, QueryFailed):
             return False
 
-    def _write_configuration(self, metastore_uri: str) -> None:
+    def _write_configuration(self, catalogs: Mapping[str, Mapping[str, str]]) -> None:
         configuration = self._directory / "etc"
         (configuration / "catalog").mkdir(parents=True)
-        for name, properties in CATALOGS.items():
-            common = {"hive.metastore.uri": metastore_uri, "fs.hadoop.enabled": "true"}
-            _write(configuration / "catalog" / f"{name}.properties", properties | common)
+        for name, properties in catalogs.items():
+            _write(configuration / "catalog" / f"{name}.properties", properties)
         port = self._base.rpartition(":")[2]
         _write(
             configuration / "config.properties",
@@ -226,7 +239,7 @@ class Coordinator:
         _write(configuration / "log.properties", {"io.trino": "WARN", "io.airlift": "WARN"})
 
 
-def _write(path: Path, properties: dict[str, str]) -> None:
+def _write(path: Path, properties: Mapping[str, str]) -> None:
     path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
 
 
