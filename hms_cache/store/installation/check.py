@@ -13,7 +13,7 @@ from hms_cache.store.engine.features import features_of
 from hms_cache.store.engine.inspection import TableShape, inspect_tables
 from hms_cache.store.installation.init import SCHEMA_VERSION
 from hms_cache.store.schema import METADATA
-from hms_cache.store.schema.definition import exists_on
+from hms_cache.store.schema.keys import exists_on
 
 Kind = Literal["version", "table", "column", "type", "primary key", "unique key"]
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
-from hms_cache.store.schema.column_types import BIGINT, INTEGER, WIDE_INTEGER, string
-from hms_cache.store.schema.definition import column, foreign_key, index, primary_key, table, unique
+from hms_cache.store.schema.column_types import BIGINT, INTEGER, WIDE_INTEGER
+from hms_cache.store.schema.definition import column, required, table
+from hms_cache.store.schema.keys import foreign_key, owner, primary_key, unique
+from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_4000, string
 
 #: Catalogs. The row `hive` is there from the start.
 CTLGS = table(
     "CTLGS",
-    column("CTLG_ID", BIGINT, nullable=False),
-    column("NAME", string(256)),
-    column("DESC", string(4000)),
-    column("LOCATION_URI", string(4000), nullable=False),
+    required("CTLG_ID", BIGINT),
+    column("NAME", STRING_256),
+    column("DESC", STRING_4000),
+    required("LOCATION_URI", STRING_4000),
     column("CREATE_TIME", WIDE_INTEGER),
     primary_key("CTLG_ID"),
     unique("UNIQUE_CATALOG", "NAME", on="mysql"),
@@ -23,52 +25,49 @@ CTLGS = table(
 #: Databases, native and remote.
 DBS = table(
     "DBS",
-    column("DB_ID", BIGINT, nullable=False),
-    column("DESC", string(4000)),
-    column("DB_LOCATION_URI", string(4000), nullable=False),
-    column("NAME", string(128)),
-    column("OWNER_NAME", string(128)),
+    required("DB_ID", BIGINT),
+    column("DESC", STRING_4000),
+    required("DB_LOCATION_URI", STRING_4000),
+    column("NAME", STRING_128),
+    column("OWNER_NAME", STRING_128),
     column("OWNER_TYPE", string(10)),
-    column("CTLG_NAME", string(256), nullable=False, default=text("'hive'")),
+    required("CTLG_NAME", STRING_256, default=text("'hive'")),
     column("CREATE_TIME", WIDE_INTEGER),
-    column("DB_MANAGED_LOCATION_URI", string(4000)),
-    column("TYPE", string(32), nullable=False, default=text("'NATIVE'")),
-    column("DATACONNECTOR_NAME", string(128)),
-    column("REMOTE_DBNAME", string(128)),
+    column("DB_MANAGED_LOCATION_URI", STRING_4000),
+    required("TYPE", string(32), default=text("'NATIVE'")),
+    column("DATACONNECTOR_NAME", STRING_128),
+    column("REMOTE_DBNAME", STRING_128),
     primary_key("DB_ID"),
     unique("UNIQUE_DATABASE", "NAME", "CTLG_NAME"),
-    foreign_key("CTLG_FK1", "CTLG_NAME", "CTLGS.NAME", postgresql_name="DBS_FK1"),
+    foreign_key("CTLG_FK1", "CTLG_NAME", "CTLGS.NAME", postgresql_name="DBS_FK1", deferrable=False),
 )
 
 DATABASE_PARAMS = table(
     "DATABASE_PARAMS",
-    column("DB_ID", BIGINT, nullable=False),
-    column("PARAM_KEY", string(180), nullable=False),
-    column("PARAM_VALUE", string(4000)),
+    required("DB_ID", BIGINT),
+    required("PARAM_KEY", string(180)),
+    column("PARAM_VALUE", STRING_4000),
     primary_key("DB_ID", "PARAM_KEY"),
-    index("DATABASE_PARAMS_N49", "DB_ID"),
-    foreign_key(
-        "DATABASE_PARAMS_FK1", "DB_ID", "DBS.DB_ID", postgresql_name="DATABASE_PARAMS_DB_ID_fkey", deferrable=True
-    ),
+    *owner("DATABASE_PARAMS", "DB_ID", "DBS.DB_ID"),
 )
 
 DATACONNECTORS = table(
     "DATACONNECTORS",
-    column("NAME", string(128), nullable=False),
-    column("TYPE", string(32), nullable=False),
-    column("URL", string(4000), nullable=False),
-    column("COMMENT", string(256)),
-    column("OWNER_NAME", string(256)),
+    required("NAME", STRING_128),
+    required("TYPE", string(32)),
+    required("URL", STRING_4000),
+    column("COMMENT", STRING_256),
+    column("OWNER_NAME", STRING_256),
     column("OWNER_TYPE", string(10)),
-    column("CREATE_TIME", INTEGER, nullable=False),
+    required("CREATE_TIME", INTEGER),
     primary_key("NAME"),
 )
 
 DATACONNECTOR_PARAMS = table(
     "DATACONNECTOR_PARAMS",
-    column("NAME", string(128), nullable=False),
-    column("PARAM_KEY", string(180), nullable=False),
-    column("PARAM_VALUE", string(4000)),
+    required("NAME", STRING_128),
+    required("PARAM_KEY", string(180)),
+    column("PARAM_VALUE", STRING_4000),
     primary_key("NAME", "PARAM_KEY"),
-    foreign_key("DATACONNECTOR_NAME_FK1", "NAME", "DATACONNECTORS.NAME", cascade=True),
+    foreign_key("DATACONNECTOR_NAME_FK1", "NAME", "DATACONNECTORS.NAME", cascade=True, deferrable=False),
 )

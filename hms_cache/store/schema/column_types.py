@@ -16,7 +16,6 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     SmallInteger,
-    String,
     Text,
     TypeDecorator,
 )
@@ -81,27 +80,3 @@ class Flag(TypeDecorator[bool]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> bool | None:
         return None if value is None else bool(value)
-
-
-def string(length: int) -> TypeEngine[str]:
-    """Text of at most ``length`` characters, case-sensitive, any Unicode (``utf8mb4`` on MySQL)."""
-    return String(length)
-
-
-def plane_string(length: int) -> TypeEngine[str]:
-    """As :func:`string`, on MySQL limited to Unicode's basic plane (``utf8mb3``).
-
-    Only for the members of unique keys that would pass InnoDB's limit of 3072 bytes a key with four bytes a character.
-    The database refuses a character beyond the plane; it does not replace it.
-    """
-    return String(length).with_variant(
-        mysql.VARCHAR(length, charset="utf8mb3", collation="utf8mb3_bin"), *MYSQL_DIALECTS
-    )
-
-
-def word_string(length: int) -> TypeEngine[str]:
-    """As :func:`string`, on MySQL in one byte a character, as Hive has it (``latin1``).
-
-    Only for ASCII (principal types, privileges, identifiers) in unique keys that would pass 3072 bytes otherwise.
-    """
-    return String(length).with_variant(mysql.VARCHAR(length, charset="latin1", collation="latin1_bin"), *MYSQL_DIALECTS)

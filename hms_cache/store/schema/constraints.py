@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from hms_cache.store.schema.column_types import BIGINT, SMALLINT, WIDE_INTEGER, string
-from hms_cache.store.schema.definition import column, index, primary_key, table
+from hms_cache.store.schema.column_types import BIGINT, SMALLINT, WIDE_INTEGER
+from hms_cache.store.schema.definition import column, required, table
+from hms_cache.store.schema.keys import index, primary_key
+from hms_cache.store.schema.text_types import string
 
 KEY_CONSTRAINTS = table(
     "KEY_CONSTRAINTS",
@@ -11,14 +13,14 @@ KEY_CONSTRAINTS = table(
     column("CHILD_INTEGER_IDX", WIDE_INTEGER),
     column("CHILD_TBL_ID", BIGINT),
     column("PARENT_CD_ID", BIGINT),
-    column("PARENT_INTEGER_IDX", WIDE_INTEGER, nullable=False),
-    column("PARENT_TBL_ID", BIGINT, nullable=False),
-    column("POSITION", BIGINT, nullable=False),
-    column("CONSTRAINT_NAME", string(400), nullable=False),
-    column("CONSTRAINT_TYPE", SMALLINT, nullable=False),
+    required("PARENT_INTEGER_IDX", WIDE_INTEGER),
+    required("PARENT_TBL_ID", BIGINT),
+    required("POSITION", BIGINT),
+    required("CONSTRAINT_NAME", string(400)),
+    required("CONSTRAINT_TYPE", SMALLINT),
     column("UPDATE_RULE", SMALLINT),
     column("DELETE_RULE", SMALLINT),
-    column("ENABLE_VALIDATE_RELY", SMALLINT, nullable=False),
+    required("ENABLE_VALIDATE_RELY", SMALLINT),
     column("DEFAULT_VALUE", string(400)),
     primary_key("PARENT_TBL_ID", "CONSTRAINT_NAME", "POSITION", name="constraints_pk"),
     index("CONSTRAINTS_CONSTRAINT_TYPE_INDEX", "CONSTRAINT_TYPE"),

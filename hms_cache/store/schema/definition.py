@@ -1,37 +1,22 @@
-"""Building blocks of the table definitions: one METADATA, and constraints whose names differ by database.
-
-Hive's MySQL and PostgreSQL scripts agree on tables and columns but not on the names of foreign keys, on a few unique
-keys and on indexes. The functions here let one definition hold both. SQLite takes PostgreSQL's side.
-"""
+"""Building blocks of the table definitions: one METADATA, columns, and the tables of one shape."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
-from sqlalchemy import (
-    Column,
-    Dialect,
-    ForeignKeyConstraint,
-    Index,
-    MetaData,
-    PrimaryKeyConstraint,
-    Table,
-    UniqueConstraint,
-)
+from sqlalchemy import Column, MetaData, Table
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import CreateColumn, SchemaItem
 from sqlalchemy.sql.elements import TextClause
 from sqlalchemy.types import TypeEngine
 
-from hms_cache.store.schema.column_types import MYSQL_DIALECTS
+from hms_cache.store.schema.column_types import BIGINT, MEDIUM_TEXT, WIDE_INTEGER
+from hms_cache.store.schema.keys import owner, primary_key
+from hms_cache.store.schema.text_types import STRING_256
 
 METADATA = MetaData()
 
-Side = Literal["mysql", "postgresql"]
-
 _NULLABLE_ON_POSTGRESQL = "nullable_on_postgresql"
-_SIDE = "side"
 
 
 def table(name: str, *elements: SchemaItem, **options: Any) -> Table:
@@ -55,124 +40,65 @@ def column(
     name: str,
     column_type: TypeEngine[Any],
     *,
-    nullable: bool = True,
+    default: TextClause | None = None,
+    nullable_on_postgresql: bool | None = None,
+) -> Column[Any]:
+    """A column that may be null; ``default`` is the server's.
+
+    :param nullable_on_postgresql: False for a column that is NOT NULL in Hive's PostgreSQL script only.
+    """
+    info = _nullability(nullable_on_postgresql)
+    return Column(name, column_type, server_default=default, autoincrement=False, info=info)
+
+
+def required(
+    name: str,
+    column_type: TypeEngine[Any],
+    *,
     default: TextClause | None = None,
     autoincrement: bool = False,
     nullable_on_postgresql: bool | None = None,
 ) -> Column[Any]:
-    """A column; ``default`` is the server's.
+    """A column that is NOT NULL; ``default`` is the server's.
 
-    :param nullable_on_postgresql: overrides ``nullable`` there, where Hive's scripts disagree.
+    :param nullable_on_postgresql: True for a column that is NOT NULL in Hive's MySQL script only.
     """
-    info = _info(_NULLABLE_ON_POSTGRESQL, nullable_on_postgresql)
-    return Column(name, column_type, nullable=nullable, server_default=default, autoincrement=autoincrement, info=info)
+    info = _nullability(nullable_on_postgresql)
+    return Column(name, column_type, nullable=False, server_default=default, autoincrement=autoincrement, info=info)
 
 
-def primary_key(*columns: str, name: str | None = None) -> PrimaryKeyConstraint:
-    """The primary key; ``name`` where PostgreSQL's is not ``<table>_pkey``."""
-    return PrimaryKeyConstraint(*columns, name=name)
+def parameters_table(name: str, column_of_owner: str, *, of: str) -> Table:
+    """The parameters of an entity, one row each.
 
-
-def unique(name: str, *columns: str, on: Side | None = None) -> UniqueConstraint:
-    """A unique constraint, on one side only if ``on`` is given."""
-    constraint = UniqueConstraint(*columns, name=name, info=_info(_SIDE, on))
-    return constraint if on is None else constraint.ddl_if(callable_=_exists)
-
-
-def index(
-    name: str,
-    *columns: str,
-    on: Side | None = None,
-    is_unique: bool = False,
-    hashed: bool = False,
-    mysql_prefix: Mapping[str, int] | None = None,
-) -> Index:
-    """An index.
-
-    :param on: the side that has it; both if None.
-    :param hashed: a hash index on PostgreSQL.
-    :param mysql_prefix: characters per column that MySQL indexes, where the whole would pass InnoDB's 3072 bytes.
+    :param of: ``TABLE.COLUMN`` that ``column_of_owner`` refers to.
     """
-    options: dict[str, Any] = {}
-    if hashed:
-        options["postgresql_using"] = "hash"
-    if mysql_prefix:
-        options["mysql_length"] = dict(mysql_prefix)
-    result = Index(name, *columns, unique=is_unique, info=_info(_SIDE, on), **options)
-    return result if on is None else result.ddl_if(callable_=_exists)
-
-
-class SidedForeignKey(ForeignKeyConstraint):
-    """A foreign key whose name and deferrability on PostgreSQL differ from MySQL's."""
-
-    postgresql_name: str | None = None
-    postgresql_deferrable: bool = False
-
-    # Table.to_metadata copies constraints; a copy has to stay one of these.
-    inherit_cache = True
-
-
-def foreign_key(
-    name: str | None,
-    columns: str | tuple[str, ...],
-    target: str | tuple[str, ...],
-    *,
-    postgresql_name: str | None = None,
-    deferrable: bool = False,
-    cascade: bool = False,
-    use_alter: bool = False,
-) -> SidedForeignKey:
-    """A foreign key.
-
-    :param name: its name on MySQL; None lets the database name it (on both sides).
-    :param target: ``TABLE.COLUMN``.
-    :param postgresql_name: its name on PostgreSQL, ``name`` if None.
-    :param deferrable: DEFERRABLE on PostgreSQL (MySQL knows no such thing).
-    :param cascade: ON DELETE CASCADE.
-    :param use_alter: added after both tables exist, for the one cycle of the schema.
-    """
-    constraint = SidedForeignKey(
-        [columns] if isinstance(columns, str) else list(columns),
-        [target] if isinstance(target, str) else list(target),
-        name=name,
-        ondelete="CASCADE" if cascade else None,
-        use_alter=use_alter,
+    return table(
+        name,
+        required(column_of_owner, BIGINT),
+        required("PARAM_KEY", STRING_256),
+        column("PARAM_VALUE", MEDIUM_TEXT),
+        primary_key(column_of_owner, "PARAM_KEY"),
+        *owner(name, column_of_owner, of),
     )
-    constraint.postgresql_name = postgresql_name
-    constraint.postgresql_deferrable = deferrable
-    return constraint
 
 
-def exists_on(element: UniqueConstraint | Index, dialect: Dialect) -> bool:
-    """Whether the key or index belongs to this database's side."""
-    side = element.info.get(_SIDE)
-    return side is None or (side == "mysql") == (dialect.name in MYSQL_DIALECTS)
+def list_table(name: str, column_of_owner: str, *elements: Column[Any], of: str) -> Table:
+    """The elements of a list of an entity, one row each, ordered by ``INTEGER_IDX``.
+
+    :param of: ``TABLE.COLUMN`` that ``column_of_owner`` refers to.
+    """
+    return table(
+        name,
+        required(column_of_owner, BIGINT),
+        *elements,
+        required("INTEGER_IDX", WIDE_INTEGER),
+        primary_key(column_of_owner, "INTEGER_IDX"),
+        *owner(name, column_of_owner, of),
+    )
 
 
-def _exists(
-    ddl: Any, target: Any, bind: Any, tables: Any = None, state: Any = None, *, dialect: Dialect, **_: Any
-) -> bool:
-    return exists_on(target, dialect)
-
-
-def _info(key: str, value: Any) -> dict[Any, Any]:
-    return {} if value is None else {key: value}
-
-
-@compiles(SidedForeignKey, "postgresql")
-def _foreign_key_on_postgresql(constraint: SidedForeignKey, compiler: Any, **options: Any) -> str:
-    text: str = compiler.visit_foreign_key_constraint(constraint, **options)
-    if constraint.postgresql_name is not None:
-        before = f"CONSTRAINT {compiler.preparer.format_constraint(constraint)} "
-        after = f"CONSTRAINT {compiler.preparer.quote(constraint.postgresql_name)} "
-        text = text.replace(before, after, 1)
-    return f"{text} DEFERRABLE" if constraint.postgresql_deferrable else text
-
-
-@compiles(SidedForeignKey)
-def _foreign_key(constraint: SidedForeignKey, compiler: Any, **options: Any) -> str:
-    text: str = compiler.visit_foreign_key_constraint(constraint, **options)
-    return text
+def _nullability(on_postgresql: bool | None) -> dict[Any, Any]:
+    return {} if on_postgresql is None else {_NULLABLE_ON_POSTGRESQL: on_postgresql}
 
 
 @compiles(CreateColumn, "postgresql")

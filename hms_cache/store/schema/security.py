@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from hms_cache.store.schema.column_types import INTEGER, string
-from hms_cache.store.schema.definition import column, primary_key, table
+from hms_cache.store.schema.column_types import INTEGER
+from hms_cache.store.schema.definition import column, required, table
+from hms_cache.store.schema.keys import primary_key
+from hms_cache.store.schema.text_types import STRING_767
 
 MASTER_KEYS = table(
     "MASTER_KEYS",
-    column("KEY_ID", INTEGER, nullable=False, autoincrement=True),
-    column("MASTER_KEY", string(767)),
+    required("KEY_ID", INTEGER, autoincrement=True),
+    column("MASTER_KEY", STRING_767),
     primary_key("KEY_ID"),
 )
 
 DELEGATION_TOKENS = table(
     "DELEGATION_TOKENS",
-    column("TOKEN_IDENT", string(767), nullable=False),
-    column("TOKEN", string(767)),
+    required("TOKEN_IDENT", STRING_767),
+    column("TOKEN", STRING_767),
     primary_key("TOKEN_IDENT"),
 )

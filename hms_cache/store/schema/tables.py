@@ -4,83 +4,70 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
-from hms_cache.store.schema.column_types import BIGINT, MEDIUM_TEXT, TEXT, WIDE_INTEGER, Flag, string
-from hms_cache.store.schema.definition import column, foreign_key, index, primary_key, table, unique
+from hms_cache.store.schema.column_types import BIGINT, MEDIUM_TEXT, TEXT, WIDE_INTEGER, Flag
+from hms_cache.store.schema.definition import column, parameters_table, required, table
+from hms_cache.store.schema.keys import auto_named_key, foreign_key, index, owner, primary_key, unique
+from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, STRING_4000, string
 
 TBLS = table(
     "TBLS",
-    column("TBL_ID", BIGINT, nullable=False),
-    column("CREATE_TIME", WIDE_INTEGER, nullable=False),
+    required("TBL_ID", BIGINT),
+    required("CREATE_TIME", WIDE_INTEGER),
     column("DB_ID", BIGINT),
-    column("LAST_ACCESS_TIME", WIDE_INTEGER, nullable=False),
-    column("OWNER", string(767)),
+    required("LAST_ACCESS_TIME", WIDE_INTEGER),
+    column("OWNER", STRING_767),
     column("OWNER_TYPE", string(10)),
-    column("RETENTION", WIDE_INTEGER, nullable=False),
+    required("RETENTION", WIDE_INTEGER),
     column("SD_ID", BIGINT),
-    column("TBL_NAME", string(256)),
-    column("TBL_TYPE", string(128)),
+    column("TBL_NAME", STRING_256),
+    column("TBL_TYPE", STRING_128),
     column("VIEW_EXPANDED_TEXT", MEDIUM_TEXT),
     column("VIEW_ORIGINAL_TEXT", MEDIUM_TEXT),
-    column("IS_REWRITE_ENABLED", Flag(), nullable=False, default=text("false")),
+    required("IS_REWRITE_ENABLED", Flag(), default=text("false")),
     column("WRITE_ID", BIGINT, default=text("0")),
     primary_key("TBL_ID"),
     index("TBLS_N49", "DB_ID"),
     index("TBLS_N50", "SD_ID"),
     unique("UNIQUETABLE", "TBL_NAME", "DB_ID"),
-    foreign_key("TBLS_FK1", "SD_ID", "SDS.SD_ID", postgresql_name="TBLS_SD_ID_fkey", deferrable=True),
-    foreign_key("TBLS_FK2", "DB_ID", "DBS.DB_ID", postgresql_name="TBLS_DB_ID_fkey", deferrable=True),
+    auto_named_key("TBLS_FK1", "SD_ID", "SDS.SD_ID"),
+    auto_named_key("TBLS_FK2", "DB_ID", "DBS.DB_ID"),
 )
 
-TABLE_PARAMS = table(
-    "TABLE_PARAMS",
-    column("TBL_ID", BIGINT, nullable=False),
-    column("PARAM_KEY", string(256), nullable=False),
-    column("PARAM_VALUE", MEDIUM_TEXT),
-    primary_key("TBL_ID", "PARAM_KEY"),
-    index("TABLE_PARAMS_N49", "TBL_ID"),
-    foreign_key(
-        "TABLE_PARAMS_FK1", "TBL_ID", "TBLS.TBL_ID", postgresql_name="TABLE_PARAMS_TBL_ID_fkey", deferrable=True
-    ),
-)
+TABLE_PARAMS = parameters_table("TABLE_PARAMS", "TBL_ID", of="TBLS.TBL_ID")
 
 #: Partition columns of a table.
 PARTITION_KEYS = table(
     "PARTITION_KEYS",
-    column("TBL_ID", BIGINT, nullable=False),
-    column("PKEY_COMMENT", string(4000)),
-    column("PKEY_NAME", string(128), nullable=False),
-    column("PKEY_TYPE", string(767), nullable=False),
-    column("INTEGER_IDX", WIDE_INTEGER, nullable=False),
+    required("TBL_ID", BIGINT),
+    column("PKEY_COMMENT", STRING_4000),
+    required("PKEY_NAME", STRING_128),
+    required("PKEY_TYPE", STRING_767),
+    required("INTEGER_IDX", WIDE_INTEGER),
     primary_key("TBL_ID", "PKEY_NAME"),
-    index("PARTITION_KEYS_N49", "TBL_ID"),
-    foreign_key(
-        "PARTITION_KEYS_FK1", "TBL_ID", "TBLS.TBL_ID", postgresql_name="PARTITION_KEYS_TBL_ID_fkey", deferrable=True
-    ),
+    *owner("PARTITION_KEYS", "TBL_ID", "TBLS.TBL_ID"),
 )
 
 #: What a materialized view was built from, by name; not tied to TBLS.
 MV_CREATION_METADATA = table(
     "MV_CREATION_METADATA",
-    column("MV_CREATION_METADATA_ID", BIGINT, nullable=False),
-    column("CAT_NAME", string(256), nullable=False),
-    column("DB_NAME", string(128), nullable=False),
-    column("TBL_NAME", string(256), nullable=False),
+    required("MV_CREATION_METADATA_ID", BIGINT),
+    required("CAT_NAME", STRING_256),
+    required("DB_NAME", STRING_128),
+    required("TBL_NAME", STRING_256),
     column("TXN_LIST", TEXT),
-    column("MATERIALIZATION_TIME", BIGINT, nullable=False),
+    required("MATERIALIZATION_TIME", BIGINT),
     primary_key("MV_CREATION_METADATA_ID", name="MV_CREATION_METADATA_PK"),
     index("MV_UNIQUE_TABLE", "TBL_NAME", "DB_NAME"),
 )
 
 MV_TABLES_USED = table(
     "MV_TABLES_USED",
-    column("MV_CREATION_METADATA_ID", BIGINT, nullable=False),
-    column("TBL_ID", BIGINT, nullable=False),
-    column("INSERTED_COUNT", BIGINT, nullable=False, default=text("0")),
-    column("UPDATED_COUNT", BIGINT, nullable=False, default=text("0")),
-    column("DELETED_COUNT", BIGINT, nullable=False, default=text("0")),
+    required("MV_CREATION_METADATA_ID", BIGINT),
+    required("TBL_ID", BIGINT),
+    required("INSERTED_COUNT", BIGINT, default=text("0")),
+    required("UPDATED_COUNT", BIGINT, default=text("0")),
+    required("DELETED_COUNT", BIGINT, default=text("0")),
     primary_key("TBL_ID", "MV_CREATION_METADATA_ID", name="MV_TABLES_USED_PK"),
-    foreign_key(
-        "MV_TABLES_USED_FK1", "MV_CREATION_METADATA_ID", "MV_CREATION_METADATA.MV_CREATION_METADATA_ID", deferrable=True
-    ),
-    foreign_key("MV_TABLES_USED_FK2", "TBL_ID", "TBLS.TBL_ID", deferrable=True),
+    foreign_key("MV_TABLES_USED_FK1", "MV_CREATION_METADATA_ID", "MV_CREATION_METADATA.MV_CREATION_METADATA_ID"),
+    foreign_key("MV_TABLES_USED_FK2", "TBL_ID", "TBLS.TBL_ID"),
 )

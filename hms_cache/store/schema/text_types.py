@@ -1,0 +1,42 @@
+"""Types of text columns, by how many bytes a character takes on MySQL."""
+
+from __future__ import annotations
+
+from sqlalchemy import String
+from sqlalchemy.dialects import mysql
+from sqlalchemy.types import TypeEngine
+
+from hms_cache.store.schema.column_types import MYSQL_DIALECTS
+
+
+def string(length: int) -> TypeEngine[str]:
+    """Text of at most ``length`` characters, case-sensitive, any Unicode (``utf8mb4`` on MySQL)."""
+    return String(length)
+
+
+def plane_string(length: int) -> TypeEngine[str]:
+    """As :func:`string`, on MySQL limited to Unicode's basic plane (``utf8mb3``).
+
+    Only for the members of unique keys that would pass InnoDB's limit of 3072 bytes a key with four bytes a character.
+    The database refuses a character beyond the plane; it does not replace it.
+    """
+    return String(length).with_variant(
+        mysql.VARCHAR(length, charset="utf8mb3", collation="utf8mb3_bin"), *MYSQL_DIALECTS
+    )
+
+
+def word_string(length: int) -> TypeEngine[str]:
+    """As :func:`string`, on MySQL in one byte a character, as Hive has it (``latin1``).
+
+    Only for ASCII (principal types, privileges, identifiers) in unique keys that would pass 3072 bytes otherwise.
+    """
+    return String(length).with_variant(mysql.VARCHAR(length, charset="latin1", collation="latin1_bin"), *MYSQL_DIALECTS)
+
+
+#: The usual lengths: users and databases; tables and keys; columns and partitions; everything longer.
+STRING_128 = string(128)
+STRING_256 = string(256)
+STRING_767 = string(767)
+STRING_4000 = string(4000)
+#: Principal types and privileges.
+WORD_128 = word_string(128)
