@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from hashlib import md5
 from typing import Any
 
-from hms_cache.authentication.mechanism import AuthenticationError, SecurityLayer
+from hms_cache.authentication.mechanism import AuthenticationError, Mechanism
 
 REALM = "default"
 DIGEST_URI = "null/default"
@@ -33,18 +33,14 @@ PasswordOf = Callable[[bytes], tuple[str, str, str, bytes]]
 """(user, principal, real user, password) for a token's identifier; may block. Raises AuthenticationError."""
 
 
-class DigestMd5Mechanism:
+class DigestMd5Mechanism(Mechanism):
     """One client's authentication by its token."""
 
     def __init__(self, password_of: PasswordOf, qualities: Sequence[str]) -> None:
+        super().__init__()
         self._password_of = password_of
         self._qualities = tuple(qualities)
         self._nonce = b""
-        self.user = ""
-        self.principal = ""
-        self.real_user = ""
-        self.complete = False
-        self.layer: SecurityLayer | None = None
 
     def step(self, response: bytes) -> bytes:
         """As `Mechanism.step`: the challenge, then the check of the response."""

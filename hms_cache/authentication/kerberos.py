@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hms_cache.authentication.local_names import LocalNames
-from hms_cache.authentication.mechanism import AuthenticationError, SecurityLayer
+from hms_cache.authentication.mechanism import AuthenticationError, Mechanism
 
 QUALITIES = {"auth": 1, "auth-int": 2, "auth-conf": 4}
 """Bits of the layers that are offered and chosen (RFC 4752, 3.3)."""
@@ -31,21 +31,17 @@ class KerberosOptions:
     local_names: LocalNames
 
 
-class GssapiMechanism:
+class GssapiMechanism(Mechanism):
     """One client's authentication by its ticket.
 
     The keytab is read for each client anew: a new one needs no restart.
     """
 
     def __init__(self, options: KerberosOptions) -> None:
+        super().__init__()
         self._options = options
         self._context: Any = None
         self._offered = False
-        self.user = ""
-        self.principal = ""
-        self.real_user = ""
-        self.complete = False
-        self.layer: SecurityLayer | None = None
 
     def step(self, response: bytes) -> bytes:
         """As `Mechanism.step`: the context's tokens, then the choice of the layer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple, Protocol
 
 
@@ -39,19 +40,21 @@ class Identity(NamedTuple):
     """Those that the issuer of its bearer token names."""
 
 
-class Mechanism(Protocol):
+class Mechanism(ABC):
     """One client's authentication."""
 
-    user: str
-    """Who it is, once `complete`: a short name, as Hadoop's."""
-    principal: str
-    """The name that authenticated, of which `user` was made."""
-    real_user: str
-    """As `Identity.real_user`, once `complete`."""
-    complete: bool
-    layer: SecurityLayer | None
-    """None: what follows is sent as it is."""
+    def __init__(self) -> None:
+        self.user = ""
+        """Who it is, once `complete`: a short name, as Hadoop's."""
+        self.principal = ""
+        """The name that authenticated, of which `user` was made."""
+        self.real_user = ""
+        """As `Identity.real_user`, once `complete`."""
+        self.complete = False
+        self.layer: SecurityLayer | None = None
+        """None: what follows is sent as it is."""
 
+    @abstractmethod
     def step(self, response: bytes) -> bytes:
         """Takes a response, returns the next challenge. May block: on a keytab, or a directory. Raises
         AuthenticationError.

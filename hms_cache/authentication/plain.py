@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hms_cache.authentication.mechanism import AuthenticationError, SecurityLayer
+from hms_cache.authentication.mechanism import AuthenticationError, Mechanism
 
 MAX_CHARACTERS = 1024
 """Of name and password, each."""
@@ -13,16 +13,12 @@ CheckPassword = Callable[[str, str], None]
 """Takes user and password; may block. Raises AuthenticationError."""
 
 
-class PlainMechanism:
+class PlainMechanism(Mechanism):
     """One client's authentication by its password."""
 
     def __init__(self, check: CheckPassword) -> None:
+        super().__init__()
         self._check = check
-        self.user = ""
-        self.principal = ""
-        self.real_user = ""
-        self.complete = False
-        self.layer: SecurityLayer | None = None
 
     def step(self, response: bytes) -> bytes:
         """As `Mechanism.step`; there is one."""

@@ -23,17 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hms_cache.expressions.bound import (
-    Bound,
-    BoundAnd,
-    BoundComparison,
-    BoundIn,
-    BoundLike,
-    BoundNode,
-    BoundNullTest,
-    BoundOr,
-    BoundTruth,
-)
+from hms_cache.expressions import bound as nodes
+from hms_cache.expressions import tree
+from hms_cache.expressions.bound import Bound
+from hms_cache.expressions.connectives import Binder, conjunction, disjunction
 from hms_cache.expressions.errors import FilterBindError
 from hms_cache.expressions.key_types import (
     DEFAULT_PARTITION_NAME,
@@ -45,66 +38,43 @@ from hms_cache.expressions.key_types import (
     read_text,
 )
 from hms_cache.expressions.like_pattern import filter_pattern
-from hms_cache.expressions.tree import (
-    And,
-    Between,
-    Column,
-    Comparison,
-    ComparisonOperator,
-    Constant,
-    In,
-    IsNull,
-    Like,
-    Node,
-    Not,
-    Or,
-    Predicate,
-)
 
 _ONLY_STRINGS = "Filtering is supported only on partition keys of type string"
 
 
-def bind(tree: Predicate, keys: Sequence[PartitionKey], default_partition_name: str = DEFAULT_PARTITION_NAME) -> Bound:
+def bind(
+    predicate: tree.Predicate, keys: Sequence[PartitionKey], default_partition_name: str = DEFAULT_PARTITION_NAME
+) -> Bound:
     """The tree of a filter text, bound to keys in their order.
 
     Raises `FilterBindError` with Hive's text for unknown keys and literals that do not fit.
     """
     binder = _FilterBinder(keys, default_partition_name)
-    return Bound(binder.bind(tree, negated=False), tuple(keys), False, default_partition_name)
+    return Bound(binder.bind(predicate, negated=False), tuple(keys), False, default_partition_name)
 
 
-class _FilterBinder:
-    def __init__(self, keys: Sequence[PartitionKey], default_partition_name: str) -> None:
-        self._keys = keys
-        self._indexes = {name.lower(): index for index, (name, _) in reversed(list(enumerate(keys)))}
-        self._default_partition_name = default_partition_name
-
-    def bind(self, node: Predicate, negated: bool) -> BoundNode:
+class _FilterBinder(Binder):
+    def leaf(self, node: tree.Leaf, negated: bool) -> nodes.BoundNode:
         match node:
-            case Not(child):
-                return self.bind(child, not negated)
-            case And(children) | Or(children):
-                bound = [self.bind(child, negated) for child in children]
-                return conjunction(bound) if isinstance(node, And) != negated else disjunction(bound)
-            case Comparison(operator, Column(name), Constant() as constant):
+            case tree.Comparison(operator, tree.Column(name), tree.Constant() as constant):
                 return self._comparison(name, operator, constant, negated)
-            case Comparison(operator, Constant() as constant, Column(name)):
+            case tree.Comparison(operator, tree.Constant() as constant, tree.Column(name)):
                 return self._comparison(name, operator.mirrored, constant, negated)
-            case Between(Column(name), Constant() as lower, Constant() as upper):
+            case tree.Between(tree.Column(name), tree.Constant() as lower, tree.Constant() as upper):
                 bounds = [
-                    self._comparison(name, ComparisonOperator.GREATER_OR_EQUAL, lower, negated),
-                    self._comparison(name, ComparisonOperator.LESS_OR_EQUAL, upper, negated),
+                    self._comparison(name, tree.ComparisonOperator.GREATER_OR_EQUAL, lower, negated),
+                    self._comparison(name, tree.ComparisonOperator.LESS_OR_EQUAL, upper, negated),
                 ]
                 return disjunction(bounds) if negated else conjunction(bounds)
-            case In(Column(name), values):
+            case tree.In(tree.Column(name), values):
                 return self._in(name, values, negated)
-            case Like(Column(name), Constant(value)):
+            case tree.Like(tree.Column(name), tree.Constant(value)):
                 return self._like(name, value, negated)
-            case Like(_, Column(name)):
+            case tree.Like(_, tree.Column(name)):
                 raise FilterBindError(f"Value should be on the RHS for LIKE operator : Key <{name}>")
-            case IsNull(Column(name)):
+            case tree.IsNull(tree.Column(name)):
                 index = self._index(name)
-                return BoundNullTest(index, self._kind(index), negated)
+                return nodes.BoundNullTest(index, self._kind(index), negated)
             case _:
                 raise FilterBindError(f"A filter cannot hold {type(node).__name__}")
 
@@ -122,23 +92,27 @@ class _FilterBinder:
         # The databases compare CHAR keys as they stand, padding and all.
         return KeyKind.TEXT if kind is KeyKind.CHAR else kind
 
-    def _comparison(self, name: str, operator: ComparisonOperator, constant: Constant, negated: bool) -> BoundNode:
+    def _comparison(
+        self, name: str, operator: tree.ComparisonOperator, constant: tree.Constant, negated: bool
+    ) -> nodes.BoundNode:
         index = self._index(name)
         kind, value = self._typed(index, constant)
-        return BoundComparison(index, kind, operator.negated if negated else operator, value)
+        return nodes.BoundComparison(index, kind, operator.negated if negated else operator, value)
 
-    def _in(self, name: str, values: Iterable[Node], negated: bool) -> BoundNode:
+    def _in(self, name: str, values: Iterable[tree.Node], negated: bool) -> nodes.BoundNode:
         index = self._index(name)
         by_kind: dict[KeyKind, set[KeyValue]] = {}
         for constant in values:
-            if not isinstance(constant, Constant):
+            if not isinstance(constant, tree.Constant):
                 raise FilterBindError(f"A filter cannot hold {type(constant).__name__} in IN")
             kind, value = self._typed(index, constant)
             by_kind.setdefault(kind, set()).add(value)
-        bound: list[BoundNode] = [BoundIn(index, kind, frozenset(some), negated) for kind, some in by_kind.items()]
+        bound: list[nodes.BoundNode] = [
+            nodes.BoundIn(index, kind, frozenset(some), negated) for kind, some in by_kind.items()
+        ]
         return conjunction(bound) if negated else disjunction(bound)
 
-    def _typed(self, index: int, constant: Constant) -> tuple[KeyKind, KeyValue]:
+    def _typed(self, index: int, constant: tree.Constant) -> tuple[KeyKind, KeyValue]:
         """The kind in which key and literal are compared, and the literal's value in it."""
         kind = self._kind(index)
         literal = constant.value
@@ -161,40 +135,8 @@ class _FilterBinder:
                     return kind, value
         raise FilterBindError(_ONLY_STRINGS)
 
-    def _like(self, name: str, pattern: object, negated: bool) -> BoundNode:
+    def _like(self, name: str, pattern: object, negated: bool) -> nodes.BoundNode:
         index = self._index(name)
         if not isinstance(pattern, str) or self._kind(index) not in (KeyKind.TEXT, KeyKind.DATE, KeyKind.TIMESTAMP):
             raise FilterBindError(_ONLY_STRINGS)
-        return BoundLike(index, filter_pattern(pattern), negated)
-
-
-def conjunction(children: Sequence[BoundNode]) -> BoundNode:
-    """AND of bound nodes, flattened."""
-    flat: list[BoundNode] = []
-    for child in children:
-        flat.extend(child.children if isinstance(child, BoundAnd) else (child,))
-    if not flat:
-        return BoundTruth(True)
-    return flat[0] if len(flat) == 1 else BoundAnd(tuple(flat))
-
-
-def disjunction(children: Sequence[BoundNode]) -> BoundNode:
-    """OR of bound nodes, flattened; equalities of one key become one IN, however a client spelt them."""
-    flat: list[BoundNode] = []
-    for child in children:
-        flat.extend(child.children if isinstance(child, BoundOr) else (child,))
-    equal: dict[tuple[int, KeyKind], set[KeyValue]] = {}
-    others: list[BoundNode] = []
-    for child in flat:
-        match child:
-            case BoundComparison(index, kind, ComparisonOperator.EQUAL, value):
-                equal.setdefault((index, kind), set()).add(value)
-            case BoundIn(index, kind, values, False):
-                equal.setdefault((index, kind), set()).update(values)
-            case _:
-                others.append(child)
-    merged: list[BoundNode] = [BoundIn(index, kind, frozenset(values)) for (index, kind), values in equal.items()]
-    merged.extend(others)
-    if not merged:
-        return BoundTruth(False)
-    return merged[0] if len(merged) == 1 else BoundOr(tuple(merged))
+        return nodes.BoundLike(index, filter_pattern(pattern), negated)

@@ -18,33 +18,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hms_cache.expressions.bound import (
-    UNDECIDED,
-    Bound,
-    BoundAnd,
-    BoundComparison,
-    BoundFunction,
-    BoundIn,
-    BoundLike,
-    BoundNode,
-    BoundNullTest,
-    BoundOr,
-    BoundTruth,
-    BoundUnknown,
-)
+from hms_cache.expressions import bound as nodes
+from hms_cache.expressions.bound import Bound
 from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, FilterLimits
 from hms_cache.expressions.key_columns import Codes, KeyColumn, KeyColumns, Mask
 from hms_cache.expressions.key_types import MAX_LONG, KeyKind, KeyValue
 from hms_cache.expressions.tree import ComparisonOperator
-
-_COMPARE: dict[ComparisonOperator, Callable[[Any, Any], Any]] = {
-    ComparisonOperator.EQUAL: operator.eq,
-    ComparisonOperator.NOT_EQUAL: operator.ne,
-    ComparisonOperator.LESS: operator.lt,
-    ComparisonOperator.LESS_OR_EQUAL: operator.le,
-    ComparisonOperator.GREATER: operator.gt,
-    ComparisonOperator.GREATER_OR_EQUAL: operator.ge,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +81,23 @@ class _Evaluation:
         if self._left < 0:
             self._limits.refuse_comparisons()
 
-    def masks(self, node: BoundNode) -> _Masks:
+    def masks(self, node: nodes.BoundNode) -> _Masks:
         self._spend(self._of_node)
         match node:
-            case BoundAnd(children):
+            case nodes.BoundAnd(children):
                 return self._joined(children, np.logical_and, True)
-            case BoundOr(children):
+            case nodes.BoundOr(children):
                 return self._joined(children, np.logical_or, False)
-            case BoundTruth(truth):
+            case nodes.BoundTruth(truth):
                 return self._same(np.full(len(self._columns), truth, np.bool_))
-            case BoundUnknown():
+            case nodes.BoundUnknown():
                 size = len(self._columns)
                 return _Masks(np.zeros(size, np.bool_), np.ones(size, np.bool_))
-            case BoundFunction(indexes, test):
+            case nodes.BoundFunction(indexes, test):
                 return self._function(indexes, test)
-            case BoundComparison(index, kind, comparison, value) if kind is KeyKind.TEXT:
+            case nodes.BoundComparison(index, kind, comparison, value) if kind is KeyKind.TEXT:
                 return self._text_comparison(index, comparison, str(value))
-            case BoundIn(index, kind, values, False) if kind is KeyKind.TEXT and len(values) == 1:
+            case nodes.BoundIn(index, kind, values, False) if kind is KeyKind.TEXT and len(values) == 1:
                 return self._text_comparison(index, ComparisonOperator.EQUAL, str(next(iter(values))))
             case _:
                 return self._leaf(node)
@@ -126,7 +105,7 @@ class _Evaluation:
     def _same(self, mask: Mask) -> _Masks:
         return _Masks(mask, mask)
 
-    def _joined(self, children: tuple[BoundNode, ...], join: np.ufunc, start: bool) -> _Masks:
+    def _joined(self, children: tuple[nodes.BoundNode, ...], join: np.ufunc, start: bool) -> _Masks:
         true: Mask | None = None
         possible: Mask | None = None
         for child in children:
@@ -171,16 +150,16 @@ class _Evaluation:
                 mask &= column.codes != null
         return self._same(mask)
 
-    def _leaf(self, node: BoundNode) -> _Masks:
+    def _leaf(self, node: nodes.BoundNode) -> _Masks:
         """A leaf of one key: truth per distinct text, then per row."""
         match node:
-            case BoundComparison(index, kind, comparison, value):
+            case nodes.BoundComparison(index, kind, comparison, value):
                 column = self._columns.columns[index]
                 true, valid = self._compared(column, kind, comparison, value)
-            case BoundIn(index, kind, values, negated):
+            case nodes.BoundIn(index, kind, values, negated):
                 column = self._columns.columns[index]
                 true, valid = self._included(column, kind, values, negated)
-            case BoundLike(index, pattern, negated):
+            case nodes.BoundLike(index, pattern, negated):
                 column = self._columns.columns[index]
                 self._spend(len(column.dictionary) * (1 + len(pattern.text) // 64))
                 found = (pattern.matches(text) != negated for text in column.dictionary)
@@ -188,7 +167,7 @@ class _Evaluation:
                 valid = np.ones(len(true), np.bool_)
                 if self._bound.is_expression:
                     true &= ~self._default_entries(column)
-            case BoundNullTest(index, kind, negated):
+            case nodes.BoundNullTest(index, kind, negated):
                 return self._null_test(index, kind, negated)
             case _:
                 raise TypeError(type(node).__name__)
@@ -213,7 +192,7 @@ class _Evaluation:
     def _compared(
         self, column: KeyColumn, kind: KeyKind, comparison: ComparisonOperator, value: KeyValue
     ) -> tuple[Mask, Mask]:
-        compare = _COMPARE[comparison]
+        compare = comparison.compare
         if kind.is_text:
             self._spend(len(column.dictionary))
             values = _texts(column, kind)
@@ -281,7 +260,7 @@ class _Evaluation:
                 texts.append(column.dictionary[code])
             answer = test(tuple(reversed(texts)))
             true[position] = answer is True
-            undecided[position] = answer is UNDECIDED
+            undecided[position] = answer is nodes.UNDECIDED
         mask = true[codes]
         return _Masks(mask, (true | undecided)[codes]) if undecided.any() else self._same(mask)
 

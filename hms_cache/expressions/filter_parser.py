@@ -27,21 +27,8 @@ from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput
 from lark.exceptions import VisitError
 
 from hms_cache.config.sections import CatalogSettings
+from hms_cache.expressions import tree
 from hms_cache.expressions.errors import FilterLimitError, FilterSyntaxError
-from hms_cache.expressions.tree import (
-    TRUE,
-    And,
-    Between,
-    Column,
-    Comparison,
-    ComparisonOperator,
-    Constant,
-    In,
-    Like,
-    Not,
-    Or,
-    Predicate,
-)
 
 ERROR_PREFIX = "Error parsing partition filter: "
 DEFAULT_MAX_CHARACTERS = 1_048_576
@@ -65,14 +52,14 @@ _NESTING = re.compile(
 )
 """Nothing is read twice: a text without its end goes on to the end of the filter."""
 _OPERATORS = {
-    "=": ComparisonOperator.EQUAL,
-    "==": ComparisonOperator.EQUAL,
-    "<>": ComparisonOperator.NOT_EQUAL,
-    "!=": ComparisonOperator.NOT_EQUAL,
-    "<": ComparisonOperator.LESS,
-    "<=": ComparisonOperator.LESS_OR_EQUAL,
-    ">": ComparisonOperator.GREATER,
-    ">=": ComparisonOperator.GREATER_OR_EQUAL,
+    "=": tree.ComparisonOperator.EQUAL,
+    "==": tree.ComparisonOperator.EQUAL,
+    "<>": tree.ComparisonOperator.NOT_EQUAL,
+    "!=": tree.ComparisonOperator.NOT_EQUAL,
+    "<": tree.ComparisonOperator.LESS,
+    "<=": tree.ComparisonOperator.LESS_OR_EQUAL,
+    ">": tree.ComparisonOperator.GREATER,
+    ">=": tree.ComparisonOperator.GREATER_OR_EQUAL,
 }
 
 
@@ -109,14 +96,14 @@ class FilterLimits:
 DEFAULT_LIMITS = FilterLimits()
 
 
-def parse_filter(text: str, limits: FilterLimits = DEFAULT_LIMITS) -> Predicate:
+def parse_filter(text: str, limits: FilterLimits = DEFAULT_LIMITS) -> tree.Predicate:
     """The tree of a filter text; the empty text is `TRUE`, every partition.
 
     Trees of recent short texts are kept, so that a repeated filter costs a lookup.
     Raises `FilterSyntaxError` with Hive's text for what is no filter, `FilterLimitError` beyond `limits`.
     """
     if not text:
-        return TRUE
+        return tree.TRUE
     try:
         if len(text) > limits.max_characters:
             raise FilterLimitError(
@@ -132,11 +119,11 @@ def parse_filter(text: str, limits: FilterLimits = DEFAULT_LIMITS) -> Predicate:
 
 
 @functools.lru_cache(maxsize=_CACHED_TREES)
-def _parse_cached(text: str, max_depth: int) -> Predicate:
+def _parse_cached(text: str, max_depth: int) -> tree.Predicate:
     return _parse(text, max_depth)
 
 
-def _parse(text: str, max_depth: int) -> Predicate:
+def _parse(text: str, max_depth: int) -> tree.Predicate:
     _check_depth(text, max_depth)
     try:
         return _parser().parse(text)  # type: ignore[return-value]
@@ -208,106 +195,113 @@ def _unquoted(text: str) -> str:
 class _TreeBuilder(Transformer[Token, Any]):
     """Builds nodes while the parser reduces, so that no parse tree is walked recursively."""
 
-    def or_expression(self, *children: Predicate) -> Predicate:
-        return Or(children)
+    def or_expression(self, *children: tree.Predicate) -> tree.Predicate:
+        return tree.Or(children)
 
-    def and_expression(self, *children: Predicate) -> Predicate:
-        return And(children)
+    def and_expression(self, *children: tree.Predicate) -> tree.Predicate:
+        return tree.And(children)
 
-    def not_(self, child: Predicate) -> Predicate:
-        return Not(child)
+    def not_(self, child: tree.Predicate) -> tree.Predicate:
+        return tree.Not(child)
 
-    def comparison(self, key: Column, operator: Token, constant: Constant) -> Predicate:
-        return Comparison(self._operator(operator), key, constant)
+    def comparison(self, key: tree.Column, operator: Token, constant: tree.Constant) -> tree.Predicate:
+        return tree.Comparison(self._operator(operator), key, constant)
 
-    def reverse_comparison(self, constant: Constant, operator: Token, key: Column) -> Predicate:
-        return Comparison(self._operator(operator), constant, key)
+    def reverse_comparison(self, constant: tree.Constant, operator: Token, key: tree.Column) -> tree.Predicate:
+        return tree.Comparison(self._operator(operator), constant, key)
 
-    def _operator(self, token: Token) -> ComparisonOperator:
+    def _operator(self, token: Token) -> tree.ComparisonOperator:
         operator = _OPERATORS.get(str(token))
         if operator is None:
             _fail(f"Unsupported comparison operator: {token}")
         return operator
 
-    def like(self, key: Column, _like: Token, constant: Constant) -> Predicate:
-        return Like(key, constant)
+    def like(self, key: tree.Column, _like: Token, constant: tree.Constant) -> tree.Predicate:
+        return tree.Like(key, constant)
 
-    def reverse_like(self, constant: Constant, _like: Token, key: Column) -> Predicate:
-        return Like(constant, key)
+    def reverse_like(self, constant: tree.Constant, _like: Token, key: tree.Column) -> tree.Predicate:
+        return tree.Like(constant, key)
 
-    def between(self, key: Column, lower: Constant, upper: Constant) -> Predicate:
-        return Between(key, lower, upper)
+    def between(self, key: tree.Column, lower: tree.Constant, upper: tree.Constant) -> tree.Predicate:
+        return tree.Between(key, lower, upper)
 
-    def not_between(self, key: Column, lower: Constant, upper: Constant) -> Predicate:
-        return Not(Between(key, lower, upper))
+    def not_between(self, key: tree.Column, lower: tree.Constant, upper: tree.Constant) -> tree.Predicate:
+        return tree.Not(tree.Between(key, lower, upper))
 
-    def in_(self, key: Column, values: tuple[Constant, ...]) -> Predicate:
-        return In(key, values)
+    def in_(self, key: tree.Column, values: tuple[tree.Constant, ...]) -> tree.Predicate:
+        return tree.In(key, values)
 
-    def not_in(self, key: Column, values: tuple[Constant, ...]) -> Predicate:
-        return Not(In(key, values))
+    def not_in(self, key: tree.Column, values: tuple[tree.Constant, ...]) -> tree.Predicate:
+        return tree.Not(tree.In(key, values))
 
-    def in_structs(self, keys: tuple[Column, ...], structs: tuple[tuple[Constant, ...], ...]) -> Predicate:
+    def in_structs(
+        self, keys: tuple[tree.Column, ...], structs: tuple[tuple[tree.Constant, ...], ...]
+    ) -> tree.Predicate:
         for struct in structs:
             if len(struct) != len(keys):
                 names = ", ".join(key.name for key in keys)
                 values = ", ".join(str(constant.value) for constant in struct)
                 _fail(f"Struct key [{names}] and value [{values}] sizes do not match.")
         alternatives = tuple(
-            And(
-                tuple(Comparison(ComparisonOperator.EQUAL, key, value) for key, value in zip(keys, struct, strict=True))
+            tree.And(
+                tuple(
+                    tree.Comparison(tree.ComparisonOperator.EQUAL, key, value)
+                    for key, value in zip(keys, struct, strict=True)
+                )
             )
             for struct in structs
         )
-        return Or(alternatives)
+        return tree.Or(alternatives)
 
-    def not_in_structs(self, keys: tuple[Column, ...], structs: tuple[tuple[Constant, ...], ...]) -> Predicate:
-        return Not(self.in_structs(keys, structs))
+    def not_in_structs(
+        self, keys: tuple[tree.Column, ...], structs: tuple[tuple[tree.Constant, ...], ...]
+    ) -> tree.Predicate:
+        return tree.Not(self.in_structs(keys, structs))
 
-    def keys(self, *keys: Column) -> tuple[Column, ...]:
+    def keys(self, *keys: tree.Column) -> tuple[tree.Column, ...]:
         return keys
 
-    def structs(self, *structs: tuple[Constant, ...]) -> tuple[tuple[Constant, ...], ...]:
+    def structs(self, *structs: tuple[tree.Constant, ...]) -> tuple[tuple[tree.Constant, ...], ...]:
         return structs
 
-    def struct(self, values: tuple[Constant, ...]) -> tuple[Constant, ...]:
+    def struct(self, values: tuple[tree.Constant, ...]) -> tuple[tree.Constant, ...]:
         return values
 
-    def constants(self, *constants: Constant) -> tuple[Constant, ...]:
+    def constants(self, *constants: tree.Constant) -> tuple[tree.Constant, ...]:
         return constants
 
-    def plain_key(self, name: Token) -> Column:
-        return Column(str(name))
+    def plain_key(self, name: Token) -> tree.Column:
+        return tree.Column(str(name))
 
-    def quoted_key(self, name: Token) -> Column:
-        return Column(str(name)[1:-1].replace("``", "`"))
+    def quoted_key(self, name: Token) -> tree.Column:
+        return tree.Column(str(name)[1:-1].replace("``", "`"))
 
-    def string(self, *parts: Token) -> Constant:
-        return Constant(_unquoted("".join(parts)))
+    def string(self, *parts: Token) -> tree.Constant:
+        return tree.Constant(_unquoted("".join(parts)))
 
-    def integer(self, digits: Token) -> Constant:
+    def integer(self, digits: Token) -> tree.Constant:
         return self._integer(str(digits))
 
-    def negative_integer(self, _minus: Token, digits: Token) -> Constant:
+    def negative_integer(self, _minus: Token, digits: Token) -> tree.Constant:
         return self._integer("-" + digits)
 
-    def _integer(self, text: str) -> Constant:
+    def _integer(self, text: str) -> tree.Constant:
         # 19 digits hold every bigint; Java allows leading zeros, the bound on the length keeps int() cheap.
         if len(text) > 4096 or not _MIN_LONG <= (value := int(text)) <= _MAX_LONG:
             _fail(f'For input string: "{_shortened(text)}"')
-        return Constant(value)
+        return tree.Constant(value)
 
-    def date(self, text: Token) -> Constant:
+    def date(self, text: Token) -> tree.Constant:
         value = _unquoted(str(text))
         if not _is_calendar(value, "%Y-%m-%d", 10):
             _fail(f"Text '{_shortened(value)}' could not be parsed as a date")
-        return Constant(value)
+        return tree.Constant(value)
 
-    def timestamp(self, text: Token) -> Constant:
+    def timestamp(self, text: Token) -> tree.Constant:
         value = _unquoted(str(text))
         if not _is_calendar(value, "%Y-%m-%d %H:%M:%S", 19):
             _fail(f"Text '{_shortened(value)}' could not be parsed as a timestamp")
-        return Constant(value)
+        return tree.Constant(value)
 
 
 def _is_calendar(text: str, pattern: str, length: int) -> bool:

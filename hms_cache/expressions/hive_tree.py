@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from hms_cache.expressions import tree
 from hms_cache.expressions.binding import bind
 from hms_cache.expressions.bound import Bound
 from hms_cache.expressions.errors import FilterBindError, FilterSyntaxError
@@ -25,26 +26,6 @@ from hms_cache.expressions.expression_binding import bind_expression
 from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, ERROR_PREFIX, FilterLimits, parse_filter
 from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, PartitionKey
 from hms_cache.expressions.kryo import KryoError, KryoObject, LocalMoment, Value, read_expression
-from hms_cache.expressions.tree import (
-    And,
-    Between,
-    Cast,
-    Column,
-    Comparison,
-    ComparisonOperator,
-    Constant,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-    Truth,
-    Unknown,
-    has_unknown,
-)
 from hms_cache.input_limits import exceeded, input_limits
 
 _log = logging.getLogger(__name__)
@@ -61,12 +42,12 @@ _GENERIC = "org.apache.hadoop.hive.ql.udf.generic.GenericUDF"
 _UDF = "org.apache.hadoop.hive.ql.udf.UDF"
 
 _COMPARISONS = {
-    "OPEqual": ComparisonOperator.EQUAL,
-    "OPNotEqual": ComparisonOperator.NOT_EQUAL,
-    "OPLessThan": ComparisonOperator.LESS,
-    "OPEqualOrLessThan": ComparisonOperator.LESS_OR_EQUAL,
-    "OPGreaterThan": ComparisonOperator.GREATER,
-    "OPEqualOrGreaterThan": ComparisonOperator.GREATER_OR_EQUAL,
+    "OPEqual": tree.ComparisonOperator.EQUAL,
+    "OPNotEqual": tree.ComparisonOperator.NOT_EQUAL,
+    "OPLessThan": tree.ComparisonOperator.LESS,
+    "OPEqualOrLessThan": tree.ComparisonOperator.LESS_OR_EQUAL,
+    "OPGreaterThan": tree.ComparisonOperator.GREATER,
+    "OPEqualOrGreaterThan": tree.ComparisonOperator.GREATER_OR_EQUAL,
 }
 _GENERIC_CASTS = {"ToDate", "Timestamp", "ToVarchar", "ToChar", "ToDecimal", "ToString"}
 _BRIDGED_CASTS = {"ToBoolean", "ToByte", "ToShort", "ToInteger", "ToLong", "ToFloat", "ToDouble", "ToString"}
@@ -76,13 +57,13 @@ _BRIDGED_CASTS = {"ToBoolean", "ToByte", "ToShort", "ToInteger", "ToLong", "ToFl
 class ParsedExpression:
     """The `expr` of a request. `is_filter_text` tells an MSCK connection's text from Hive's expressions."""
 
-    tree: Predicate
+    tree: tree.Predicate
     is_filter_text: bool
 
     @property
     def has_unknown(self) -> bool:
         """Whether any part of it was not understood."""
-        return has_unknown(self.tree)
+        return tree.has_unknown(self.tree)
 
     def bind(self, keys: Sequence[PartitionKey], default_partition_name: str = DEFAULT_PARTITION_NAME) -> Bound:
         """Bound to a table's keys, for `evaluate_expression`.
@@ -124,12 +105,12 @@ def parse_expression(
     return ParsedExpression(_tree_of(expression), is_filter_text=False)
 
 
-def _tree_of(expression: bytes) -> Predicate:
+def _tree_of(expression: bytes) -> tree.Predicate:
     try:
         return _Translation().predicate(read_expression(expression), 0)
     except KryoError as error:
         _log.debug("A partition expression of %d bytes was not understood: %s", len(expression), error)
-        return Unknown(str(error))
+        return tree.Unknown(str(error))
 
 
 class _Translation:
@@ -146,78 +127,81 @@ class _Translation:
         if self._nodes > self._most_nodes:
             raise KryoError(f"more than {self._most_nodes} nodes ({exceeded('expression_nodes')})")
 
-    def predicate(self, node: Value, depth: int) -> Predicate:
+    def predicate(self, node: Value, depth: int) -> tree.Predicate:
         self._enter(depth)
         name, children = _function(node)
         match name, children:
             case "OPAnd", [_, *_]:
-                return And(tuple(self.predicate(child, depth + 1) for child in children))
+                return tree.And(tuple(self.predicate(child, depth + 1) for child in children))
             case "OPOr", [_, *_]:
-                return Or(tuple(self.predicate(child, depth + 1) for child in children))
+                return tree.Or(tuple(self.predicate(child, depth + 1) for child in children))
             case "OPNot", [child]:
-                return Not(self.predicate(child, depth + 1))
+                return tree.Not(self.predicate(child, depth + 1))
             case "OPNull", [child]:
-                return IsNull(self.operand(child, depth + 1))
+                return tree.IsNull(self.operand(child, depth + 1))
             case "OPNotNull", [child]:
-                return Not(IsNull(self.operand(child, depth + 1)))
+                return tree.Not(tree.IsNull(self.operand(child, depth + 1)))
             case comparison, [left, right] if comparison in _COMPARISONS:
-                return Comparison(_COMPARISONS[comparison], *self._operands([left, right], depth))
+                return tree.Comparison(_COMPARISONS[comparison], *self._operands([left, right], depth))
             case "In", [key, *values]:
                 return self._in(key, values, depth)
             case "Between", [inverted, key, lower, upper]:
                 return self._between(inverted, key, lower, upper, depth)
             case "Like", [key, pattern]:
-                return Like(*self._operands([key, pattern], depth))
+                return tree.Like(*self._operands([key, pattern], depth))
         operand = self.operand(node, depth)
-        return operand if isinstance(operand, Unknown) else Truth(operand)
+        return operand if isinstance(operand, tree.Unknown) else tree.Truth(operand)
 
-    def operand(self, node: Value, depth: int) -> Operand:
+    def operand(self, node: Value, depth: int) -> tree.Operand:
         self._enter(depth)
         if not isinstance(node, KryoObject):
-            return Unknown(f"a {type(node).__name__}")
+            return tree.Unknown(f"a {type(node).__name__}")
         if node.class_name == _PLAN + "ColumnDesc":
             column = node.fields["column"]
-            return Column(column) if isinstance(column, str) else Unknown("a column without a name")
+            return tree.Column(column) if isinstance(column, str) else tree.Unknown("a column without a name")
         if node.class_name == _PLAN + "ConstantDesc":
             return _constant(node.fields["value"], _type_name(node))
         name, children = _function(node)
         if name == "Cast" and len(children) == 1:
-            return Cast(self.operand(children[0], depth + 1), _type_name(node))
-        return Unknown(name or node.class_name)
+            return tree.Cast(self.operand(children[0], depth + 1), _type_name(node))
+        return tree.Unknown(name or node.class_name)
 
-    def _operands(self, nodes: list[Value], depth: int) -> list[Operand]:
+    def _operands(self, nodes: list[Value], depth: int) -> list[tree.Operand]:
         return [self.operand(node, depth + 1) for node in nodes]
 
-    def _between(self, inverted: Value, key: Value, lower: Value, upper: Value, depth: int) -> Predicate:
+    def _between(self, inverted: Value, key: Value, lower: Value, upper: Value, depth: int) -> tree.Predicate:
         operand, low, high = self._operands([key, lower, upper], depth)
-        between = Between(operand, low, high)
+        between = tree.Between(operand, low, high)
         match self.operand(inverted, depth + 1):
-            case Constant(False):
+            case tree.Constant(False):
                 return between
-            case Constant(True):
-                return Not(between)
-        return Unknown("BETWEEN without its flag")
+            case tree.Constant(True):
+                return tree.Not(between)
+        return tree.Unknown("BETWEEN without its flag")
 
-    def _in(self, key: Value, values: list[Value], depth: int) -> Predicate:
+    def _in(self, key: Value, values: list[Value], depth: int) -> tree.Predicate:
         if _function(key)[0] == "Struct":
             return self._in_structs(_function(key)[1], values, depth)
-        return In(self.operand(key, depth + 1), tuple(self._operands(values, depth)))
+        return tree.In(self.operand(key, depth + 1), tuple(self._operands(values, depth)))
 
-    def _in_structs(self, keys: list[Value], structs: list[Value], depth: int) -> Predicate:
+    def _in_structs(self, keys: list[Value], structs: list[Value], depth: int) -> tree.Predicate:
         """Hive compares structs whole: a NULL in one makes it unequal, not unknown."""
         operands = self._operands(keys, depth)
-        alternatives: list[Predicate] = []
+        alternatives: list[tree.Predicate] = []
         for struct in structs:
             values = self._struct_values(struct, depth)
             if len(values) != len(operands):
-                return Unknown("structs of different lengths")
-            equal: list[Predicate] = []
+                return tree.Unknown("structs of different lengths")
+            equal: list[tree.Predicate] = []
             for operand, value in zip(operands, values, strict=True):
-                equal += [Not(IsNull(operand)), Comparison(ComparisonOperator.EQUAL, operand, value)]
-            alternatives.append(And(tuple(equal)))
-        return Or(tuple(alternatives))
+                equal += [
+                    tree.Not(tree.IsNull(operand)),
+                    tree.Comparison(tree.ComparisonOperator.EQUAL, operand, value),
+                ]
+            alternatives.append(tree.And(tuple(equal)))
+        return tree.Or(tuple(alternatives))
 
-    def _struct_values(self, struct: Value, depth: int) -> list[Operand]:
+    def _struct_values(self, struct: Value, depth: int) -> list[tree.Operand]:
         name, children = _function(struct)
         if name == "Struct":
             return self._operands(children, depth)
@@ -266,12 +250,12 @@ def _type_name_of(type_info: Value) -> str:
     return f"{name.partition('(')[0]}({length})" if isinstance(length, int) else name
 
 
-def _constant(value: Value, type_name: str) -> Constant | Unknown:
+def _constant(value: Value, type_name: str) -> tree.Constant | tree.Unknown:
     literal = _literal(value)
-    return literal if isinstance(literal, Unknown) else Constant(literal, type_name)
+    return literal if isinstance(literal, tree.Unknown) else tree.Constant(literal, type_name)
 
 
-def _literal(value: Value) -> Literal | Unknown:
+def _literal(value: Value) -> tree.Literal | tree.Unknown:
     if value is None or isinstance(value, bool | int | float | str | Decimal):
         return value
     if isinstance(value, LocalMoment):
@@ -280,10 +264,10 @@ def _literal(value: Value) -> Literal | Unknown:
         convert = _LITERALS.get(value.class_name.rpartition(".")[2])
         if convert is not None:
             return convert(value)
-    return Unknown(f"a constant of {getattr(value, 'class_name', type(value).__name__)}")
+    return tree.Unknown(f"a constant of {getattr(value, 'class_name', type(value).__name__)}")
 
 
-def _local_date(moment: LocalMoment) -> Literal | Unknown:
+def _local_date(moment: LocalMoment) -> tree.Literal | tree.Unknown:
     """A date of Hive 2.3 is midnight in the client's zone, which is not told: zones lie within -10 and +12 hours,
     mostly.
 
@@ -292,58 +276,58 @@ def _local_date(moment: LocalMoment) -> Literal | Unknown:
     day_ms = 86_400_000
     of_day = moment.milliseconds % day_ms
     if not moment.class_name.endswith("Date") or 10 * 3_600_000 <= of_day < 12 * 3_600_000:
-        return Unknown(f"a {moment.class_name} in an unknown time zone")
+        return tree.Unknown(f"a {moment.class_name} in an unknown time zone")
     days = (moment.milliseconds + day_ms // 2) // day_ms
     try:
         return datetime.date(1970, 1, 1) + datetime.timedelta(days=days)
     except OverflowError:
-        return Unknown("a date beyond the calendar")
+        return tree.Unknown("a date beyond the calendar")
 
 
-def _hive_decimal(value: KryoObject) -> Literal | Unknown:
+def _hive_decimal(value: KryoObject) -> tree.Literal | tree.Unknown:
     """Three groups of 16 digits, the lowest first."""
     fields = value.fields
     read = (fields.get(name) for name in ("fast0", "fast1", "fast2", "fastSignum", "fastScale"))
     numbers = [number for number in read if isinstance(number, int)]
     if len(numbers) != 5:
-        return Unknown("a decimal of an older Hive")
+        return tree.Unknown("a decimal of an older Hive")
     low, middle, high, sign, scale = numbers
     if not 0 <= scale <= 38 or sign not in (-1, 0, 1) or not all(0 <= group < 10**16 for group in numbers[:3]):
-        return Unknown("a broken decimal")
+        return tree.Unknown("a broken decimal")
     digits = tuple(int(digit) for digit in str(low + middle * 10**16 + high * 10**32))
     return Decimal((1 if sign < 0 else 0, digits, -scale))
 
 
-def _date_time(value: KryoObject) -> Literal | Unknown:
+def _date_time(value: KryoObject) -> tree.Literal | tree.Unknown:
     """`{date, time}`; the time is four numbers, or with Kryo 3 an object of four fields."""
     moment = value.fields.get("localDateTime")
     if not isinstance(moment, KryoObject):
-        return Unknown("a broken timestamp")
+        return tree.Unknown("a broken timestamp")
     date, time = moment.fields.get("date"), moment.fields.get("time")
     if isinstance(time, KryoObject):
         time = [time.fields.get(name) for name in ("hour", "minute", "second", "nano")]
     if not isinstance(date, datetime.date) or not isinstance(time, list) or len(time) != 4:
-        return Unknown("a broken timestamp")
+        return tree.Unknown("a broken timestamp")
     hour, minute, second, nanosecond = (part if isinstance(part, int) else -1 for part in time)
     if nanosecond % 1_000:
-        return Unknown("a timestamp of nanoseconds")
+        return tree.Unknown("a timestamp of nanoseconds")
     try:
         return datetime.datetime.combine(date, datetime.time(hour, minute, second, nanosecond // 1_000))
     except ValueError:
-        return Unknown("a broken timestamp")
+        return tree.Unknown("a broken timestamp")
 
 
-def _text_value(value: KryoObject) -> Literal | Unknown:
+def _text_value(value: KryoObject) -> tree.Literal | tree.Unknown:
     text = value.fields.get("value")
-    return text if isinstance(text, str) else Unknown("a broken text")
+    return text if isinstance(text, str) else tree.Unknown("a broken text")
 
 
-def _date_value(value: KryoObject) -> Literal | Unknown:
+def _date_value(value: KryoObject) -> tree.Literal | tree.Unknown:
     date = value.fields.get("localDate")
-    return date if isinstance(date, datetime.date) else Unknown("a broken date")
+    return date if isinstance(date, datetime.date) else tree.Unknown("a broken date")
 
 
-_LITERALS: dict[str, Callable[[KryoObject], Literal | Unknown]] = {
+_LITERALS: dict[str, Callable[[KryoObject], tree.Literal | tree.Unknown]] = {
     "HiveDecimal": _hive_decimal,
     "HiveVarchar": _text_value,
     "HiveChar": _text_value,

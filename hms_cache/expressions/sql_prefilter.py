@@ -18,17 +18,8 @@ from collections.abc import Callable, Iterable
 
 from sqlalchemy import ColumnElement, and_, false, or_
 
-from hms_cache.expressions.bound import (
-    Bound,
-    BoundAnd,
-    BoundComparison,
-    BoundIn,
-    BoundLike,
-    BoundNode,
-    BoundNullTest,
-    BoundOr,
-    BoundTruth,
-)
+from hms_cache.expressions import bound as nodes
+from hms_cache.expressions.bound import Bound
 from hms_cache.expressions.key_types import KeyKind, KeyValue, date_of
 from hms_cache.expressions.tree import ComparisonOperator
 
@@ -61,24 +52,24 @@ class _Prefilter:
         self._text_order = text_order
         self.terms = 0
 
-    def condition(self, node: BoundNode) -> ColumnElement[bool] | None:
+    def condition(self, node: nodes.BoundNode) -> ColumnElement[bool] | None:
         match node:
-            case BoundAnd(children):
+            case nodes.BoundAnd(children):
                 conditions = [c for c in map(self.condition, children) if c is not None]
                 return and_(*conditions) if conditions else None
-            case BoundOr(children):
+            case nodes.BoundOr(children):
                 return self._any_of(map(self.condition, children))
-            case BoundTruth(False):
+            case nodes.BoundTruth(False):
                 return false()
-            case BoundComparison(index, kind, ComparisonOperator.EQUAL, value):
+            case nodes.BoundComparison(index, kind, ComparisonOperator.EQUAL, value):
                 return self._one_of(index, kind, [value])
-            case BoundIn(index, kind, values, False):
+            case nodes.BoundIn(index, kind, values, False):
                 return self._one_of(index, kind, sorted(values))
-            case BoundComparison(index, kind, comparison, value):
+            case nodes.BoundComparison(index, kind, comparison, value):
                 return self._range(index, kind, comparison, value)
-            case BoundNullTest(index, KeyKind.TEXT, False):
+            case nodes.BoundNullTest(index, KeyKind.TEXT, False):
                 return self._one_text_of(index, [self._bound.default_partition_name])
-            case BoundLike(index, pattern, False):
+            case nodes.BoundLike(index, pattern, False):
                 return self._begins_with(index, pattern.prefix)
             case _:
                 return None

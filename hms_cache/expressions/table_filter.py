@@ -15,29 +15,14 @@ case, as in Hive; other names with dots can be given in backticks. LIKE takes `.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from hms_cache.expressions import tree
 from hms_cache.expressions.errors import FilterBindError, FilterLimitError
 from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, FilterLimits
 from hms_cache.expressions.like_pattern import expression_pattern
-from hms_cache.expressions.tree import (
-    And,
-    Between,
-    Column,
-    Comparison,
-    ComparisonOperator,
-    Constant,
-    In,
-    Like,
-    Literal,
-    Not,
-    Operand,
-    Or,
-    Predicate,
-)
 from hms_cache.input_limits import exceeded, input_limits
 
 FIELD_TABLE_NAME = "hive_filter_field_tableName__"
@@ -45,15 +30,6 @@ FIELD_TABLE_TYPE = "hive_filter_field_tableType__"
 FIELD_OWNER = "hive_filter_field_owner__"
 FIELD_LAST_ACCESS = "hive_filter_field_last_access__"
 FIELD_PARAMETERS = "hive_filter_field_params__"
-
-_COMPARE: dict[ComparisonOperator, Callable[[Any, Any], bool]] = {
-    ComparisonOperator.EQUAL: operator.eq,
-    ComparisonOperator.NOT_EQUAL: operator.ne,
-    ComparisonOperator.LESS: operator.lt,
-    ComparisonOperator.LESS_OR_EQUAL: operator.le,
-    ComparisonOperator.GREATER: operator.gt,
-    ComparisonOperator.GREATER_OR_EQUAL: operator.ge,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +68,14 @@ class TableFilter:
         return self._test(table)
 
 
-def bind_table_filter(tree: Predicate) -> TableFilter:
+def bind_table_filter(predicate: tree.Predicate) -> TableFilter:
     """The tree of a filter text as a filter of tables.
 
     Raises `FilterBindError` with Hive's text for fields that do not exist and operators they do not have,
     `FilterLimitError` for more than `limits.table_filter_parameters`.
     """
     binder = _TableBinder()
-    test = binder.bind(tree, negated=False)
+    test = binder.bind(predicate, negated=False)
     most = input_limits().table_filter_parameters
     if len(binder.parameter_keys) > most:
         told = exceeded("table_filter_parameters")
@@ -112,42 +88,42 @@ class _TableBinder:
         self.parameter_keys: set[str] = set()
         self.comparisons = 0
 
-    def bind(self, node: Predicate, negated: bool) -> _Test:
+    def bind(self, node: tree.Predicate, negated: bool) -> _Test:
         self.comparisons += 1
         match node:
-            case Not(child):
+            case tree.Not(child):
                 return self.bind(child, not negated)
-            case And(children) | Or(children):
+            case tree.And(children) | tree.Or(children):
                 tests = [self.bind(child, negated) for child in children]
-                join = all if isinstance(node, And) != negated else any
+                join = all if isinstance(node, tree.And) != negated else any
                 return lambda table: join(test(table) for test in tests)
-            case Comparison(comparison, Column(name), Constant(value)):
+            case tree.Comparison(comparison, tree.Column(name), tree.Constant(value)):
                 return self._comparison(name, comparison.negated if negated else comparison, value)
-            case Comparison(comparison, Constant(value), Column(name)):
+            case tree.Comparison(comparison, tree.Constant(value), tree.Column(name)):
                 mirrored = comparison.mirrored
                 return self._comparison(name, mirrored.negated if negated else mirrored, value)
-            case Between(operand, lower, upper):
-                above = Comparison(ComparisonOperator.GREATER_OR_EQUAL, operand, lower)
-                below = Comparison(ComparisonOperator.LESS_OR_EQUAL, operand, upper)
-                return self.bind(And((above, below)), negated)
-            case In(operand, values):
+            case tree.Between(operand, lower, upper):
+                above = tree.Comparison(tree.ComparisonOperator.GREATER_OR_EQUAL, operand, lower)
+                below = tree.Comparison(tree.ComparisonOperator.LESS_OR_EQUAL, operand, upper)
+                return self.bind(tree.And((above, below)), negated)
+            case tree.In(operand, values):
                 return self.bind(_any_equal(operand, values), negated)
-            case Like(Column(name), Constant(value)):
+            case tree.Like(tree.Column(name), tree.Constant(value)):
                 return self._like(name, value, negated)
-            case Like(_, Column(name)):
+            case tree.Like(_, tree.Column(name)):
                 raise FilterBindError(f"Value should be on the RHS for LIKE operator : Key <{name}>")
             case _:
                 raise FilterBindError(f"A filter cannot hold {type(node).__name__}")
 
-    def _comparison(self, name: str, comparison: ComparisonOperator, value: Literal) -> _Test:
-        compare = _COMPARE[comparison]
+    def _comparison(self, name: str, comparison: tree.ComparisonOperator, value: tree.Literal) -> _Test:
+        compare = comparison.compare
         if name == FIELD_LAST_ACCESS:
             number = _integer(value)
             return lambda table: compare(table.last_access_time_s, number)
         text = str(value)
         if name.startswith(FIELD_PARAMETERS) and comparison not in (
-            ComparisonOperator.EQUAL,
-            ComparisonOperator.NOT_EQUAL,
+            tree.ComparisonOperator.EQUAL,
+            tree.ComparisonOperator.NOT_EQUAL,
         ):
             raise FilterBindError("Only [=, LIKE, !=, <>] are supported operators for HIVE_FILTER_FIELD_PARAMS")
         if name == FIELD_PARAMETERS + "discover__partitions":
@@ -155,7 +131,7 @@ class _TableBinder:
         field = self._text_field(name)
         return lambda table: (found := field(table)) is not None and compare(found, text)
 
-    def _like(self, name: str, value: Literal, negated: bool) -> _Test:
+    def _like(self, name: str, value: tree.Literal, negated: bool) -> _Test:
         if name == FIELD_LAST_ACCESS:
             raise FilterBindError("Like is not supported for HIVE_FILTER_FIELD_LAST_ACCESS")
         field = self._text_field(name)
@@ -181,11 +157,11 @@ class _TableBinder:
         raise FilterBindError("Invalid key name in filter.  Use constants from org.apache.hadoop.hive.metastore.api")
 
 
-def _any_equal(operand: Operand, values: tuple[Operand, ...]) -> Predicate:
-    return Or(tuple(Comparison(ComparisonOperator.EQUAL, operand, value) for value in values))
+def _any_equal(operand: tree.Operand, values: tuple[tree.Operand, ...]) -> tree.Predicate:
+    return tree.Or(tuple(tree.Comparison(tree.ComparisonOperator.EQUAL, operand, value) for value in values))
 
 
-def _integer(value: Literal) -> int:
+def _integer(value: tree.Literal) -> int:
     try:
         return int(str(value))
     except ValueError as error:

@@ -10,11 +10,12 @@ Trees are hashable and compare by value.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Literal: TypeAlias = bool | int | float | Decimal | str | datetime.date | datetime.datetime | None
 """A constant's value. `datetime.datetime` has no zone; `None` is SQL NULL."""
@@ -40,6 +41,11 @@ class ComparisonOperator(Enum):
         """The operator with its operands exchanged: `5 < hr` is `hr > 5`."""
         return _MIRRORED[self]
 
+    @property
+    def compare(self) -> Callable[[Any, Any], Any]:
+        """The operator as a function: of two values a bool, of arrays an array."""
+        return _FUNCTIONS[self]
+
 
 _NEGATED = {
     ComparisonOperator.EQUAL: ComparisonOperator.NOT_EQUAL,
@@ -56,6 +62,14 @@ _MIRRORED = {
     ComparisonOperator.GREATER: ComparisonOperator.LESS,
     ComparisonOperator.LESS_OR_EQUAL: ComparisonOperator.GREATER_OR_EQUAL,
     ComparisonOperator.GREATER_OR_EQUAL: ComparisonOperator.LESS_OR_EQUAL,
+}
+_FUNCTIONS: dict[ComparisonOperator, Callable[[Any, Any], Any]] = {
+    ComparisonOperator.EQUAL: operator.eq,
+    ComparisonOperator.NOT_EQUAL: operator.ne,
+    ComparisonOperator.LESS: operator.lt,
+    ComparisonOperator.LESS_OR_EQUAL: operator.le,
+    ComparisonOperator.GREATER: operator.gt,
+    ComparisonOperator.GREATER_OR_EQUAL: operator.ge,
 }
 
 
@@ -161,7 +175,8 @@ class Truth:
     operand: Operand
 
 
-Predicate: TypeAlias = And | Or | Not | Comparison | In | Between | Like | IsNull | Truth | Unknown
+Leaf: TypeAlias = Comparison | In | Between | Like | IsNull | Truth | Unknown
+Predicate: TypeAlias = And | Or | Not | Leaf
 Node: TypeAlias = Predicate | Operand
 
 TRUE = And(())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 
-class LaneLoad(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LaneLoad:
     """One lane at one moment."""
 
     lane: str
@@ -20,5 +21,5 @@ class LaneLoad(NamedTuple):
     """Calls past `server.request_timeout_s` whose thread has not come back."""
     refused: int
     begun: int
-    waited_s: float
-    """Of all that have begun, together."""
+    mean_wait_s: float
+    """Of all that have begun."""

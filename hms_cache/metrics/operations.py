@@ -7,8 +7,8 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import Literal
 
 from hms_cache.clock import Clock, SystemClock
 
@@ -22,9 +22,9 @@ _LONGEST_SUBJECT = 300
 Kind = Literal["command", "call"]
 
 
-@dataclass(slots=True, eq=False)
-class Operation:
-    """One operation on its way. Its own thread writes `done`, `total` and `note`; others only read them."""
+@dataclass(frozen=True, slots=True)
+class StartedOperation:
+    """What is known of an operation from its start."""
 
     identifier: int
     kind: Kind
@@ -33,6 +33,13 @@ class Operation:
     who: str
     started_at_s: float
     """Epoch seconds."""
+
+
+@dataclass(slots=True, eq=False)
+class Operation:
+    """One operation on its way. Its own thread writes `done`, `total` and `note`; others only read them."""
+
+    start: StartedOperation
     began_s: float
     """Of the monotonic clock."""
     done: int = 0
@@ -42,28 +49,18 @@ class Operation:
     """Set when nobody waits for the outcome any more; long work looks at it between its steps."""
 
 
-class FinishedOperation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FinishedOperation(StartedOperation):
     """What is remembered of an operation. ``outcome`` is `ok` or what went wrong."""
 
-    identifier: int
-    kind: Kind
-    name: str
-    subject: str
-    who: str
-    started_at_s: float
     duration_s: float
     outcome: str
 
 
-class RunningOperation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RunningOperation(StartedOperation):
     """What is seen of an operation on its way. ``total`` is None while nobody knows it."""
 
-    identifier: int
-    kind: Kind
-    name: str
-    subject: str
-    who: str
-    started_at_s: float
     running_s: float
     done: int
     total: int | None
@@ -82,33 +79,20 @@ class Operations:
 
     def begin(self, kind: Kind, name: str, subject: str, who: str) -> Operation:
         """Register one that starts now; give it to :meth:`end`, in ``finally``."""
-        operation = Operation(
-            identifier=next(self._ids),
-            kind=kind,
-            name=name,
-            subject=subject[:_LONGEST_SUBJECT],
-            who=who,
-            started_at_s=self._clock.epoch_s(),
-            began_s=self._clock.monotonic_s(),
-        )
+        start = StartedOperation(next(self._ids), kind, name, subject[:_LONGEST_SUBJECT], who, self._clock.epoch_s())
+        operation = Operation(start, self._clock.monotonic_s())
         with self._lock:
-            self._running[operation.identifier] = operation
+            self._running[operation.start.identifier] = operation
         return operation
 
     def end(self, operation: Operation, outcome: str) -> None:
         """It is over, one way or the other. A second end of the same operation does nothing."""
+        duration_s = self._clock.monotonic_s() - operation.began_s
         finished = FinishedOperation(
-            operation.identifier,
-            operation.kind,
-            operation.name,
-            operation.subject,
-            operation.who,
-            operation.started_at_s,
-            self._clock.monotonic_s() - operation.began_s,
-            outcome[:_LONGEST_SUBJECT],
+            **asdict(operation.start), duration_s=duration_s, outcome=outcome[:_LONGEST_SUBJECT]
         )
         with self._lock:
-            if self._running.pop(operation.identifier, None) is not None:
+            if self._running.pop(operation.start.identifier, None) is not None:
                 self._last.append(finished)
 
     def running(self) -> list[RunningOperation]:
@@ -118,16 +102,11 @@ class Operations:
         now_s = self._clock.monotonic_s()
         return [
             RunningOperation(
-                one.identifier,
-                one.kind,
-                one.name,
-                one.subject,
-                one.who,
-                one.started_at_s,
-                max(0.0, now_s - one.began_s),
-                one.done,
-                one.total,
-                one.note,
+                **asdict(one.start),
+                running_s=max(0.0, now_s - one.began_s),
+                done=one.done,
+                total=one.total,
+                note=one.note,
             )
             for one in running
         ]
@@ -135,7 +114,7 @@ class Operations:
     def running_commands(self) -> int:
         """How many commands are on their way."""
         with self._lock:
-            return sum(one.kind == "command" for one in self._running.values())
+            return sum(one.start.kind == "command" for one in self._running.values())
 
     def last(self) -> list[FinishedOperation]:
         """Those that ended, the latest first."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
@@ -39,10 +40,11 @@ DURATION_BOUNDS_S: tuple[float, ...] = (
 )
 
 Labels = tuple[str, ...]
+S = TypeVar("S")
 
 
-class TallyFamily(Collector):
-    """A counter with labels. ``name`` ends in ``_total``."""
+class _ShardedFamily(Collector, Generic[S]):
+    """A family whose observations each thread keeps in a shard of its own, a dictionary by label values."""
 
     def __init__(self, name: str, documentation: str, label_names: Sequence[str] = ()) -> None:
         self.name = name
@@ -51,7 +53,27 @@ class TallyFamily(Collector):
         self._local = threading.local()
         self._lock = threading.Lock()
         """Guards ``_shards``, the list; a dictionary in it is written by its thread alone."""
-        self._shards: list[dict[Labels, float]] = []
+        self._shards: list[dict[Labels, S]] = []
+
+    def _new_shard(self) -> dict[Labels, S]:
+        shard: dict[Labels, S] = {}
+        self._local.shard = shard
+        with self._lock:
+            self._shards.append(shard)
+        return shard
+
+    def _all_shards(self) -> list[dict[Labels, S]]:
+        """Copies, each by one C call: the owner may add keys meanwhile."""
+        with self._lock:
+            shards = list(self._shards)
+        return [shard.copy() for shard in shards]
+
+
+class TallyFamily(_ShardedFamily[float]):
+    """A counter with labels. ``name`` ends in ``_total``."""
+
+    def __init__(self, name: str, documentation: str, label_names: Sequence[str] = ()) -> None:
+        super().__init__(name, documentation, label_names)
         self._sources: list[Callable[[], Mapping[Labels, float]]] = []
 
     def include(self, source: Callable[[], Mapping[Labels, float]]) -> None:
@@ -72,11 +94,9 @@ class TallyFamily(Collector):
 
     def values(self) -> dict[Labels, float]:
         """All counts by label values."""
-        with self._lock:
-            shards = list(self._shards)
         totals: dict[Labels, float] = {}
-        for shard in shards:
-            for labels, count in shard.copy().items():  # one C call: the owner may add keys meanwhile
+        for shard in self._all_shards():
+            for labels, count in shard.items():
                 totals[labels] = totals.get(labels, 0) + count
         for source in self._sources:
             for labels, count in source().items():
@@ -91,13 +111,6 @@ class TallyFamily(Collector):
         for labels, count in sorted(totals.items()):
             family.add_metric(labels, count)
         yield family
-
-    def _new_shard(self) -> dict[Labels, float]:
-        shard: dict[Labels, float] = {}
-        self._local.shard = shard
-        with self._lock:
-            self._shards.append(shard)
-        return shard
 
 
 class CountFamily(Collector):
@@ -132,17 +145,8 @@ class _Durations:
         self.sum_s = 0.0
 
 
-class DurationFamily(Collector):
+class DurationFamily(_ShardedFamily[_Durations]):
     """A histogram of seconds with labels. ``name`` ends in ``_seconds``."""
-
-    def __init__(self, name: str, documentation: str, label_names: Sequence[str] = ()) -> None:
-        self.name = name
-        self.documentation = documentation
-        self.label_names = tuple(label_names)
-        self._local = threading.local()
-        self._lock = threading.Lock()
-        """Guards ``_shards``, the list; a dictionary in it is written by its thread alone."""
-        self._shards: list[dict[Labels, _Durations]] = []
 
     def observe(self, seconds: float, labels: Labels = ()) -> None:
         """Count one duration under these label values, in the order of ``label_names``."""
@@ -158,11 +162,9 @@ class DurationFamily(Collector):
 
     def totals(self) -> dict[Labels, tuple[list[int], float]]:
         """By label values: (observations per bucket, the last above all bounds; their sum in seconds)."""
-        with self._lock:
-            shards = list(self._shards)
         totals: dict[Labels, tuple[list[int], float]] = {}
-        for shard in shards:
-            for labels, durations in shard.copy().items():
+        for shard in self._all_shards():
+            for labels, durations in shard.items():
                 counts, sum_s = totals.get(labels, ([0] * (len(DURATION_BOUNDS_S) + 1), 0.0))
                 merged = [mine + theirs for mine, theirs in zip(counts, durations.counts, strict=True)]
                 totals[labels] = (merged, sum_s + durations.sum_s)
@@ -178,13 +180,6 @@ class DurationFamily(Collector):
                 buckets.append((bound, cumulative))
             family.add_metric(labels, buckets, sum_s)
         yield family
-
-    def _new_shard(self) -> dict[Labels, _Durations]:
-        shard: dict[Labels, _Durations] = {}
-        self._local.shard = shard
-        with self._lock:
-            self._shards.append(shard)
-        return shard
 
 
 def quantile_s(counts: Sequence[int], fraction: float) -> float:

@@ -363,13 +363,7 @@ class MessageBuilder:
         write_id: int = -1,
         parameters: Mapping[str, str] | None = None,
     ) -> EventRow:
-        fields = {
-            "writeId": write_id,
-            "database": table.dbName,
-            "colStatsJson": write_struct(statistics),
-            "parameters": None if parameters is None else dict(parameters),
-            "tableObjJson": self._object(table),
-        }
+        fields = _statistics_fields(table, statistics, write_id, parameters) | {"tableObjJson": self._object(table)}
         return self._table_row(EventType.UPDATE_TBL_COL_STAT_EVENT, table, fields)
 
     def build_delete_table_column_statistics(self, table: ttypes.Table, column: str | None) -> EventRow:
@@ -387,14 +381,8 @@ class MessageBuilder:
         write_id: int = -1,
         parameters: Mapping[str, str] | None = None,
     ) -> EventRow:
-        fields = {
-            "writeId": write_id,
-            "database": table.dbName,
-            "colStatsJson": write_struct(statistics),
-            "parameters": None if parameters is None else dict(parameters),
-            "partVals": list(partition_values),
-            "tableObjJson": self._object(table),
-        }
+        fields = _statistics_fields(table, statistics, write_id, parameters)
+        fields |= {"partVals": list(partition_values), "tableObjJson": self._object(table)}
         return self._table_row(EventType.UPDATE_PART_COL_STAT_EVENT, table, fields)
 
     def build_delete_partition_column_statistics(
@@ -515,3 +503,14 @@ def _key_values(table: ttypes.Table, values: Sequence[str]) -> dict[str, str]:
 
 def _text_of(flag: bool) -> str:
     return "true" if flag else "false"
+
+
+def _statistics_fields(
+    table: ttypes.Table, statistics: ttypes.ColumnStatistics, write_id: int, parameters: Mapping[str, str] | None
+) -> dict[str, Any]:
+    return {
+        "writeId": write_id,
+        "database": table.dbName,
+        "colStatsJson": write_struct(statistics),
+        "parameters": None if parameters is None else dict(parameters),
+    }

@@ -194,7 +194,7 @@ class WorkerPool:
                 len(self._stuck),
                 self._refused,
                 self._begun,
-                self._waited_s,
+                self._waited_s / max(self._begun, 1),
             )
 
     def close(self) -> None:

@@ -113,7 +113,7 @@ class CommandRoutes:
         if operations.running_commands() >= MOST_COMMANDS:
             return PlainTextResponse(f"{MOST_COMMANDS} commands are running: wait for one\n", 429)
         operation = operations.begin("command", name, str(subject), who(request))
-        _log.warning("%s of %s was commanded by %s", name, subject, operation.who)
+        _log.warning("%s of %s was commanded by %s", name, subject, operation.start.who)
         return StreamingResponse(self._lines(request, operation, work, parts), media_type=LINES)
 
     async def _lines(
@@ -154,7 +154,7 @@ class CommandRoutes:
         except HmsCacheError as error:
             result = CommandResult(False, str(error), {})
         except Exception as error:
-            _log.exception("the command %s failed", operation.name)
+            _log.exception("the command %s failed", operation.start.name)
             result = CommandResult(False, f"{type(error).__name__}: {error}", {})
         self._sources.operations.end(operation, "ok" if result.ok else result.summary)
         return result

@@ -11,56 +11,12 @@ from dataclasses import dataclass
 from hms_cache.admin.pages.cache import shown_name
 from hms_cache.admin.pages.context import PageContext
 from hms_cache.cache.reads.assembly import Cache
+from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import Load, Traffic
+from hms_cache.metrics.operations import FinishedOperation, RunningOperation
 
 MOST_ROWS = 25
 """Of each list of loads."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunningNow:
-    """An operation on its way."""
-
-    identifier: int
-    kind: str
-    name: str
-    subject: str
-    who: str
-    started_at_s: float
-    running_s: float
-    done: int
-    total: int | None
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """An operation that ended."""
-
-    identifier: int
-    kind: str
-    name: str
-    subject: str
-    who: str
-    started_at_s: float
-    duration_s: float
-    outcome: str
-
-
-@dataclass(frozen=True, slots=True)
-class LaneNow:
-    """Calls of one kind, which have threads of their own."""
-
-    lane: str
-    threads: int
-    running: int
-    waiting: int
-    most_waiting: int
-    oldest_wait_s: float
-    stuck: int
-    refused: int
-    begun: int
-    mean_wait_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +53,9 @@ class TableLoad:
 class OperationsPage:
     """The page: the oldest running first, the latest finished first."""
 
-    running: tuple[RunningNow, ...]
-    last: tuple[Finished, ...]
-    lanes: tuple[LaneNow, ...]
+    running: tuple[RunningOperation, ...]
+    last: tuple[FinishedOperation, ...]
+    lanes: tuple[LaneLoad, ...]
     users: tuple[ClientLoad, ...]
     addresses: tuple[ClientLoad, ...]
     tables: tuple[TableLoad, ...]
@@ -110,9 +66,9 @@ def operations_page(context: PageContext) -> OperationsPage:
     sources = context.sources
     operations, loads = sources.operations, sources.metrics.loads
     return OperationsPage(
-        tuple(RunningNow(*one) for one in operations.running()),
-        tuple(Finished(*one) for one in operations.last()),
-        tuple(LaneNow(*one[:-1], one.waited_s / max(one.begun, 1)) for one in sources.lane_loads()),
+        tuple(operations.running()),
+        tuple(operations.last()),
+        sources.lane_loads(),
         _clients(loads.by_user(), sources.traffic_by("user")),
         _clients(loads.by_address(), sources.traffic_by("address")),
         _tables(loads.by_table(), sources.cache),

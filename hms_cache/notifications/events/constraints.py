@@ -84,6 +84,3 @@ class ConstraintDropped(Event):
     @property
     def scope(self) -> Scope:
         return scope_of_row(self.header)
-
-
-# ---- transactions ---------------------------------------------------------------------------------------------------

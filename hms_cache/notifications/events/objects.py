@@ -95,9 +95,6 @@ class CatalogDropped(CatalogEvent):
         return Scope(whole_catalogs=frozenset([normalize_identifier(self.catalog_name)]), foreign_keys=True)
 
 
-# ---- tables ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class FunctionEvent(Event):
     function_name: str | None = None
@@ -121,9 +118,6 @@ class FunctionCreated(FunctionEvent):
 @dataclass(frozen=True, slots=True)
 class FunctionDropped(FunctionEvent):
     pass
-
-
-# ---- constraints ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

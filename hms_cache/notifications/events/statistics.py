@@ -10,16 +10,24 @@ from hms_cache.notifications.events.tables import PartitionsEvent, TableEvent
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
 
+class CarriesStatistics:
+    """An event whose message has the statistics that were written."""
+
+    __slots__ = ()
+
+    statistics_json: str | None
+
+    def statistics(self) -> ttypes.ColumnStatistics | None:
+        return struct_of(self.statistics_json, ttypes.ColumnStatistics)
+
+
 @dataclass(frozen=True, slots=True)
-class TableColumnStatisticsUpdated(TableEvent):
+class TableColumnStatisticsUpdated(CarriesStatistics, TableEvent):
     """The table's parameters (COLUMN_STATS_ACCURATE) change with the statistics."""
 
     write_id: int | None = None
     parameters: Mapping[str, str] | None = None
     statistics_json: str | None = None
-
-    def statistics(self) -> ttypes.ColumnStatistics | None:
-        return struct_of(self.statistics_json, ttypes.ColumnStatistics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +38,12 @@ class TableColumnStatisticsDeleted(TableEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionColumnStatisticsUpdated(PartitionsEvent):
+class PartitionColumnStatisticsUpdated(CarriesStatistics, PartitionsEvent):
     """The partition's parameters (COLUMN_STATS_ACCURATE) change with the statistics."""
 
     write_id: int | None = None
     parameters: Mapping[str, str] | None = None
     statistics_json: str | None = None
-
-    def statistics(self) -> ttypes.ColumnStatistics | None:
-        return struct_of(self.statistics_json, ttypes.ColumnStatistics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,3 @@ class PartitionColumnStatisticsDeleted(PartitionsEvent):
     """``column`` is ``None`` if the statistics of all columns went."""
 
     column: str | None = None
-
-
-# ---- events without a message that anybody reads --------------------------------------------------------------------

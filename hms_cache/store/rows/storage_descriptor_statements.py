@@ -26,19 +26,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from hms_cache.store.schema import (
-    BUCKETING_COLS,
-    COLUMNS_V2,
-    SD_PARAMS,
-    SDS,
-    SERDE_PARAMS,
-    SERDES,
-    SKEWED_COL_NAMES,
-    SKEWED_COL_VALUE_LOC_MAP,
-    SKEWED_STRING_LIST_VALUES,
-    SKEWED_VALUES,
-    SORT_COLS,
-)
+from hms_cache.store import schema
 
 # Kinds of details, and of the lists of skewed values.
 SERDE_PARAMETER, PARAMETER, BUCKET_COLUMN, SORT_COLUMN, SKEWED_COLUMN, COLUMN = range(6)
@@ -47,19 +35,19 @@ SKEWED_VALUE, SKEWED_LOCATION = range(2)
 
 # The sixth says that there is no serde at all: an empty one has nulls only, too.
 DESCRIPTOR_COLUMNS: tuple[ColumnElement[Any], ...] = (
-    SDS.c.CD_ID,
-    SDS.c.INPUT_FORMAT,
-    SDS.c.OUTPUT_FORMAT,
-    SDS.c.IS_COMPRESSED,
-    SDS.c.IS_STOREDASSUBDIRECTORIES,
-    SDS.c.NUM_BUCKETS,
-    case((SDS.c.SERDE_ID.is_(None), literal_column("1")), else_=literal_column("0")),
-    SERDES.c.NAME,
-    SERDES.c.SLIB,
-    SERDES.c.DESCRIPTION,
-    SERDES.c.SERIALIZER_CLASS,
-    SERDES.c.DESERIALIZER_CLASS,
-    SERDES.c.SERDE_TYPE,
+    schema.SDS.c.CD_ID,
+    schema.SDS.c.INPUT_FORMAT,
+    schema.SDS.c.OUTPUT_FORMAT,
+    schema.SDS.c.IS_COMPRESSED,
+    schema.SDS.c.IS_STOREDASSUBDIRECTORIES,
+    schema.SDS.c.NUM_BUCKETS,
+    case((schema.SDS.c.SERDE_ID.is_(None), literal_column("1")), else_=literal_column("0")),
+    schema.SERDES.c.NAME,
+    schema.SERDES.c.SLIB,
+    schema.SERDES.c.DESCRIPTION,
+    schema.SERDES.c.SERIALIZER_CLASS,
+    schema.SERDES.c.DESERIALIZER_CLASS,
+    schema.SERDES.c.SERDE_TYPE,
 )
 
 
@@ -150,13 +138,17 @@ def _base_branch(scope: DescriptorScope) -> _Branch:
         DESCRIPTOR_COLUMNS,
         [column for column in DESCRIPTOR_COLUMNS if isinstance(column.type, String)],
         scope.descriptor_id,
-        _with_descriptors(scope).outerjoin(SERDES, SERDES.c.SERDE_ID == SDS.c.SERDE_ID),
+        _with_descriptors(scope).outerjoin(schema.SERDES, schema.SERDES.c.SERDE_ID == schema.SDS.c.SERDE_ID),
         scope.condition,
     )
 
 
 def _with_descriptors(scope: DescriptorScope) -> FromClause:
-    return scope.source if scope.source is SDS else scope.source.join(SDS, scope.descriptor_id == SDS.c.SD_ID)
+    return (
+        scope.source
+        if scope.source is schema.SDS
+        else scope.source.join(schema.SDS, scope.descriptor_id == schema.SDS.c.SD_ID)
+    )
 
 
 def _detail_branches(scope: DescriptorScope) -> list[_Branch]:
@@ -166,33 +158,33 @@ def _detail_branches(scope: DescriptorScope) -> list[_Branch]:
     def hanging_on(child: FromClause, join: ColumnElement[bool]) -> FromClause:
         return scope.source.join(child, join)
 
-    serde, parameter, bucket = SERDE_PARAMS.c, SD_PARAMS.c, BUCKETING_COLS.c
-    sort, skew, column = SORT_COLS.c, SKEWED_COL_NAMES.c, COLUMNS_V2.c
+    serde, parameter, bucket = schema.SERDE_PARAMS.c, schema.SD_PARAMS.c, schema.BUCKETING_COLS.c
+    sort, skew, column = schema.SORT_COLS.c, schema.SKEWED_COL_NAMES.c, schema.COLUMNS_V2.c
     branches = [
         (
             SERDE_PARAMETER,
             (None, serde.PARAM_KEY, serde.PARAM_VALUE, None, None),
-            _with_descriptors(scope).join(SERDE_PARAMS, serde.SERDE_ID == SDS.c.SERDE_ID),
+            _with_descriptors(scope).join(schema.SERDE_PARAMS, serde.SERDE_ID == schema.SDS.c.SERDE_ID),
         ),
         (
             PARAMETER,
             (None, parameter.PARAM_KEY, parameter.PARAM_VALUE, None, None),
-            hanging_on(SD_PARAMS, sd_id == parameter.SD_ID),
+            hanging_on(schema.SD_PARAMS, sd_id == parameter.SD_ID),
         ),
         (
             BUCKET_COLUMN,
             (bucket.INTEGER_IDX, bucket.BUCKET_COL_NAME, None, None, None),
-            hanging_on(BUCKETING_COLS, sd_id == bucket.SD_ID),
+            hanging_on(schema.BUCKETING_COLS, sd_id == bucket.SD_ID),
         ),
         (
             SORT_COLUMN,
             (sort.INTEGER_IDX, sort.COLUMN_NAME, None, None, sort.ORDER),
-            hanging_on(SORT_COLS, sd_id == sort.SD_ID),
+            hanging_on(schema.SORT_COLS, sd_id == sort.SD_ID),
         ),
         (
             SKEWED_COLUMN,
             (skew.INTEGER_IDX, skew.SKEWED_COL_NAME, None, None, None),
-            hanging_on(SKEWED_COL_NAMES, sd_id == skew.SD_ID),
+            hanging_on(schema.SKEWED_COL_NAMES, sd_id == skew.SD_ID),
         ),
     ]
     found = [_detail_branch(kind, values, sd_id, source, scope.condition) for kind, values, source in branches]
@@ -201,7 +193,7 @@ def _detail_branches(scope: DescriptorScope) -> list[_Branch]:
             COLUMN,
             (column.INTEGER_IDX, column.COLUMN_NAME, column.TYPE_NAME, column.COMMENT, None),
             column.CD_ID,
-            COLUMNS_V2,
+            schema.COLUMNS_V2,
             column.CD_ID.in_(bindparam("cd_ids", expanding=True)),
         )
     )
@@ -232,7 +224,7 @@ def _detail_branch(
 
 
 def _skew_statement(scope: DescriptorScope) -> Any:
-    names = SKEWED_STRING_LIST_VALUES
+    names = schema.SKEWED_STRING_LIST_VALUES
 
     def of(kind: int, child: Any, sd_id: Any, list_id: Any, number: Any, location: Any) -> Select[Any]:
         return (
@@ -252,8 +244,8 @@ def _skew_statement(scope: DescriptorScope) -> Any:
             .where(scope.condition)
         )
 
-    values = SKEWED_VALUES
-    locations = SKEWED_COL_VALUE_LOC_MAP
+    values = schema.SKEWED_VALUES
+    locations = schema.SKEWED_COL_VALUE_LOC_MAP
     return union_all(
         of(
             SKEWED_VALUE,

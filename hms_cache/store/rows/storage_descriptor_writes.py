@@ -11,36 +11,21 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Delete, Select, bindparam, delete, exists, insert, or_, select, update
 
+from hms_cache.store import schema
 from hms_cache.store.engine.bulk_writes import batches, delete_ids, in_ids, upsert_rows
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.schema import (
-    BUCKETING_COLS,
-    CDS,
-    COLUMNS_V2,
-    KEY_CONSTRAINTS,
-    SD_PARAMS,
-    SDS,
-    SERDE_PARAMS,
-    SERDES,
-    SKEWED_COL_NAMES,
-    SKEWED_COL_VALUE_LOC_MAP,
-    SKEWED_STRING_LIST,
-    SKEWED_STRING_LIST_VALUES,
-    SKEWED_VALUES,
-    SORT_COLS,
-)
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, InvalidObjectException, StorageDescriptor
 
 _CHILDREN_OF_SD = (
-    SD_PARAMS.c.SD_ID,
-    BUCKETING_COLS.c.SD_ID,
-    SORT_COLS.c.SD_ID,
-    SKEWED_COL_NAMES.c.SD_ID,
-    SKEWED_COL_VALUE_LOC_MAP.c.SD_ID,
-    SKEWED_VALUES.c.SD_ID_OID,
+    schema.SD_PARAMS.c.SD_ID,
+    schema.BUCKETING_COLS.c.SD_ID,
+    schema.SORT_COLS.c.SD_ID,
+    schema.SKEWED_COL_NAMES.c.SD_ID,
+    schema.SKEWED_COL_VALUE_LOC_MAP.c.SD_ID,
+    schema.SKEWED_VALUES.c.SD_ID_OID,
 )
 
-_SKEW = frozenset((SKEWED_COL_VALUE_LOC_MAP.c.SD_ID, SKEWED_VALUES.c.SD_ID_OID))
+_SKEW = frozenset((schema.SKEWED_COL_VALUE_LOC_MAP.c.SD_ID, schema.SKEWED_VALUES.c.SD_ID_OID))
 """What has string lists of its own."""
 
 _MANY_IDS = 5_000
@@ -94,13 +79,13 @@ def insert_storage_descriptors(
     for descriptor, sd_id in zip(descriptors, sd_ids, strict=True):
         if descriptor.serdeInfo is not None:
             serde_of[sd_id] = serde_id = next(serde_ids)
-            rows.add(SERDES, SERDE_ID=serde_id, **_serde_values(descriptor))
+            rows.add(schema.SERDES, SERDE_ID=serde_id, **_serde_values(descriptor))
     for descriptor, sd_id in zip(descriptors, sd_ids, strict=True):
         if descriptor.serdeInfo is not None:
             for key, value in sorted((descriptor.serdeInfo.parameters or {}).items()):
-                rows.add(SERDE_PARAMS, SERDE_ID=serde_of[sd_id], PARAM_KEY=key, PARAM_VALUE=value)
+                rows.add(schema.SERDE_PARAMS, SERDE_ID=serde_of[sd_id], PARAM_KEY=key, PARAM_VALUE=value)
     for descriptor, sd_id, cd_id in zip(descriptors, sd_ids, cd_ids, strict=True):
-        rows.add(SDS, SD_ID=sd_id, CD_ID=cd_id, SERDE_ID=serde_of.get(sd_id), **_sd_values(descriptor))
+        rows.add(schema.SDS, SD_ID=sd_id, CD_ID=cd_id, SERDE_ID=serde_of.get(sd_id), **_sd_values(descriptor))
     for descriptor, sd_id in zip(descriptors, sd_ids, strict=True):
         _add_lists(rows, sd_id, descriptor)
     _add_skew(transaction, rows, list(zip(sd_ids, descriptors, strict=True)))
@@ -128,18 +113,22 @@ def update_storage_descriptor(
     if after.serdeInfo is not None:
         if serde_id is None:
             serde_id = transaction.id("MSerDeInfo")
-            rows.add(SERDES, SERDE_ID=serde_id, **_serde_values(after))
+            rows.add(schema.SERDES, SERDE_ID=serde_id, **_serde_values(after))
             old_parameters: Mapping[str, str] = {}
         else:
             old_parameters = (before.serdeInfo.parameters or {}) if before.serdeInfo is not None else {}
             if before.serdeInfo is None or _serde_values(before) != _serde_values(after):
-                connection.execute(update(SERDES).where(SERDES.c.SERDE_ID == serde_id).values(**_serde_values(after)))
+                connection.execute(
+                    update(schema.SERDES).where(schema.SERDES.c.SERDE_ID == serde_id).values(**_serde_values(after))
+                )
         rows.write(connection)
-        write_parameters(connection, SERDE_PARAMS, "SERDE_ID", serde_id, old_parameters, after.serdeInfo.parameters)
+        write_parameters(
+            connection, schema.SERDE_PARAMS, "SERDE_ID", serde_id, old_parameters, after.serdeInfo.parameters
+        )
     values = {**_sd_values(after), "CD_ID": column_descriptor_id, "SERDE_ID": serde_id}
     if values != former:
-        connection.execute(update(SDS).where(SDS.c.SD_ID == sd_id).values(**values))
-    write_parameters(connection, SD_PARAMS, "SD_ID", sd_id, before.parameters or {}, after.parameters)
+        connection.execute(update(schema.SDS).where(schema.SDS.c.SD_ID == sd_id).values(**values))
+    write_parameters(connection, schema.SD_PARAMS, "SD_ID", sd_id, before.parameters or {}, after.parameters)
     if _list_values(before) != _list_values(after):
         _delete_lists(connection, sd_id)
         lists = _Rows()
@@ -195,14 +184,17 @@ def delete_unused_column_descriptors(connection: Connection, cd_ids: Iterable[in
     candidates = sorted(set(cd_ids))
     for start in range(0, len(candidates), _MANY_IDS):
         some = candidates[start : start + _MANY_IDS]
-        constraints = KEY_CONSTRAINTS.c
+        constraints = schema.KEY_CONSTRAINTS.c
         unused = (
             connection.execute(
-                select(CDS.c.CD_ID).where(
-                    CDS.c.CD_ID.in_(some),
-                    ~exists().where(SDS.c.CD_ID == CDS.c.CD_ID),
+                select(schema.CDS.c.CD_ID).where(
+                    schema.CDS.c.CD_ID.in_(some),
+                    ~exists().where(schema.SDS.c.CD_ID == schema.CDS.c.CD_ID),
                     ~exists().where(
-                        or_(constraints.PARENT_CD_ID == CDS.c.CD_ID, constraints.CHILD_CD_ID == CDS.c.CD_ID)
+                        or_(
+                            constraints.PARENT_CD_ID == schema.CDS.c.CD_ID,
+                            constraints.CHILD_CD_ID == schema.CDS.c.CD_ID,
+                        )
                     ),
                 )
             )
@@ -210,54 +202,60 @@ def delete_unused_column_descriptors(connection: Connection, cd_ids: Iterable[in
             .all()
         )
         if unused:
-            connection.execute(delete(COLUMNS_V2).where(COLUMNS_V2.c.CD_ID.in_(unused)))
-            connection.execute(delete(CDS).where(CDS.c.CD_ID.in_(unused)))
+            connection.execute(delete(schema.COLUMNS_V2).where(schema.COLUMNS_V2.c.CD_ID.in_(unused)))
+            connection.execute(delete(schema.CDS).where(schema.CDS.c.CD_ID.in_(unused)))
 
 
 def _delete_some(connection: Connection, ids: list[int], kept_cd_id: int | None) -> None:
     found = connection.execute(_what_hangs_on(), {"ids": ids}).all()
     # Most have none of the lists: what is not there is not deleted.
     children = [child for number, child in enumerate(_CHILDREN_OF_SD) if any(row[2 + number] for row in found)]
-    lists = _skew_lists(connection, SDS.c.SD_ID.in_(ids)) if _SKEW.intersection(children) else []
+    lists = _skew_lists(connection, schema.SDS.c.SD_ID.in_(ids)) if _SKEW.intersection(children) else []
     for column in children:
         delete_ids(connection, column, ids)
     _delete_skew_lists(connection, lists)
-    delete_ids(connection, SDS.c.SD_ID, ids)
+    delete_ids(connection, schema.SDS.c.SD_ID, ids)
     serde_ids = [row.SERDE_ID for row in found if row.SERDE_ID is not None]
     if serde_ids:
-        delete_ids(connection, SERDE_PARAMS.c.SERDE_ID, serde_ids)
-        delete_ids(connection, SERDES.c.SERDE_ID, serde_ids)
+        delete_ids(connection, schema.SERDE_PARAMS.c.SERDE_ID, serde_ids)
+        delete_ids(connection, schema.SERDES.c.SERDE_ID, serde_ids)
     delete_unused_column_descriptors(connection, {row.CD_ID for row in found} - {None, kept_cd_id})
 
 
 @lru_cache(1)
 def _what_hangs_on() -> Select[Any]:
     """Serde and columns of the descriptors `ids`, and for each of `_CHILDREN_OF_SD` whether it has rows of theirs."""
-    has = (exists().where(child == SDS.c.SD_ID) for child in _CHILDREN_OF_SD)
-    return select(SDS.c.SERDE_ID, SDS.c.CD_ID, *has).where(in_ids(SDS.c.SD_ID))
+    has = (exists().where(child == schema.SDS.c.SD_ID) for child in _CHILDREN_OF_SD)
+    return select(schema.SDS.c.SERDE_ID, schema.SDS.c.CD_ID, *has).where(in_ids(schema.SDS.c.SD_ID))
 
 
 def _skew_lists(connection: Connection, of_descriptors: Any) -> list[int]:
     """Ids of the string lists that the skew of these descriptors owns."""
 
     def owned(list_id: Any, sd_id: Any) -> Select[Any]:
-        return select(list_id).select_from(list_id.table.join(SDS, SDS.c.SD_ID == sd_id)).where(of_descriptors)
+        return (
+            select(list_id)
+            .select_from(list_id.table.join(schema.SDS, schema.SDS.c.SD_ID == sd_id))
+            .where(of_descriptors)
+        )
 
-    values = owned(SKEWED_VALUES.c.STRING_LIST_ID_EID, SKEWED_VALUES.c.SD_ID_OID)
-    locations = owned(SKEWED_COL_VALUE_LOC_MAP.c.STRING_LIST_ID_KID, SKEWED_COL_VALUE_LOC_MAP.c.SD_ID)
+    values = owned(schema.SKEWED_VALUES.c.STRING_LIST_ID_EID, schema.SKEWED_VALUES.c.SD_ID_OID)
+    locations = owned(schema.SKEWED_COL_VALUE_LOC_MAP.c.STRING_LIST_ID_KID, schema.SKEWED_COL_VALUE_LOC_MAP.c.SD_ID)
     return sorted(connection.execute(values.union(locations)).scalars().all())
 
 
 def _delete_skew_lists(connection: Connection, list_ids: Sequence[int]) -> None:
     for start in range(0, len(list_ids), _MANY_IDS):
         some = list_ids[start : start + _MANY_IDS]
-        values = SKEWED_STRING_LIST_VALUES
+        values = schema.SKEWED_STRING_LIST_VALUES
         connection.execute(delete(values).where(values.c.STRING_LIST_ID.in_(some)))
-        connection.execute(delete(SKEWED_STRING_LIST).where(SKEWED_STRING_LIST.c.STRING_LIST_ID.in_(some)))
+        connection.execute(
+            delete(schema.SKEWED_STRING_LIST).where(schema.SKEWED_STRING_LIST.c.STRING_LIST_ID.in_(some))
+        )
 
 
 def _delete_lists(connection: Connection, sd_id: int) -> None:
-    lists = _skew_lists(connection, SDS.c.SD_ID == sd_id)
+    lists = _skew_lists(connection, schema.SDS.c.SD_ID == sd_id)
     for column in _CHILDREN_OF_SD[1:]:
         connection.execute(delete(column.table).where(column == sd_id))
     _delete_skew_lists(connection, lists)
@@ -284,7 +282,7 @@ def _column_descriptors(
 
 
 def _add_columns(rows: _Rows, cd_id: int, columns: Sequence[FieldSchema]) -> int:
-    rows.add(CDS, CD_ID=cd_id)
+    rows.add(schema.CDS, CD_ID=cd_id)
     seen = set()
     for position, column in enumerate(columns):
         name = column.name.lower()
@@ -292,7 +290,7 @@ def _add_columns(rows: _Rows, cd_id: int, columns: Sequence[FieldSchema]) -> int
             raise InvalidObjectException(f"Invalid column name: {name} appears more than once")
         seen.add(name)
         rows.add(
-            COLUMNS_V2,
+            schema.COLUMNS_V2,
             CD_ID=cd_id,
             COMMENT=column.comment,
             COLUMN_NAME=name,
@@ -341,13 +339,13 @@ def _add_lists(rows: _Rows, sd_id: int, descriptor: StorageDescriptor, *, with_p
     buckets, sorts, skewed, _, _ = _list_values(descriptor)
     if with_parameters:
         for key, value in sorted((descriptor.parameters or {}).items()):
-            rows.add(SD_PARAMS, SD_ID=sd_id, PARAM_KEY=key, PARAM_VALUE=value)
+            rows.add(schema.SD_PARAMS, SD_ID=sd_id, PARAM_KEY=key, PARAM_VALUE=value)
     for position, name in enumerate(buckets):
-        rows.add(BUCKETING_COLS, SD_ID=sd_id, BUCKET_COL_NAME=name, INTEGER_IDX=position)
+        rows.add(schema.BUCKETING_COLS, SD_ID=sd_id, BUCKET_COL_NAME=name, INTEGER_IDX=position)
     for position, (name, order) in enumerate(sorts):
-        rows.add(SORT_COLS, SD_ID=sd_id, COLUMN_NAME=name, ORDER=order, INTEGER_IDX=position)
+        rows.add(schema.SORT_COLS, SD_ID=sd_id, COLUMN_NAME=name, ORDER=order, INTEGER_IDX=position)
     for position, name in enumerate(skewed):
-        rows.add(SKEWED_COL_NAMES, SD_ID=sd_id, SKEWED_COL_NAME=name, INTEGER_IDX=position)
+        rows.add(schema.SKEWED_COL_NAMES, SD_ID=sd_id, SKEWED_COL_NAME=name, INTEGER_IDX=position)
 
 
 def _add_skew(transaction: WriteTransaction, rows: _Rows, descriptors: Sequence[tuple[int, StorageDescriptor]]) -> None:
@@ -361,14 +359,16 @@ def _add_skew(transaction: WriteTransaction, rows: _Rows, descriptors: Sequence[
         return
     ids = transaction.ids("MStringList", len(lists))
     for list_id in ids:
-        rows.add(SKEWED_STRING_LIST, STRING_LIST_ID=list_id)
+        rows.add(schema.SKEWED_STRING_LIST, STRING_LIST_ID=list_id)
     for list_id, (sd_id, texts, position, location) in zip(ids, lists, strict=True):
         for index, text in enumerate(texts):
-            rows.add(SKEWED_STRING_LIST_VALUES, STRING_LIST_ID=list_id, STRING_LIST_VALUE=text, INTEGER_IDX=index)
+            rows.add(
+                schema.SKEWED_STRING_LIST_VALUES, STRING_LIST_ID=list_id, STRING_LIST_VALUE=text, INTEGER_IDX=index
+            )
         if position is None:
-            rows.add(SKEWED_COL_VALUE_LOC_MAP, SD_ID=sd_id, STRING_LIST_ID_KID=list_id, LOCATION=location)
+            rows.add(schema.SKEWED_COL_VALUE_LOC_MAP, SD_ID=sd_id, STRING_LIST_ID_KID=list_id, LOCATION=location)
         else:
-            rows.add(SKEWED_VALUES, SD_ID_OID=sd_id, STRING_LIST_ID_EID=list_id, INTEGER_IDX=position)
+            rows.add(schema.SKEWED_VALUES, SD_ID_OID=sd_id, STRING_LIST_ID_EID=list_id, INTEGER_IDX=position)
 
 
 def replace_lists(
@@ -383,7 +383,7 @@ def replace_lists(
     for start in range(0, len(differing), _MANY_IDS):
         some = differing[start : start + _MANY_IDS]
         ids = [sd_id for sd_id, _ in some]
-        lists = _skew_lists(connection, SDS.c.SD_ID.in_(ids))
+        lists = _skew_lists(connection, schema.SDS.c.SD_ID.in_(ids))
         for column in _CHILDREN_OF_SD[1:]:
             connection.execute(delete(column.table).where(column.in_(ids)))
         _delete_skew_lists(connection, lists)
