@@ -75,14 +75,14 @@ def _markdown_of(reference: SettingReference) -> str:
     facts = facts_of(reference.field)
     default = shown(_default(reference), reference.name)
     lines = [f"\n### {reference.name}\n", "", reference.field.description or "", ""]
-    unit = f" {facts.unit}" if facts.unit and default and default != "inf" and facts.unit != "bytes" else ""
+    unit = reference.unit
+    of_default = f" {unit}" if unit and default and default != "inf" and unit != "bytes" else ""
     lines.append(
-        f"- default: {f'`{default}`' if default else 'empty'}{unit}" + (f". {facts.reason}" if facts.reason else "")
+        f"- default: {f'`{default}`' if default else 'empty'}{of_default}"
+        + (f". {facts.reason}" if facts.reason else "")
     )
     lines.append(
-        f"- values: {_form(reference)}"
-        + (f" ({facts.unit})" if facts.unit else "")
-        + (", *reload*" if facts.reloadable else "")
+        f"- values: {_form(reference)}" + (f" ({unit})" if unit else "") + (", *reload*" if facts.reloadable else "")
     )
     lines.append(f"- environment: `{reference.environment_variable}`")
     if facts.site_keys:

@@ -14,10 +14,10 @@ from pydantic.fields import FieldInfo
 class SettingFacts:
     """What a declaration says beside type and default.
 
-    ``unit`` is shown in the documents; ``reason`` is why the default is what it is; ``site_keys`` are the names under
-    which ``hive-site.xml`` and ``metastore-site.xml`` carry the same setting, the newest spelling first;
-    ``reloadable`` tells that a running server takes a new value on SIGHUP; ``from_site`` puts a site file's value into
-    our words, None where there is no such value here.
+    ``unit`` is shown in the documents, and empty where the name ends in one (``_s``, ``_ms``, ``_bytes``). ``reason``
+    says why the default is what it is. ``site_keys`` are the names of the same setting in ``hive-site.xml`` and
+    ``metastore-site.xml``, the newest spelling first. ``reloadable``: a running server takes a new value on SIGHUP.
+    ``from_site`` translates a site file's value into ours; it returns None where there is no such value here.
     """
 
     unit: str = ""

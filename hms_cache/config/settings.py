@@ -37,6 +37,9 @@ from hms_cache.config.unhonoured import SiteReview, Unhonoured
 ENVIRONMENT_PREFIX = "HMS_CACHE__"
 DEFAULT_ORIGIN = "default"
 
+#: What the last part of a setting's name says about its unit.
+_UNITS = {"s": "seconds", "ms": "milliseconds", "bytes": "bytes"}
+
 #: A shared secret that cannot be guessed by who has seen a proof made with it.
 SHORTEST_LEASE_SECRET = 16
 
@@ -105,6 +108,14 @@ class SettingReference:
     def name(self) -> str:
         """``section.key``"""
         return f"{self.section}.{self.key}"
+
+    @property
+    def unit(self) -> str:
+        """The declared unit, or the one that the name ends in."""
+        declared = facts_of(self.field).unit
+        if declared or self.key.endswith("_per_s"):
+            return declared
+        return _UNITS.get(self.key.rpartition("_")[2], "")
 
     @property
     def environment_variable(self) -> str:

@@ -62,7 +62,6 @@ class AuthenticationSettings(Section):
     token_max_lifetime_s: Seconds = setting(
         7 * 86_400.0,
         "How long a delegation token is good.",
-        unit="seconds",
         reason="Hive's.",
         site_keys=(
             "metastore.cluster.delegation.token.max-lifetime",
@@ -74,7 +73,6 @@ class AuthenticationSettings(Section):
         86_400.0,
         "How far ahead a renewal puts the date that is told to who renews a token. As in Hive, a token that nobody"
         " renews stays good until the end of its lifetime.",
-        unit="seconds",
         reason="Hive's.",
         site_keys=(
             "metastore.cluster.delegation.token.renew-interval",
@@ -85,7 +83,6 @@ class AuthenticationSettings(Section):
     token_key_update_interval_s: Seconds = setting(
         86_400.0,
         "How long a key signs new tokens; it is kept until the last of them has ended.",
-        unit="seconds",
         reason="Hive's.",
         site_keys=(
             "metastore.cluster.delegation.key.update-interval",
@@ -96,7 +93,6 @@ class AuthenticationSettings(Section):
     token_clean_interval_s: Seconds = setting(
         900.0,
         "How often tokens and keys whose time is over are deleted.",
-        unit="seconds",
         reason="Hive's.",
         site_keys=(
             "metastore.cluster.delegation.token.gc-interval",
@@ -237,7 +233,6 @@ class AuthenticationSettings(Section):
     ldap_timeout_s: Seconds = setting(
         5.0,
         "How long the directory may take to answer.",
-        unit="seconds",
         reason="Half of the client's time: a second directory can be asked.",
         gt=0,
         le=60,
@@ -272,7 +267,6 @@ class AuthenticationSettings(Section):
     jwt_leeway_s: Seconds = setting(
         30.0,
         "How far clocks may differ when a token's times are judged.",
-        unit="seconds",
         reason="Clocks that NTP keeps differ by less.",
         ge=0,
         le=600,
@@ -281,7 +275,6 @@ class AuthenticationSettings(Section):
         300.0,
         "How often the keys are read again: one that was withdrawn is trusted this much longer, or twice as long while"
         " they cannot be read.",
-        unit="seconds",
         reason="Issuers announce new keys by their ids, which are looked for at once.",
         ge=1,
         le=86_400,
@@ -289,7 +282,6 @@ class AuthenticationSettings(Section):
     jwt_retry_interval_s: Seconds = setting(
         10.0,
         "Least time between two reads of the keys because a token named an unknown one, or because a read failed.",
-        unit="seconds",
         reason="Clients that make up ids must not make the server ask the issuer all the time.",
         ge=0.1,
         le=3600,
@@ -298,12 +290,11 @@ class AuthenticationSettings(Section):
         None, "PEM file with the authorities of the https address. Empty: those of the system."
     )
     jwt_timeout_s: Seconds = setting(
-        5.0, "How long the issuer's server may take to answer.", unit="seconds", reason="As the directory.", gt=0, le=60
+        5.0, "How long the issuer's server may take to answer.", reason="As the directory.", gt=0, le=60
     )
     handshake_timeout_s: Seconds = setting(
         10.0,
         "A client that has not authenticated by then is disconnected.",
-        unit="seconds",
         reason="A negotiation is four round trips, and a password a question to the directory.",
         gt=0,
         le=3600,

@@ -34,7 +34,6 @@ class AuthorizationSettings(Section):
     sql_max_age_s: Seconds = setting(
         0.0,
         "With provider = sql: how old a decision may be. 0: each call reads the grants, and no encoded answer is kept.",
-        unit="seconds",
         reason="Grants have no events, and other metastores on the database change them. What this server changes"
         " counts for its next call at any age.",
         ge=0,
@@ -49,7 +48,6 @@ class AuthorizationSettings(Section):
     opa_timeout_s: Seconds = setting(
         2.0,
         "How long an answer of the Open Policy Agent may take. Without one the call is refused.",
-        unit="seconds",
         reason="It runs beside the server, and answers in milliseconds; calls wait on threads that others need.",
         gt=0,
         le=30,
@@ -57,7 +55,6 @@ class AuthorizationSettings(Section):
     opa_max_age_s: Seconds = setting(
         5.0,
         "How old a decision of the Open Policy Agent may be. 0: each call asks.",
-        unit="seconds",
         reason="Long enough for a query's many calls, short for a right that was withdrawn.",
         ge=0,
         le=3600,
@@ -83,7 +80,6 @@ class AuthorizationSettings(Section):
     policy_check_interval_s: Seconds = setting(
         1.0,
         "How often to look whether the policy file has changed; SIGHUP takes it at once.",
-        unit="seconds",
         reason="A look is one stat(); a right that was withdrawn ends a second later.",
         gt=0,
         le=3600,

@@ -38,7 +38,6 @@ class CacheSettings(Section):
         0.0,
         "How old an answer may be. 0: never older than the request (P1); a number: at most so many milliseconds; inf:"
         " whatever the events have told so far, without asking the database.",
-        unit="milliseconds",
         reason="A wrong answer costs more than the one shared statement that proves a right one.",
         reloadable=True,
         ge=0,
@@ -54,7 +53,6 @@ class CacheSettings(Section):
     budget_bytes: SizeBytes = setting(
         1024**3,
         "Memory for cached objects, as encoded bytes; above it the least recently used tables are dropped (P11).",
-        unit="bytes",
         reason="Hive's default for its cache; room for a few million partitions.",
         site_keys=(
             "metastore.cached.rawstore.max.cache.memory",
@@ -137,7 +135,6 @@ class CacheSettings(Section):
     dump_interval_s: Seconds = setting(
         300.0,
         "Between two writes of it, where something has changed. It is written once more when the server stops.",
-        unit="seconds",
         reason="After a crash the events of the last minutes are applied again, which takes no longer than seconds.",
         ge=1,
     )

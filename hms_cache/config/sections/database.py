@@ -53,21 +53,18 @@ class DatabaseSettings(Section):
     pool_timeout_s: Seconds = setting(
         30.0,
         "How long a call waits for a connection of the pool before it fails.",
-        unit="seconds",
         reason="Connections come free within milliseconds; half a minute without one is an outage.",
         gt=0,
     )
     connect_timeout_s: Seconds = setting(
         10.0,
         "How long opening a connection may take.",
-        unit="seconds",
         reason="Long enough for a failover's new address, short enough to be noticed.",
         gt=0,
     )
     check_connect_timeout_s: Seconds = setting(
         5.0,
         "How long opening a connection for position checks and polling may take.",
-        unit="seconds",
         reason="Every read waits for a check: a host that is gone must be known long before clients give up.",
         gt=0,
     )
@@ -75,7 +72,6 @@ class DatabaseSettings(Section):
         5.0,
         "How long a position check, or one statement of the event poller, may take. A second later the connection"
         " is given up: a server that hangs, or a host that is gone, does not say so.",
-        unit="seconds",
         reason="A check takes a millisecond; one that takes seconds will not come. Then reads fail, retriable, or are"
         " answered within max_staleness_ms.",
         gt=0,
@@ -83,14 +79,12 @@ class DatabaseSettings(Section):
     statement_timeout_s: Seconds = setting(
         300.0,
         "How long one statement may take, and a transaction wait for a lock (SQLite: only the latter).",
-        unit="seconds",
         reason="Half of the 600 s that Hive's clients wait for an answer, so that they hear why.",
         gt=0,
     )
     recycle_s: Seconds = setting(
         1800.0,
         "A connection older than this is replaced before its next use.",
-        unit="seconds",
         reason="Below the idle limits of databases (MariaDB: 8 h) and of the firewalls before them (often 1 h).",
         gt=0,
     )
@@ -106,7 +100,6 @@ class DatabaseSettings(Section):
     retry_total_s: Seconds = setting(
         300.0,
         "After so long no further attempt is begun.",
-        unit="seconds",
         reason="As statement_timeout_s: half of what Hive's clients wait.",
         gt=0,
     )

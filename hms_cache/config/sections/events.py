@@ -16,7 +16,6 @@ class EventSettings(Section):
     poll_interval_s: Seconds = setting(
         1.0,
         "How often the log is read for changes when no call needs to know sooner; 0: only when a call does.",
-        unit="seconds",
         reason="One indexed read of one row; Impala recommends less than 5.",
         ge=0,
     )
@@ -37,7 +36,6 @@ class EventSettings(Section):
     max_message_bytes: SizeBytes = setting(
         4 * 1024 * 1024,
         "A message that would be larger is split into several events of the same transaction.",
-        unit="bytes",
         reason="A quarter of MariaDB's default max_allowed_packet of 16 MiB: quoting and the rest of the row stay"
         " below it.",
         ge=64 * 1024,
@@ -51,7 +49,6 @@ class EventSettings(Section):
     retention_s: Seconds = setting(
         86400.0,
         "Events older than this are deleted; inf: never.",
-        unit="seconds",
         reason="Hive's default. A reader that was away for longer starts anew.",
         site_keys=("metastore.event.db.listener.timetolive", "hive.metastore.event.db.listener.timetolive"),
         gt=0,
@@ -59,7 +56,6 @@ class EventSettings(Section):
     clean_interval_s: Seconds = setting(
         7200.0,
         "How often old events are looked for.",
-        unit="seconds",
         reason="Hive's default.",
         site_keys=("metastore.event.db.listener.clean.interval", "hive.metastore.event.db.listener.clean.interval"),
         gt=0,

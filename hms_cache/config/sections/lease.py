@@ -15,7 +15,6 @@ class LeaseSettings(Section):
         2.0,
         "How long a member may answer without hearing from the database. A write waits this long, once, for a member"
         " that was killed or does not answer. It may differ between members.",
-        unit="seconds",
         reason="Three renewals fit in with room for a slow one; longer makes the writes after a crash wait longer.",
         ge=0.2,
         le=60,

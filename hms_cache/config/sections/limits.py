@@ -52,7 +52,6 @@ class LimitsSettings(Section):
         1024 * 1024,
         "Longest serialized expression of partitions that is read. Of a larger one all partitions are answered, which"
         " the client then judges itself.",
-        unit="bytes",
         reason="An IN of 10,000 dates is 100 kB. Reading takes some 1 µs a byte: this is a second of processor time.",
         ge=1024,
         le=64 * 1024 * 1024,
@@ -60,7 +59,6 @@ class LimitsSettings(Section):
     expression_memory_bytes: SizeBytes = setting(
         64 * 1024 * 1024,
         "Memory that the objects of one serialized expression may take; beyond it as for expression_bytes.",
-        unit="bytes",
         reason="An IN of 10,000 dates takes 12 MB. Bytes of the data can be hundreds in memory: 24 KiB filled 274 MB.",
         ge=1024 * 1024,
     )
@@ -184,7 +182,6 @@ class LimitsSettings(Section):
     sasl_message_bytes: SizeBytes = setting(
         128 * 1024,
         "Longest message of a client that authenticates by SASL.",
-        unit="bytes",
         reason="Tickets carry the groups of Windows' accounts: up to 64 KiB.",
         ge=4096,
         le=16 * 1024 * 1024,
@@ -192,7 +189,6 @@ class LimitsSettings(Section):
     bearer_token_bytes: SizeBytes = setting(
         16 * 1024,
         "Longest bearer token; with server.http_max_header_bytes, which bounds the header that it is in.",
-        unit="bytes",
         reason="Those of some issuers have 8 kB and more.",
         ge=1024,
         le=1024 * 1024,

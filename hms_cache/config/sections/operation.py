@@ -66,7 +66,6 @@ class AdminSettings(Section):
     request_timeout_s: Seconds = setting(
         10.0,
         "A request whose header is not there by then, and an answer that nobody takes, closes its connection.",
-        unit="seconds",
         reason="A header is one packet; half a minute of a stalled client would be three scrapes.",
         gt=0,
         le=3600,
@@ -90,7 +89,6 @@ class AdminSettings(Section):
     listener_heartbeat_s: Seconds = setting(
         15.0,
         "A listener that no event was sent to for so long is sent its position.",
-        unit="seconds",
         reason="Proxies close connections that are idle for a minute, some for half of it.",
         gt=0,
         le=3600,
@@ -99,7 +97,6 @@ class AdminSettings(Section):
         16 * 1024 * 1024,
         "Newest events kept for all listeners of the change feed together, and at least what the last two reads of the"
         " log brought; one that followed and falls further behind is told so and its feed ends.",
-        unit="bytes",
         reason="Some thousand events: seconds of a busy metastore.",
         ge=64 * 1024,
     )
@@ -126,7 +123,6 @@ class LogSettings(Section):
     slow_call_s: Seconds = setting(
         5.0,
         "A call that takes longer is logged with where its time went; inf: none is.",
-        unit="seconds",
         reason="People notice; the calls themselves take milliseconds.",
         reloadable=True,
         gt=0,

@@ -49,7 +49,6 @@ class ServerSettings(Section):
     http_max_header_bytes: SizeBytes = setting(
         32 * 1024,
         "With transport_mode = http: longest header of a request.",
-        unit="bytes",
         reason="A bearer token is in it; those of some issuers have 8 kB and more.",
         ge=1024,
         le=1024 * 1024,
@@ -57,7 +56,6 @@ class ServerSettings(Section):
     http_header_timeout_s: Seconds = setting(
         10.0,
         "With transport_mode = http: a header that has begun must be whole by then.",
-        unit="seconds",
         reason="As a handshake of TLS.",
         gt=0,
         le=3600,
@@ -157,7 +155,6 @@ class ServerSettings(Section):
     max_message_bytes: SizeBytes = setting(
         100 * 1024 * 1024,
         "Largest message accepted. A larger one is refused with a fault and its connection closed.",
-        unit="bytes",
         reason="Hive's default.",
         site_keys=("metastore.server.max.message.size", "hive.metastore.server.max.message.size"),
         ge=1024,
@@ -167,7 +164,6 @@ class ServerSettings(Section):
         "Memory for requests that have not arrived whole or whose call runs, with what was decoded of them, and for"
         " replies that clients have not taken, over all connections. When it is used up, connections are closed, first"
         " those that hold the most bytes for the longest time.",
-        unit="bytes",
         reason="A request of the 100 MiB that are allowed takes up to 0.8 GiB when it is decoded.",
         ge=1024 * 1024,
     )
@@ -175,21 +171,18 @@ class ServerSettings(Section):
         64 * 1024,
         "What one connection may have set: its user and groups (set_ugi), variables (setMetaConf) and options"
         " (setOption). More is refused with a fault.",
-        unit="bytes",
         reason="A user in 150 groups takes 50 KiB, at four bytes a character.",
         ge=2048,
     )
     sessions_budget_bytes: SizeBytes = setting(
         64 * 1024 * 1024,
         "What all connections may have set. When it is used up, more than 1 KiB for one connection is refused.",
-        unit="bytes",
         reason="16 KiB for each of 4096 connections.",
         ge=0,
     )
     message_timeout_s: Seconds = setting(
         120.0,
         "A message whose bytes have not all arrived by then closes its connection.",
-        unit="seconds",
         reason="100 MiB at 1 MiB/s take 100 s; a client that stalls longer is gone.",
         gt=0,
     )
@@ -197,35 +190,30 @@ class ServerSettings(Section):
         60.0,
         "A client that takes less than 64 KiB of its reply within this time is disconnected; inf: never. While the"
         " server stops, a tenth of the drain time if that is less.",
-        unit="seconds",
         reason="A client that works takes megabytes in that time; one that does not holds its reply in memory.",
         gt=0,
     )
     first_call_timeout_s: Seconds = setting(
         60.0,
         "A connection that has sent no call by then is closed; inf: never.",
-        unit="seconds",
         reason="Clients connect in order to call; Hive's send set_ugi at once.",
         gt=0,
     )
     idle_timeout_s: Seconds = setting(
         math.inf,
         "A connection that was used before and is silent for this long is closed; inf: never. Linux only.",
-        unit="seconds",
         reason="Clients of Hive keep their connections for days and notice a closed one by a failed call.",
         gt=0,
     )
     request_timeout_s: Seconds = setting(
         600.0,
         "A call that has not been answered by then is answered with a fault; inf: never.",
-        unit="seconds",
         reason="Hive's clients wait 600 s for an answer: a later one reaches nobody.",
         gt=0,
     )
     drain_timeout_s: Seconds = setting(
         30.0,
         "After SIGTERM, how long running calls may take to finish before their connections are closed.",
-        unit="seconds",
         reason="Kubernetes kills a process 30 s after it asked it to stop.",
         ge=0,
     )
@@ -278,7 +266,6 @@ class ServerSettings(Section):
     tls_handshake_timeout_s: Seconds = setting(
         10.0,
         "A client that has not finished its handshake by then is disconnected.",
-        unit="seconds",
         reason="A handshake is two round trips.",
         gt=0,
         le=3600,
@@ -296,7 +283,6 @@ class ServerSettings(Section):
     audit_queue_bytes: SizeBytes = setting(
         8 * 1024 * 1024,
         "Memory for audit lines that wait to be written; lines above it are lost and counted.",
-        unit="bytes",
         reason="Some 20,000 ordinary lines: seconds of writes at full speed.",
         ge=64 * 1024,
     )

@@ -16,7 +16,6 @@ class TransactionSettings(Section):
     timeout_s: Seconds = setting(
         300.0,
         "A transaction or lock without a heartbeat for so long is aborted.",
-        unit="seconds",
         reason="Hive's default.",
         site_keys=("metastore.txn.timeout", "hive.txn.timeout"),
         gt=0,
@@ -24,7 +23,6 @@ class TransactionSettings(Section):
     replication_timeout_s: Seconds = setting(
         11 * 86400.0,
         "The same for transactions that replication opened.",
-        unit="seconds",
         reason="Hive's default: longer than its event retention for replication.",
         site_keys=("metastore.repl.txn.timeout", "hive.repl.txn.timeout"),
         gt=0,
@@ -32,7 +30,6 @@ class TransactionSettings(Section):
     housekeeping_interval_s: Seconds = setting(
         60.0,
         "How often transactions and locks that timed out, and rows nobody needs any more, are looked for.",
-        unit="seconds",
         reason="Hive's default for its housekeeper.",
         site_keys=("metastore.acid.housekeeper.interval", "hive.metastore.acid.housekeeper.interval"),
         gt=0,
@@ -65,7 +62,6 @@ class TransactionSettings(Section):
     open_timeout_ms: WholeMilliseconds = setting(
         1000,
         "How long opening a transaction may take; gaps in the ids younger than this count as open.",
-        unit="milliseconds",
         reason="Hive's default; every server of one database must agree on it.",
         site_keys=("metastore.txn.opentxn.timeout", "hive.txn.opentxn.timeout"),
         gt=0,
@@ -73,7 +69,6 @@ class TransactionSettings(Section):
     open_count_interval_s: Seconds = setting(
         1.0,
         "How old the count of open transactions that max_open is compared with may be.",
-        unit="seconds",
         reason="Hive's default.",
         site_keys=("metastore.count.open.txns.interval", "hive.count.open.txns.interval"),
         ge=0,
@@ -118,7 +113,6 @@ class CompactionSettings(Section):
     worker_pool_timeout_s: Seconds = setting(
         12 * 3600.0,
         "A request for a pool of workers that waits longer may go to any worker.",
-        unit="seconds",
         reason="Hive's default.",
         site_keys=("metastore.compactor.worker.pool.timeout", "hive.compactor.worker.pool.timeout"),
         gt=0,
@@ -138,7 +132,6 @@ class CompactionSettings(Section):
     failed_retry_s: Seconds = setting(
         7 * 86400.0,
         "After so long a table with failures is tried again.",
-        unit="seconds",
         reason="Hive's default.",
         site_keys=(
             "metastore.compactor.initiator.failed.retry.time",
@@ -157,7 +150,6 @@ class CompactionSettings(Section):
     aborted_transaction_age_s: Seconds = setting(
         12 * 3600.0,
         "An aborted transaction older than this makes its table a candidate, too.",
-        unit="seconds",
         reason="Hive's default.",
         site_keys=("hive.compactor.aborted.txn.time.threshold",),
         gt=0,
@@ -165,7 +157,6 @@ class CompactionSettings(Section):
     worker_timeout_s: Seconds = setting(
         86400.0,
         "A compaction that has been worked on for longer goes back to the queue.",
-        unit="seconds",
         reason="Hive's default.",
         site_keys=("hive.compactor.worker.timeout",),
         gt=0,

@@ -110,7 +110,6 @@ class WarehouseSettings(Section):
     file_timeout_s: Seconds = setting(
         30.0,
         "Longest wait for an operation on a file system, a local one included; a call that needs it fails after that.",
-        unit="seconds",
         reason="Object stores answer in well under a second; clients wait for minutes.",
         gt=0,
     )
@@ -119,7 +118,6 @@ class WarehouseSettings(Section):
         "Longest wait for an operation on a file system while a write holds locks of the database. After that the write"
         " is rolled back, waits without them, and is run again. A rename on a local file system may take four times"
         " that, a move on a remote one other than S3 file_move_timeout_s.",
-        unit="seconds",
         reason="On SQLite other writers wait meanwhile. Local disks and near object stores answer sooner.",
         gt=0,
     )
@@ -127,7 +125,6 @@ class WarehouseSettings(Section):
         600.0,
         "The same as file_timeout_s for moving a directory of a remote file system, and for deleting one. A deletion"
         " goes on after that.",
-        unit="seconds",
         reason="Object stores move and delete file by file, some thousand a minute.",
         gt=0,
     )
@@ -148,7 +145,6 @@ class WarehouseSettings(Section):
     listing_timeout_s: Seconds = setting(
         10.0,
         "Longest time for that.",
-        unit="seconds",
         reason="Clients wait for it; only optimizers need it.",
         gt=0,
     )

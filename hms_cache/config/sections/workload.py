@@ -25,7 +25,6 @@ class WorkloadSettings(Section):
     scheduled_query_timeout_s: Seconds = setting(
         120.0,
         "An execution that has not reported for so long is given up.",
-        unit="seconds",
         reason="Hive's default; HiveServer2 reports every minute.",
         site_keys=(
             "metastore.scheduled.queries.execution.timeout",
@@ -36,7 +35,6 @@ class WorkloadSettings(Section):
     scheduled_query_maintenance_interval_s: Seconds = setting(
         60.0,
         "How often executions are looked through for those to give up or to delete.",
-        unit="seconds",
         reason="Hive's default.",
         site_keys=(
             "metastore.scheduled.queries.execution.maint.task.frequency",
@@ -47,7 +45,6 @@ class WorkloadSettings(Section):
     scheduled_query_retention_s: Seconds = setting(
         30 * 86400.0,
         "Executions older than this are deleted; inf: never.",
-        unit="seconds",
         reason="Hive's default.",
         site_keys=(
             "metastore.scheduled.queries.execution.max.age",
