@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from hms_cache.expressions.partition_orders import parse_order, sort_by_values, sort_key
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByNames,
@@ -46,7 +47,6 @@ from hms_cache.store.rows.table_locks import lock_table, share_table
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.statistics.of_partitions import write_added_statistics
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    EnvironmentContext,
     InvalidObjectException,
     InvalidOperationException,
     MetaException,
@@ -255,7 +255,7 @@ class PartitionWriter(PartitionWrites):
         partitions: Sequence[Partition],
         *,
         if_not_exists: bool = False,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         write_id: int | None = None,
     ) -> list[Partition]:
         """See `PartitionWrites.add_partitions`."""
@@ -292,7 +292,7 @@ class PartitionWriter(PartitionWrites):
         *,
         delete_data: bool,
         if_exists: bool = False,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         write_id: int | None = None,
     ) -> list[Partition]:
         """See `PartitionWrites.drop_partitions`."""
@@ -317,7 +317,7 @@ class PartitionWriter(PartitionWrites):
         table: TableName,
         partitions: Sequence[Partition],
         *,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
@@ -343,7 +343,7 @@ class PartitionWriter(PartitionWrites):
         old_values: Sequence[str],
         partition: Partition,
         *,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:

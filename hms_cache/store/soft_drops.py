@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from hms_cache.metadata.names import qualified
 from hms_cache.store.compactions.queue import submit_all_for_cleanup
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
-from hms_cache.store.rows.parameters import context_properties, is_context_true
 from hms_cache.store.rows.table_kinds import is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.shared_places import SHARED, partition_places_in_use
@@ -24,18 +24,12 @@ from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse, Ware
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionRequest,
     CompactionType,
-    EnvironmentContext,
     MetaException,
     Table,
 )
 
-TXN_ID = "txnId"
-WRITE_ID = "writeId"
 SOFT_DELETE = "soft_delete"
 """Parameter of tables that a soft drop of their database drops softly."""
-
-MAKE_COPY = "renamePartitionMakeCopy"
-"""Property of a context: the files of a partition that is renamed are copied, so that readers of the old name go on."""
 
 DROPPED = "dropped"
 """What an empty base says of the files that it hides (Hive's `AcidMetaDataFile.DataFormat`)."""
@@ -44,24 +38,9 @@ _ACID_MARKER = "_metadata_acid"
 _MARKER_MAX_BYTES = 1 << 16
 
 
-def dropping_txn_id(table: Table, context: EnvironmentContext | None, *, delete_data: bool) -> int:
+def dropping_txn_id(table: Table, context: EnvironmentOptions, *, delete_data: bool) -> int:
     """The transaction that drops softly, 0 when this is no soft drop. Raises MetaException for an id that is none."""
-    return 0 if delete_data or not is_transactional(table) else _id_of(context, TXN_ID)
-
-
-def dropping_write_id(context: EnvironmentContext | None) -> int:
-    """The write id under which partitions are dropped, 0 for none. Raises MetaException for an id that is none."""
-    return _id_of(context, WRITE_ID)
-
-
-def _id_of(context: EnvironmentContext | None, key: str) -> int:
-    text = context_properties(context).get(key)
-    if text is None:
-        return 0
-    try:
-        return int(text)
-    except ValueError as error:
-        raise MetaException(f"{key} of the environment context is no number: {text}") from error
+    return 0 if delete_data or not is_transactional(table) else context.txn_id
 
 
 def queue_dropped_table(
@@ -69,7 +48,7 @@ def queue_dropped_table(
     transaction: WriteTransaction,
     row: TableRow,
     txn_id: int,
-    environment_context: EnvironmentContext | None = None,
+    environment_context: EnvironmentOptions = NO_OPTIONS,
 ) -> None:
     """Queue a dropped table's directory for cleaning."""
     table = row.table
@@ -84,11 +63,11 @@ def queue_dropped_partitions(
     row: TableRow,
     partitions: Sequence[tuple[str, str | None]],
     txn_id: int,
-    environment_context: EnvironmentContext | None,
+    environment_context: EnvironmentOptions,
 ) -> None:
     """Queue the directories of dropped partitions (name, location) for cleaning."""
     places = [(name, location) for name, location in partitions if location]
-    _queue(context, transaction, row, places, dropping_write_id(environment_context), txn_id, environment_context)
+    _queue(context, transaction, row, places, environment_context.write_id, txn_id, environment_context)
 
 
 def places_that_may_go(
@@ -116,10 +95,10 @@ def places_that_may_go(
     return {text for text, location in allowed.items() if location not in shared}
 
 
-def is_copy_wanted(table: Table, context: EnvironmentContext | None, write_id: int | None) -> bool:
+def is_copy_wanted(table: Table, context: EnvironmentOptions, write_id: int | None) -> bool:
     """Whether a renamed partition's files are copied, not moved (`HiveAlterHandler.alterPartition`): by a writer alone,
     under whose write id the old ones are hidden."""
-    return is_transactional(table) and write_id is not None and write_id > 0 and is_context_true(context, MAKE_COPY)
+    return is_transactional(table) and write_id is not None and write_id > 0 and context.copies_renamed
 
 
 def queue_renamed_partition(
@@ -129,10 +108,10 @@ def queue_renamed_partition(
     name: str,
     location: str | None,
     write_id: int,
-    environment_context: EnvironmentContext | None,
+    environment_context: EnvironmentOptions,
 ) -> None:
     """Queue the old directory of a partition whose files were copied to its new name, if a transaction renames it."""
-    txn_id = _id_of(environment_context, TXN_ID)
+    txn_id = environment_context.txn_id
     if txn_id > 0 and location:
         _queue(context, transaction, row, [(name, location)], write_id, txn_id, environment_context)
 
@@ -144,14 +123,14 @@ def _queue(
     named: Sequence[tuple[str | None, str]],
     write_id: int,
     txn_id: int,
-    environment_context: EnvironmentContext | None,
+    environment_context: EnvironmentOptions,
 ) -> None:
     may_go = places_that_may_go(context, transaction, row, [location for _, location in named])
     places = [(name, location) for name, location in named if location in may_go]
     if not places:
         return
     table = row.table
-    is_purged = is_context_true(environment_context, "ifPurge") or is_trash_skipped(table)
+    is_purged = environment_context.purges or is_trash_skipped(table)
     owner = _owner(context, transaction, table)
     requests = [
         CompactionRequest(

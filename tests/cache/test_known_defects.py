@@ -40,6 +40,7 @@ from hms_cache.config.sections import CatalogSettings, EventSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.poller import StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
+from hms_cache.store.contract.environment import ExpectedParameter
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -50,7 +51,6 @@ from hms_cache.store.contract.partitions import (
     PartitionProjection,
     PartitionSelection,
 )
-from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table

@@ -11,6 +11,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.environment import environment_options
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -30,7 +31,7 @@ from tests.databases import count_statements
 T = (CATALOG, "d", "t")
 NAMES = [f"p={number}" for number in range(4)]
 ACCURATE = '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'
-KEEP = ttypes.EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
+KEEP = environment_options(ttypes.EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"}))
 COUNTS = PartitionProjection(("values", "writeId", "parameters"))
 
 Ask = Callable[[MetadataStore, str | None, int | None], object]

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -75,7 +76,7 @@ def _commit(txn_id: int) -> Any:
 
 
 def _lanes(server: Any) -> list[dict[str, Any]]:
-    return [one._asdict() for one in server.service._lane_loads()]
+    return [asdict(one) for one in server.service._lane_loads()]
 
 
 def test_a_full_queue_is_told_so_and_other_lanes_answer(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import requested_table, table_name, write_id
 from hms_cache.server.handlers.partition_specs import expand_specs
 from hms_cache.server.handlers.partitions import Positional, expression, partition_values, positional
+from hms_cache.store.contract.environment import EnvironmentOptions, environment_options
 from hms_cache.store.contract.partitions import ByExpression, ByNames, ByValues, PartitionSelection
-from hms_cache.store.soft_drops import MAKE_COPY, TXN_ID
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AddPartitionsRequest,
@@ -100,7 +100,7 @@ def _add(
     **options: Any,
 ) -> list[Partition]:
     return call.stores.writes.partitions.add_partitions(
-        name, _prepare(name, partitions), environment_context=context, **options
+        name, _prepare(name, partitions), environment_context=environment_options(context), **options
     )
 
 
@@ -259,7 +259,9 @@ def _alter(
             partition.dbName or name.database, partition.tableName or name.table, partition.catName or name.catalog
         )
         partition.catName, partition.dbName, partition.tableName = own
-    call.stores.writes.partitions.alter_partitions(name, partitions, environment_context=context, **options)
+    call.stores.writes.partitions.alter_partitions(
+        name, partitions, environment_context=environment_options(context), **options
+    )
 
 
 @handlers.write("alter_partition")
@@ -322,8 +324,8 @@ def rename_partition_req(call: Call, arguments: methods.rename_partition_req_arg
         name,
         request.partVals or (),
         _prepare(name, [request.newPart])[0],
-        environment_context=EnvironmentContext(
-            {MAKE_COPY: "true" if request.clonePart else "false", TXN_ID: str(request.txnId or 0)}
+        environment_context=EnvironmentOptions(
+            copies_renamed=bool(request.clonePart), txn_id_text=str(request.txnId or 0)
         ),
         write_id=write_id(request.newPart.writeId),
         valid_write_ids=request.validWriteIdList or None,
@@ -336,7 +338,7 @@ def rename_partition_req(call: Call, arguments: methods.rename_partition_req_arg
 
 def _drop_one(call: Call, name: TableName, values: list[str], delete_data: Any, context: Any = None) -> bool:
     call.stores.writes.partitions.drop_partitions(
-        name, ByValues(tuple(values)), delete_data=bool(delete_data), environment_context=context
+        name, ByValues(tuple(values)), delete_data=bool(delete_data), environment_context=environment_options(context)
     )
     return True
 
@@ -403,7 +405,7 @@ def drop_partitions_req(call: Call, arguments: methods.drop_partitions_req_args)
             selections[0],
             delete_data=bool(request.deleteData),
             if_exists=if_exists,
-            environment_context=request.environmentContext,
+            environment_context=environment_options(request.environmentContext),
         )
         if len(selections) == 1
         else _drop_each(call, name, selections, request, if_exists)
@@ -431,7 +433,7 @@ def _drop_each(
         ByNames(tuple(names)),
         delete_data=bool(request.deleteData),
         if_exists=if_exists,
-        environment_context=request.environmentContext,
+        environment_context=environment_options(request.environmentContext),
     )
 
 

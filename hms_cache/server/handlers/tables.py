@@ -18,8 +18,8 @@ from hms_cache.server.handlers.names import (
     write_id,
 )
 from hms_cache.server.handlers.projections import project_tables
+from hms_cache.store.contract.environment import ExpectedParameter, environment_options
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
-from hms_cache.store.contract.tables import ExpectedParameter
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlterTableResponse,
@@ -303,7 +303,9 @@ def _create(
         table.createTime = int(time.time())
     if table.creationMetadata is not None:
         _note_time(table.creationMetadata)
-    call.stores.writes.tables.create_table(table, environment_context=environment_context, constraints=constraints)
+    call.stores.writes.tables.create_table(
+        table, environment_context=environment_options(environment_context), constraints=constraints
+    )
 
 
 def _note_time(metadata: CreationMetadata) -> None:
@@ -378,15 +380,15 @@ def _alter(
     call.stores.auxiliary.translation.check_alteration(
         lambda: call.stores.reads.tables.get_table(old), table, call.stores.reads.databases.get_database
     )
-    properties = (environment_context.properties if environment_context is not None else None) or {}
-    key = properties.get("expected_parameter_key") if expected_key is None else expected_key
-    value = properties.get("expected_parameter_value") if expected_value is None else expected_value
+    options = environment_options(environment_context)
+    key = options.expected_key if expected_key is None else expected_key
+    value = options.expected_value if expected_value is None else expected_value
     expected = None if key is None or value is None else ExpectedParameter(key, value)
     call.stores.writes.tables.alter_table(
         old,
         table,
-        environment_context=environment_context,
-        cascade=cascade or properties.get("CASCADE", "").lower() == "true",
+        environment_context=options,
+        cascade=cascade or options.cascades,
         expected_parameter=expected,
         write_id=write_id(table.writeId),
         valid_write_ids=valid_write_ids,
@@ -446,7 +448,7 @@ def drop_table_with_environment_context(
     call.stores.writes.tables.drop_table(
         table_name(arguments.dbname, arguments.name),
         delete_data=bool(arguments.deleteData),
-        environment_context=arguments.environment_context,
+        environment_context=environment_options(arguments.environment_context),
     )
 
 
@@ -458,7 +460,7 @@ def drop_table_req(call: Call, arguments: methods.drop_table_req_args) -> AsyncO
     call.stores.writes.tables.drop_table(
         requested_table(request),
         delete_data=bool(request.deleteData),
-        environment_context=request.envContext,
+        environment_context=environment_options(request.envContext),
     )
     return AsyncOperationResp(id="", finished=True)
 
@@ -474,7 +476,7 @@ def truncate_table_req(call: Call, arguments: methods.truncate_table_req_args) -
     call.stores.writes.tables.truncate_table(
         requested_table(request),
         request.partNames,
-        environment_context=request.environmentContext,
+        environment_context=environment_options(request.environmentContext),
         write_id=write_id(request.writeId),
         valid_write_ids=request.validWriteIdList or None,
     )

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
-from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext, Partition, PartitionValuesRow
+from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, PartitionValuesRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ class PartitionWrites(ABC):
         partitions: Sequence[Partition],
         *,
         if_not_exists: bool = False,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         write_id: int | None = None,
     ) -> list[Partition]:
         """Adds all or none; returns those added, as stored. Directories are made before the commit.
@@ -183,7 +184,7 @@ class PartitionWrites(ABC):
         table: TableName,
         partitions: Sequence[Partition],
         *,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
@@ -199,7 +200,7 @@ class PartitionWrites(ABC):
         old_values: Sequence[str],
         partition: Partition,
         *,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:
@@ -218,7 +219,7 @@ class PartitionWrites(ABC):
         *,
         delete_data: bool,
         if_exists: bool = False,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         write_id: int | None = None,
     ) -> list[Partition]:
         """Drops the selected partitions, all or none, and returns them as they were.

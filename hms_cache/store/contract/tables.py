@@ -4,31 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, ExpectedParameter
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
-    EnvironmentContext,
     InsertEventRequestData,
     SQLAllTableConstraints,
     Table,
     TableMeta,
     TableParamsUpdate,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedParameter:
-    """Compare-and-set of an alter: parameter `key` must hold `value` (None: must be absent) when the row is changed.
-
-    Source: environment context `expected_parameter_key`/`expected_parameter_value` (HIVE-26882), AlterTableRequest
-    10/11.
-    """
-
-    key: str
-    value: str | None
 
 
 class TableReads(ABC):
@@ -93,7 +80,7 @@ class TableWrites(ABC):
         self,
         table: Table,
         *,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         constraints: SQLAllTableConstraints | None = None,
     ) -> None:
         """Creates the table with its constraints, privileges and directory.
@@ -108,7 +95,7 @@ class TableWrites(ABC):
         name: TableName,
         table: Table,
         *,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         cascade: bool = False,
         expected_parameter: ExpectedParameter | None = None,
         write_id: int | None = None,
@@ -127,7 +114,7 @@ class TableWrites(ABC):
         name: TableName,
         *,
         delete_data: bool,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         if_exists: bool = False,
     ) -> None:
         """Drops table, partitions, statistics, constraints, privileges and transaction rows in one transaction.
@@ -143,7 +130,7 @@ class TableWrites(ABC):
         name: TableName,
         partition_names: Sequence[str] | None = None,
         *,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:

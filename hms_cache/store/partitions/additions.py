@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.metadata.struct_texts import java_text
 from hms_cache.patterns.java_regex import JavaRegexError, java_regex
+from hms_cache.store.contract.environment import EnvironmentOptions
 from hms_cache.store.engine.bulk_writes import insert_rows
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
@@ -44,7 +45,6 @@ from hms_cache.store.schema import (
 from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
-    EnvironmentContext,
     MetaException,
     Partition,
     StorageDescriptor,
@@ -76,7 +76,7 @@ def add_partitions(
     partitions: Sequence[Partition],
     *,
     if_not_exists: bool,
-    environment_context: EnvironmentContext | None,
+    environment_context: EnvironmentOptions,
     write_id: int | None,
 ) -> list[Partition]:
     """Adds the partitions to the table inside a transaction, directories and event included; returns what is stored.
@@ -216,7 +216,7 @@ def prepare_added(
     transaction: WriteTransaction,
     table: Table,
     partitions: Mapping[str, Partition],
-    environment_context: EnvironmentContext | None,
+    environment_context: EnvironmentOptions,
 ) -> None:
     """Locations, directories, basic statistics, times: what the server adds to new partitions, by name."""
     warehouse = context.warehouse

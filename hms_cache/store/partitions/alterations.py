@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.column_types import are_columns_included
 from hms_cache.metadata.partition_names import PartitionNaming
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.engine.bulk_writes import (
     IDS_IN_A_STATEMENT,
@@ -38,10 +39,7 @@ from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, 
 from hms_cache.store.partitions.selection import partitions_by_name, select_partitions
 from hms_cache.store.rows.parameters import (
     DDL_TIME,
-    DO_NOT_UPDATE_STATS,
     FAST_STATISTICS,
-    STATS_GENERATED,
-    context_properties,
     has_fast_statistics,
     remove_columns_from_accuracy,
     set_basic_statistics_accurate,
@@ -64,7 +62,6 @@ from hms_cache.store.soft_drops import (
 from hms_cache.store.transactions.name_changes import ObjectName, rename_in_transaction_tables
 from hms_cache.store.warehouse.locations import Location, is_relative
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    EnvironmentContext,
     InvalidOperationException,
     MetaException,
     Partition,
@@ -89,7 +86,7 @@ def alter_partitions(
     row: TableRow,
     partitions: Sequence[Partition],
     *,
-    environment_context: EnvironmentContext | None,
+    environment_context: EnvironmentOptions,
     write_id: int | None,
     valid_write_ids: str | None,
 ) -> None:
@@ -127,13 +124,13 @@ def rename_partition(
     old_values: Sequence[str],
     partition: Partition,
     *,
-    environment_context: EnvironmentContext | None,
+    environment_context: EnvironmentOptions,
     write_id: int | None,
     valid_write_ids: str | None,
 ) -> None:
     """Gives a partition other values inside a transaction; the directory of a managed table's partition moves along.
 
-    If the context asks for a copy (`soft_drops.MAKE_COPY`), the old directory stays for those who read it: an empty
+    If the context asks for a copy (`copies_renamed`), the old directory stays for those who read it: an empty
     base hides its files from later readers, and it is queued for cleaning.
     """
     table = row.table
@@ -157,7 +154,7 @@ def rename_partition(
     copying_write_id = new.writeId if is_copy_wanted(table, environment_context, new.writeId) else None
     _move(context, transaction, files, row, old.partition, new, new_name, copying_write_id)
     changes = [(old, new)]
-    _update_basic_statistics(context, files, table, changes, None)
+    _update_basic_statistics(context, files, table, changes, NO_OPTIONS)
     _drop_outdated_column_statistics(transaction, changes)
     _settle_write_id(table, old.partition, new, valid_write_ids, _aborted(transaction, table, [old]))
     _store(transaction, row, changes)
@@ -272,17 +269,16 @@ def _update_basic_statistics(
     files: FileAccess,
     table: Table,
     changes: Sequence[tuple[_Stored, Partition]],
-    environment_context: EnvironmentContext | None,
+    environment_context: EnvironmentOptions,
 ) -> None:
     """numFiles and totalSize are counted anew unless the client's are there and unchanged; a statistics task's or a
     user's word only settles what counts as accurate (`MetaStoreServerUtils.requireCalStats`).
 
     File systems are asked about all partitions together.
     """
-    properties = context_properties(environment_context)
-    if properties.get(DO_NOT_UPDATE_STATS) == "true" or is_view(table):
+    if environment_context.keeps_partition_statistics or is_view(table):
         return
-    is_generated = properties.get(STATS_GENERATED) in ("TASK", "USER")
+    is_generated = environment_context.statistics_from is not None
     updated: list[Partition] = []
     counted: list[Partition] = []
     for old, new in changes:
@@ -291,7 +287,7 @@ def _update_basic_statistics(
             continue
         updated.append(new)
         if is_same:
-            set_basic_statistics_accurate(new.parameters, properties.get(STATS_GENERATED) == "TASK")
+            set_basic_statistics_accurate(new.parameters, environment_context.statistics_from == "TASK")
         elif not is_transactional(table) and new.sd is not None:
             counted.append(new)
     files.judge_texts(new.sd.location for new in counted)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hms_cache.metadata.names import qualified
+from hms_cache.store.contract.environment import EnvironmentOptions
 from hms_cache.store.contract.partitions import AllPartitions, ByExpression, ByNames, ByValues, PartitionSelection
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
@@ -15,13 +16,12 @@ from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import SelectedPartitions, select_partitions
-from hms_cache.store.rows.partition_deletion import delete_partitions, is_purge_asked
+from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.shared_places import SHARED, partition_places_in_use
 from hms_cache.store.soft_drops import (
     dropping_txn_id,
-    dropping_write_id,
     hide_older_files,
     places_that_may_go,
     queue_dropped_partitions,
@@ -29,7 +29,6 @@ from hms_cache.store.soft_drops import (
 from hms_cache.store.transactions.name_changes import drop_partitions_from_transaction_tables
 from hms_cache.store.warehouse import AllowedLocation
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    EnvironmentContext,
     MetaException,
     NoSuchObjectException,
     Partition,
@@ -44,7 +43,7 @@ def drop_partitions(
     *,
     delete_data: bool,
     if_exists: bool,
-    environment_context: EnvironmentContext | None,
+    environment_context: EnvironmentOptions,
 ) -> list[Partition]:
     """Drops the selected partitions inside a transaction, event included; returns them as they were.
 
@@ -67,7 +66,7 @@ def drop_partitions(
     for event in context.messages.build_drop_partitions(table, [partition.values for partition in partitions]):
         transaction.append_event(event)
     if delete_data and is_data_owned(table):
-        skip_trash = is_purge_asked(environment_context) or is_trash_skipped(table)
+        skip_trash = environment_context.purges or is_trash_skipped(table)
         plan_data_deletion(context, transaction, row, rows, skip_trash=skip_trash)
     elif not delete_data and is_transactional(table):
         _drop_softly(context, transaction, row, rows, environment_context)
@@ -79,14 +78,14 @@ def _drop_softly(
     transaction: WriteTransaction,
     row: TableRow,
     rows: PartitionRows,
-    environment_context: EnvironmentContext | None,
+    environment_context: EnvironmentOptions,
 ) -> None:
     """Queues the directories for cleaning, and hides what is in them from a partition made anew in their place."""
     txn_id = dropping_txn_id(row.table, environment_context, delete_data=False)
     if txn_id > 0:
         places = list(zip(rows.names, rows.locations, strict=True))
         queue_dropped_partitions(context, transaction, row, places, txn_id, environment_context)
-    write_id = dropping_write_id(environment_context)
+    write_id = environment_context.write_id
     if write_id > 0 and context.warehouse.manages_files:
         changes = context.warehouse.changes(transaction)
         files = FileAccess(context, transaction.connection)

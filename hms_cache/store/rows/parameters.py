@@ -10,15 +10,13 @@ import json
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 
+from hms_cache.store.contract.environment import EnvironmentOptions
 from hms_cache.store.warehouse import DirectoryStatistics
-from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, EnvironmentContext, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, Table
 
 DDL_TIME = "transient_lastDdlTime"
 COLUMN_STATS_ACCURATE = "COLUMN_STATS_ACCURATE"
 DO_NOT_UPDATE_STATS = "DO_NOT_UPDATE_STATS"
-DO_NOT_POPULATE_QUICK_STATS = "DO_NOT_POPULATE_QUICK_STATS"
-STATS_GENERATED = "STATS_GENERATED"
-CASCADE = "CASCADE"
 NUM_FILES = "numFiles"
 TOTAL_SIZE = "totalSize"
 NUM_ERASURE_CODED_FILES = "numFilesErasureCoded"
@@ -65,16 +63,6 @@ def claim_nothing_there(parameters: MutableMapping[str, str], columns: Iterable[
     parameters.update(dict.fromkeys(SUPPORTED_STATISTICS, "0"))
     set_basic_statistics_accurate(parameters, True)
     add_columns_to_accuracy(parameters, columns)
-
-
-def context_properties(context: EnvironmentContext | None) -> Mapping[str, str]:
-    """The context's properties, empty when there is none."""
-    return (context.properties if context is not None else None) or {}
-
-
-def is_context_true(context: EnvironmentContext | None, key: str) -> bool:
-    """Whether the context says `true` for the key, in any case."""
-    return str(context_properties(context).get(key, "")).lower() == "true"
 
 
 def set_ddl_time(parameters: MutableMapping[str, str], now_s: int) -> None:
@@ -192,10 +180,10 @@ def _write(parameters: MutableMapping[str, str], state: Mapping[str, object]) ->
 def update_directory_statistics(
     parameters: MutableMapping[str, str],
     directory_statistics: DirectoryStatistics | None,
-    context: EnvironmentContext | None,
+    context: EnvironmentOptions,
 ) -> None:
     """Writes the statistics of an existing directory (None: not asked for) and what they are worth."""
     if directory_statistics is not None:
         put_directory_statistics(parameters, directory_statistics)
-    is_task = context_properties(context).get(STATS_GENERATED) == "TASK"
+    is_task = context.statistics_from == "TASK"
     set_basic_statistics_accurate(parameters, is_task)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from sqlalchemy import Connection, exists, select
 
@@ -16,7 +16,6 @@ from hms_cache.store.schema import (
     PARTITION_PARAMS,
     PARTITIONS,
 )
-from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext
 
 PARTITIONS_AT_ONCE = 5_000
 """Partitions deleted per round: bounds memory and statement length; a table of any size is one transaction all the
@@ -46,9 +45,3 @@ def delete_partitions(
         delete_ids(connection, PARTITIONS.c.PART_ID, ids)
         sd_ids = [sd_id for _, sd_id in some if sd_id is not None]
         delete_storage_descriptors(connection, sd_ids, kept_cd_id=table_cd_id)
-
-
-def is_purge_asked(environment_context: EnvironmentContext | None) -> bool:
-    """Whether the client says `ifPurge`: data goes for good, not to the trash."""
-    properties: Mapping[str, str] = (environment_context.properties if environment_context else None) or {}
-    return properties.get("ifPurge", "").lower() == "true"

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.column_types import incompatible_columns, invalid_type
 from hms_cache.metadata.names import is_valid_name
-from hms_cache.store.rows.parameters import is_context_true
+from hms_cache.store.contract.environment import EnvironmentOptions
 from hms_cache.store.rows.table_kinds import is_view
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    EnvironmentContext,
     FieldSchema,
     InvalidOperationException,
     MetaException,
     Table,
 )
-
-_ALLOW_PARTITION_KEY_CHANGE = "allow_partition_key_change"
 
 
 def require_parts(new: Table) -> None:
@@ -43,15 +40,13 @@ def check_new_table(new: Table, settings: CatalogSettings) -> None:
         raise InvalidOperationException(f"Bucket columns - [{', '.join(missing)}] doesn't match with any table columns")
 
 
-def check_change(
-    old: Table, new: Table, settings: CatalogSettings, environment_context: EnvironmentContext | None
-) -> None:
+def check_change(old: Table, new: Table, settings: CatalogSettings, environment_context: EnvironmentOptions) -> None:
     """What the new table may not differ in. Raises InvalidOperationException."""
     if is_view(old):
         # A view takes its columns from its query.
         return
     _check_column_types(old, new, settings)
-    if is_context_true(environment_context, _ALLOW_PARTITION_KEY_CHANGE):
+    if environment_context.changes_partition_keys:
         return
     if _names(old.partitionKeys) != _names(new.partitionKeys):
         raise InvalidOperationException("partition keys can not be changed.")

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.metadata.column_types import are_same_columns, is_column_prefix
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, ExpectedParameter
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
@@ -22,11 +22,6 @@ from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import FileAccess
 from hms_cache.store.rows.database_rows import DatabaseRow, read_database
 from hms_cache.store.rows.parameters import (
-    CASCADE,
-    DO_NOT_POPULATE_QUICK_STATS,
-    DO_NOT_UPDATE_STATS,
-    context_properties,
-    is_context_true,
     set_basic_statistics_accurate,
     set_ddl_time,
     take_do_not_update,
@@ -66,7 +61,6 @@ from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
     DatabaseType,
-    EnvironmentContext,
     InvalidObjectException,
     InvalidOperationException,
     MetaException,
@@ -74,16 +68,13 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Table,
 )
 
-_EXPECTED_KEY = "expected_parameter_key"
-_EXPECTED_VALUE = "expected_parameter_value"
-
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
     """What a client asks of `alter_table`, besides the new table."""
 
     name: TableName
-    environment_context: EnvironmentContext | None = None
+    environment_context: EnvironmentOptions = NO_OPTIONS
     cascade: bool = False
     expected_parameter: ExpectedParameter | None = None
     write_id: int | None = None
@@ -101,7 +92,7 @@ class TableChanges:
         name: TableName,
         table: Table,
         *,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         cascade: bool = False,
         expected_parameter: ExpectedParameter | None = None,
         write_id: int | None = None,
@@ -113,8 +104,8 @@ class TableChanges:
         change = TableChange(
             name,
             environment_context,
-            cascade or is_context_true(environment_context, CASCADE),
-            expected_parameter or _expected_parameter(environment_context),
+            cascade or environment_context.cascades,
+            expected_parameter or environment_context.expected_parameter,
             write_id if write_id is not None and write_id > 0 else None,
             valid_write_ids,
         )
@@ -271,13 +262,6 @@ def _databases(connection: Connection, change: TableChange, new: Table) -> tuple
     return found[0], found[1]
 
 
-def _expected_parameter(environment_context: EnvironmentContext | None) -> ExpectedParameter | None:
-    """The expectation in an environment context; one without both key and value is none (Hive 4)."""
-    properties = context_properties(environment_context)
-    key, value = properties.get(_EXPECTED_KEY), properties.get(_EXPECTED_VALUE)
-    return None if key is None or value is None else ExpectedParameter(key, value)
-
-
 def check_expected_parameter(connection: Connection, row: TableRow, new: Table, expected: ExpectedParameter) -> None:
     """Raises MetaException unless the parameter is as expected.
 
@@ -310,14 +294,14 @@ def check_expected_parameter(connection: Connection, row: TableRow, new: Table, 
 
 
 def _update_basic_statistics(
-    context: StoreContext, connection: Connection, new: Table, environment_context: EnvironmentContext | None
+    context: StoreContext, connection: Connection, new: Table, environment_context: EnvironmentOptions
 ) -> None:
     """Looks at the directory of an unpartitioned table again, as Hive does on every alter that does not forbid it.
 
     The parameter DO_NOT_UPDATE_STATS is taken away where Hive would look, and stays where the context has forbidden it
     already: Iceberg and Trino send both (`MetaStoreServerUtils.requireCalStats`, `updateTableStatsSlow`, 4.0.1).
     """
-    if is_view(new) or new.partitionKeys or is_context_true(environment_context, DO_NOT_UPDATE_STATS):
+    if is_view(new) or new.partitionKeys or environment_context.keeps_statistics:
         return
     if take_do_not_update(new.parameters):
         return
@@ -329,7 +313,7 @@ def _update_basic_statistics(
     if place is None:
         return
     found = None
-    if not is_context_true(environment_context, DO_NOT_POPULATE_QUICK_STATS):
+    if not environment_context.counts_no_files:
         found = context.warehouse.directory_statistics(place)
     update_directory_statistics(new.parameters, found, environment_context)
 

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.metadata.column_types import invalid_type
 from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, normalize_identifier
 from hms_cache.metadata.principals import USER, principal_type_name
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
@@ -19,11 +20,8 @@ from hms_cache.store.file_access import FileAccess
 from hms_cache.store.objects.constraints import add_constraints_of_new_table
 from hms_cache.store.rows.database_rows import DatabaseRow, read_database
 from hms_cache.store.rows.parameters import (
-    DO_NOT_POPULATE_QUICK_STATS,
-    DO_NOT_UPDATE_STATS,
     claim_nothing_there,
     has_fast_statistics,
-    is_context_true,
     set_ddl_time,
     take_do_not_update,
     take_request_for_new_table,
@@ -49,7 +47,6 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
     CreationMetadata,
     DatabaseType,
-    EnvironmentContext,
     FieldSchema,
     InvalidObjectException,
     MetaException,
@@ -76,7 +73,7 @@ class TableCreation:
         self,
         table: Table,
         *,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         constraints: SQLAllTableConstraints | None = None,
     ) -> None:
         """See `TableWrites.create_table`."""
@@ -135,7 +132,7 @@ class TableCreation:
         transaction: WriteTransaction,
         table: Table,
         privileges: PrincipalPrivilegeSet | None,
-        environment_context: EnvironmentContext | None,
+        environment_context: EnvironmentOptions,
         constraints: SQLAllTableConstraints | None,
     ) -> None:
         connection = transaction.connection
@@ -163,7 +160,7 @@ class TableCreation:
             add_constraints_of_new_table(self._context, transaction, table, constraints)
 
     def _place(
-        self, files: FileAccess, table: Table, database: DatabaseRow, environment_context: EnvironmentContext | None
+        self, files: FileAccess, table: Table, database: DatabaseRow, environment_context: EnvironmentOptions
     ) -> AllowedLocation | None:
         """Gives the table its location and looks at a directory that is there already. The directory to make.
 
@@ -172,7 +169,7 @@ class TableCreation:
         if is_view(table):
             return None
         # The parameter stays where the context has forbidden to look already, and on views, as in an alter.
-        is_forbidden = is_context_true(environment_context, DO_NOT_UPDATE_STATS)
+        is_forbidden = environment_context.keeps_statistics
         is_forbidden = is_forbidden or take_do_not_update(table.parameters)
         warehouse = self._context.warehouse
         if table.sd.location:
@@ -206,12 +203,10 @@ class TableCreation:
             columns = request.columns or [column.name for column in table.sd.cols or []]
             claim_nothing_there(table.parameters, columns)
 
-    def _add_statistics(
-        self, table: Table, location: AllowedLocation, environment_context: EnvironmentContext | None
-    ) -> None:
+    def _add_statistics(self, table: Table, location: AllowedLocation, environment_context: EnvironmentOptions) -> None:
         if has_fast_statistics(table.parameters):
             return
-        is_wanted = not is_context_true(environment_context, DO_NOT_POPULATE_QUICK_STATS)
+        is_wanted = not environment_context.counts_no_files
         found = self._context.warehouse.directory_statistics(location) if is_wanted else None
         update_directory_statistics(table.parameters, found, environment_context)
 

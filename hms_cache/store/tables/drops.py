@@ -11,13 +11,14 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.bulk_writes import delete_ids
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.rows.database_rows import require_database
-from hms_cache.store.rows.partition_deletion import PARTITIONS_AT_ONCE, delete_partitions, is_purge_asked
+from hms_cache.store.rows.partition_deletion import PARTITIONS_AT_ONCE, delete_partitions
 from hms_cache.store.rows.storage_descriptor_writes import delete_storage_descriptors
 from hms_cache.store.rows.table_kinds import is_data_owned, is_parameter_true, is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_locks import lock_table
@@ -41,7 +42,6 @@ from hms_cache.store.transactions.name_changes import ObjectName, drop_from_tran
 from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Database,
-    EnvironmentContext,
     MetaException,
     NoSuchObjectException,
     Table,
@@ -80,11 +80,11 @@ class TableDrops:
         name: TableName,
         *,
         delete_data: bool,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         if_exists: bool = False,
     ) -> None:
         """See `TableWrites.drop_table`."""
-        skip_trash = is_purge_asked(environment_context)
+        skip_trash = environment_context.purges
 
         def drop(transaction: WriteTransaction) -> None:
             found = lock_table(transaction.connection, *name)

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Sequence
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
-from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.store.contract.environment import ExpectedParameter
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.rows.storage_descriptor_writes import write_parameters

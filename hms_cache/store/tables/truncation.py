@@ -9,6 +9,7 @@ from sqlalchemy import update
 
 from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameters
 from hms_cache.store.engine.context import StoreContext
@@ -35,7 +36,6 @@ from hms_cache.store.soft_drops import hide_older_files
 from hms_cache.store.statistics.writes import aborted_writers
 from hms_cache.store.warehouse import AllowedLocation, DirectoryStatistics, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    EnvironmentContext,
     MetaException,
     NoSuchObjectException,
     Table,
@@ -53,7 +53,7 @@ class TableTruncation:
         name: TableName,
         partition_names: Sequence[str] | None = None,
         *,
-        environment_context: EnvironmentContext | None = None,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
         write_id: int | None = None,
         valid_write_ids: str | None = None,
     ) -> None:

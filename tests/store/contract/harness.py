@@ -17,6 +17,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.message_reader import read_event
+from hms_cache.store.contract.environment import EnvironmentOptions, environment_options
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.engine.context import StoreContext
@@ -221,6 +222,6 @@ def as_received(struct: Any) -> Any:
     return copy
 
 
-def environment(**properties: str) -> ttypes.EnvironmentContext:
+def environment(**properties: str) -> EnvironmentOptions:
     """An environment context."""
-    return ttypes.EnvironmentContext(properties=properties)
+    return environment_options(ttypes.EnvironmentContext(properties=properties))

@@ -14,6 +14,7 @@ from fsspec.asyn import sync_wrapper
 
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.store.contract.environment import environment_options
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.warehouse import AllowedLocation, remote_files
 from hms_cache.store.warehouse.object_moves import ObjectMove
@@ -162,7 +163,7 @@ def test_rename_of_a_partition_that_is_copied(catalog: StoreUnderTest, lake: Lak
     lake.put("t/k=1/delta_0000001_0000001/a", "t/k=1/[x]")
     [first] = catalog.partitions("t")
     first.values, first.writeId = ["9"], 7
-    copied = ttypes.EnvironmentContext({"renamePartitionMakeCopy": "true", "txnId": "3"})
+    copied = environment_options(ttypes.EnvironmentContext({"renamePartitionMakeCopy": "true", "txnId": "3"}))
     table = TableName(CATALOG, DATABASE, "t")
     catalog.store.writes.partitions.rename_partition(table, ["1"], first, environment_context=copied, write_id=7)
     listed = lake.keys()
@@ -294,7 +295,7 @@ def test_a_copy_that_takes_long_holds_no_lock(catalog: StoreUnderTest, lake: Lak
     lake.put("t/k=1/delta_0000001_0000001/a")
     [first] = catalog.partitions("t")
     first.values, first.writeId = ["9"], 7
-    copied = ttypes.EnvironmentContext({"renamePartitionMakeCopy": "true", "txnId": "3"})
+    copied = environment_options(ttypes.EnvironmentContext({"renamePartitionMakeCopy": "true", "txnId": "3"}))
     rename = catalog.store.writes.partitions.rename_partition
     with ThreadPoolExecutor(1) as threads:
         renamed = threads.submit(

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, event, text
 
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.store.contract.environment import environment_options
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.schema import COMPACTION_QUEUE
 from hms_cache.store.shared_places import places_in_use
@@ -232,7 +233,7 @@ def test_a_soft_drop_orders_no_deletion_elsewhere(catalog: StoreUnderTest, tmp_p
         "outside": f"file:{tmp_path}/outside",
     }
     acid = {"transactional": "true"}
-    soft = ttypes.EnvironmentContext({"txnId": "7", "writeId": "3"})
+    soft = environment_options(ttypes.EnvironmentContext({"txnId": "7", "writeId": "3"}))
     for name, place in places.items():
         t.create_table(name, parameters=acid, location=place)
         t.drop(name, delete_data=False, environment_context=soft)

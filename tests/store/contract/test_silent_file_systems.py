@@ -20,6 +20,7 @@ from thrift.Thrift import TException
 
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.store.contract.environment import environment_options
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.warehouse import local_files
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -245,7 +246,7 @@ CASES = {
             TableName(CATALOG, w.name, "acid"),
             ByNames(("k=1",)),
             delete_data=False,
-            environment_context=ttypes.EnvironmentContext({"writeId": "4", "txnId": "7"}),
+            environment_context=environment_options(ttypes.EnvironmentContext({"writeId": "4", "txnId": "7"})),
         )
     ),
     "drop_table": Case(lambda w: w.t.store.writes.tables.drop_table(TableName(CATALOG, w.name, "t"), delete_data=True)),

@@ -11,7 +11,7 @@ from sqlalchemy import insert, select
 from hms_cache.config import Settings
 from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.store.contract.environment import EnvironmentOptions, ExpectedParameter, environment_options
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import COLUMNS_V2, NEXT_WRITE_ID, PART_COL_STATS, PARTITIONS, SDS, TAB_COL_STATS, TBLS
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -103,7 +103,11 @@ class TestProperties:
 
     def test_ddl_time_is_set_when_absent(self, catalog: StoreUnderTest) -> None:
         found = catalog.create_table(parameters={"transient_lastDdlTime": "1"})
-        catalog.alter("t", changed(found, parameters={"k": "v"}), environment_context=ttypes.EnvironmentContext())
+        catalog.alter(
+            "t",
+            changed(found, parameters={"k": "v"}),
+            environment_context=environment_options(ttypes.EnvironmentContext()),
+        )
         assert catalog.get().parameters["transient_lastDdlTime"] == "1700000000"
 
     def test_unpartitioned_tables_are_measured_again(self, catalog: StoreUnderTest) -> None:
@@ -143,7 +147,7 @@ class TestProperties:
     def test_spark_statistics_survive(self, catalog: StoreUnderTest) -> None:
         found = catalog.create_table(keys=[("dt", "string")])
         new = changed(found, parameters={**found.parameters, "spark.sql.statistics.totalSize": "5"})
-        catalog.alter("t", new, environment_context=ttypes.EnvironmentContext())
+        catalog.alter("t", new, environment_context=environment_options(ttypes.EnvironmentContext()))
         assert catalog.get().parameters == new.parameters
 
 
@@ -223,7 +227,7 @@ class TestExpectedParameter:
 
     KEY = "metadata_location"
 
-    def context(self, value: str) -> ttypes.EnvironmentContext:
+    def context(self, value: str) -> EnvironmentOptions:
         return environment(DO_NOT_UPDATE_STATS="true", expected_parameter_key=self.KEY, expected_parameter_value=value)
 
     def test_holds(self, catalog: StoreUnderTest) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import insert, text
 from hms_cache.config import Settings
 from hms_cache.config.sections import EventSettings, WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
-from hms_cache.store.contract.tables import ExpectedParameter
+from hms_cache.store.contract.environment import ExpectedParameter
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import PARTITION_KEY_VALS, PARTITIONS, SDS, TXN_COMPONENTS
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -192,7 +192,7 @@ class TestTrash:
     @pytest.mark.parametrize("way", ["context", "table"])
     def test_purge_passes_it_by(self, catalog: StoreUnderTest, tmp_path: Path, way: str) -> None:
         catalog.create_table(parameters={"auto.purge": "true"} if way == "table" else {})
-        catalog.drop(environment_context=environment(ifPurge="TRUE") if way == "context" else None)
+        catalog.drop(environment_context=environment(**({"ifPurge": "TRUE"} if way == "context" else {})))
         assert not (tmp_path / "trash").exists()
         assert catalog.files() == ["d.db"]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.environment import environment_options
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByValues
 from hms_cache.store.engine.database import Database
 from hms_cache.store.statistics.statistics_store import Statistics
@@ -23,7 +24,7 @@ from tests.store.schema.distribution import load_hive_schema
 
 pytestmark = pytest.mark.java
 T = ("hive", "d", "t")
-KEEP_STATISTICS = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+KEEP_STATISTICS = environment_options(EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"}))
 
 
 @pytest.mark.parametrize("release", ["3.1.3", "4.0.1"])

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import insert
 
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, environment_options
 from hms_cache.store.contract.partitions import AllPartitions, ByValues
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.partitions import alterations
@@ -38,7 +39,7 @@ from tests.store.partitions.catalog import PartitionCatalog, descriptor, partiti
 
 T = ("hive", "d", "t")
 U = ("hive", "d", "u")
-KEEP_STATISTICS = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+KEEP_STATISTICS = environment_options(EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"}))
 
 
 @pytest.fixture
@@ -171,7 +172,9 @@ def test_basic_statistics_are_counted_anew(
     Path(sqlite_catalog.root, "d.db/t/dt=a/hr=0/file").write_bytes(b"123")
     changed = read(sqlite_catalog, "a", "0")
     changed.parameters = dict(sent)
-    sqlite_catalog.writes.alter_partitions(TableName(*T), [changed], environment_context=EnvironmentContext(properties))
+    sqlite_catalog.writes.alter_partitions(
+        TableName(*T), [changed], environment_context=environment_options(EnvironmentContext(properties))
+    )
     found = read(sqlite_catalog, "a", "0").parameters
     assert {key: value for key, value in found.items() if key != "transient_lastDdlTime"} == expected
 
@@ -220,7 +223,7 @@ def test_a_rename_moves_everything(filled: PartitionCatalog) -> None:
     assert '"keyValues":{"dt":"a","hr":"0"}' in message
 
 
-COPIED = EnvironmentContext({"renamePartitionMakeCopy": "true", "txnId": "9"})
+COPIED = environment_options(EnvironmentContext({"renamePartitionMakeCopy": "true", "txnId": "9"}))
 SEES_ALL = "d.t:7:9223372036854775807::"
 
 
@@ -246,7 +249,7 @@ OF_OLD = {"dt=a/hr=0/delta_0000003_0000003/bucket_00000", "dt=a/hr=0/delta_00000
 OF_NEW = {name.replace("dt=a", "dt=c") for name in OF_OLD}
 
 
-def rename(catalog: PartitionCatalog, context: EnvironmentContext | None, write_id: int | None = 7) -> None:
+def rename(catalog: PartitionCatalog, context: EnvironmentOptions, write_id: int | None = 7) -> None:
     new = read(catalog, "a", "0")
     new.values, new.writeId = ["c", "0"], write_id
     catalog.writes.rename_partition(
@@ -268,11 +271,13 @@ def test_a_rename_can_leave_the_old_files_to_those_who_read_them(written: Partit
 
 @pytest.mark.parametrize(
     ("context", "write_id"),
-    [(None, 7), (EnvironmentContext({"renamePartitionMakeCopy": "false", "txnId": "9"}), 7), (COPIED, None)],
+    [
+        (NO_OPTIONS, 7),
+        (environment_options(EnvironmentContext({"renamePartitionMakeCopy": "false", "txnId": "9"})), 7),
+        (COPIED, None),
+    ],
 )
-def test_other_renames_move(
-    written: PartitionCatalog, context: EnvironmentContext | None, write_id: int | None
-) -> None:
+def test_other_renames_move(written: PartitionCatalog, context: EnvironmentOptions, write_id: int | None) -> None:
     rename(written, context, write_id)
     assert visible(written) == OF_NEW
 

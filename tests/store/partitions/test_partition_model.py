@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import make_partition_name
+from hms_cache.store.contract.environment import environment_options
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByFilter,
@@ -26,7 +27,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import AlreadyExistsException, E
 from tests.store.partitions.catalog import PartitionCatalog, partition
 
 KEYS = (("k", "string"), ("n", "int"))
-KEEP_STATISTICS = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+KEEP_STATISTICS = environment_options(EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"}))
 TABLES = itertools.count()
 
 # MySQL's character sets treat some texts as equal that are not; without blanks at the end and beyond the basic plane

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import func, update
 
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.environment import environment_options
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByFilter,
@@ -34,7 +35,7 @@ from tests.databases import count_statements
 from tests.store.partitions.catalog import PartitionCatalog, descriptor, partition
 
 T = ("hive", "d", "t")
-KEEP_STATISTICS = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+KEEP_STATISTICS = environment_options(EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"}))
 MOST_FOR_A_READ = 10
 
 

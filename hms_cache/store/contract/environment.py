@@ -1,0 +1,107 @@
+"""Contract: what a client asks of a write in its environment context, read once where the request arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext, MetaException
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedParameter:
+    """Compare-and-set of an alter: parameter `key` must hold `value` (None: must be absent) when the row is changed.
+
+    Source: environment context `expected_parameter_key`/`expected_parameter_value` (HIVE-26882), AlterTableRequest
+    10/11.
+    """
+
+    key: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentOptions:
+    """The properties of an environment context that a metastore honours, by what they ask for.
+
+    Source of the keys: `StatsSetupConst`, `hive_metastoreConstants` and `HiveAlterHandler` (Hive 4.0.1).
+    """
+
+    purges: bool = False
+    """`ifPurge`: data is deleted at once, not moved to the trash."""
+    cascades: bool = False
+    """`CASCADE`: the columns of partitions change with the table's."""
+    changes_partition_keys: bool = False
+    """`allow_partition_key_change`."""
+    copies_renamed: bool = False
+    """`renamePartitionMakeCopy`: the files of a partition that is renamed are copied, so that readers of the old name
+    go on.
+    """
+    keeps_statistics: bool = False
+    """`DO_NOT_UPDATE_STATS` in any case of letters, as Hive reads it for tables."""
+    keeps_partition_statistics: bool = False
+    """`DO_NOT_UPDATE_STATS`, exactly `true`, as Hive reads it for partitions."""
+    counts_no_files: bool = False
+    """`DO_NOT_POPULATE_QUICK_STATS`."""
+    statistics_from: Literal["TASK", "USER"] | None = None
+    """`STATS_GENERATED`: who computed the statistics in the parameters."""
+    expected_key: str | None = None
+    expected_value: str | None = None
+    """`expected_parameter_key` and `expected_parameter_value`."""
+    txn_id_text: str | None = None
+    write_id_text: str | None = None
+
+    @property
+    def expected_parameter(self) -> ExpectedParameter | None:
+        """What the stored table must have; one without both key and value is none (Hive 4)."""
+        if self.expected_key is None or self.expected_value is None:
+            return None
+        return ExpectedParameter(self.expected_key, self.expected_value)
+
+    @property
+    def txn_id(self) -> int:
+        """`txnId`, 0 when absent. Raises MetaException when it is not a number."""
+        return _id_of("txnId", self.txn_id_text)
+
+    @property
+    def write_id(self) -> int:
+        """`writeId`, 0 when absent. Raises MetaException when it is not a number."""
+        return _id_of("writeId", self.write_id_text)
+
+
+NO_OPTIONS = EnvironmentOptions()
+"""Those of a request without a context."""
+
+
+def environment_options(context: EnvironmentContext | None) -> EnvironmentOptions:
+    """The options in a request's context."""
+    properties: Mapping[str, str] = (context.properties if context is not None else None) or {}
+    if not properties:
+        return NO_OPTIONS
+
+    def is_true(key: str) -> bool:
+        return str(properties.get(key, "")).lower() == "true"
+
+    generated = properties.get("STATS_GENERATED")
+    return EnvironmentOptions(
+        purges=is_true("ifPurge"),
+        cascades=is_true("CASCADE"),
+        changes_partition_keys=is_true("allow_partition_key_change"),
+        copies_renamed=is_true("renamePartitionMakeCopy"),
+        keeps_statistics=is_true("DO_NOT_UPDATE_STATS"),
+        keeps_partition_statistics=properties.get("DO_NOT_UPDATE_STATS") == "true",
+        counts_no_files=is_true("DO_NOT_POPULATE_QUICK_STATS"),
+        statistics_from="TASK" if generated == "TASK" else "USER" if generated == "USER" else None,
+        expected_key=properties.get("expected_parameter_key"),
+        expected_value=properties.get("expected_parameter_value"),
+        txn_id_text=properties.get("txnId"),
+        write_id_text=properties.get("writeId"),
+    )
+
+
+def _id_of(key: str, text: str | None) -> int:
+    try:
+        return int(text) if text is not None else 0
+    except ValueError as error:
+        raise MetaException(f"{key} of the environment context is no number: {text}") from error
