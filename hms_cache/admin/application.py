@@ -71,12 +71,7 @@ def build_application(
     async def status(_: Request) -> Response:
         return JSONResponse(server_status(sources, siblings, probe).as_json())
 
-    readings = {
-        "/livez": livez,
-        "/readyz": readyz,
-        "/metrics": metrics,
-        "/version": version,
-    }
+    readings = {"/livez": livez, "/readyz": readyz, "/metrics": metrics, "/version": version}
     of_one_worker = {"/jsonmetrics": json_metrics, "/status": status}
     routes = [Route(path, endpoint) for path, endpoint in readings.items()]
     routes += [Route(path, on_chosen_worker(endpoint, siblings)) for path, endpoint in of_one_worker.items()]

@@ -141,17 +141,10 @@ def build_caching(
     if settings.cache.dump_file:
         dumping = Dumping(settings, cache.shared, poller, metrics.cache, writes=writes_dump)
     warming = Warming(
-        settings,
-        cache,
-        store,
-        poller,
-        warming_processes,
-        lambda: dumping is not None and dumping.is_reading,
+        settings, cache, store, poller, warming_processes, lambda: dumping is not None and dumping.is_reading
     )
     background = BackgroundTask(
-        "hms-background-loads",
-        lambda: 0.0 if cache.background.step() else _REFILL_PAUSE_S,
-        takes_turns=True,
+        "hms-background-loads", lambda: 0.0 if cache.background.step() else _REFILL_PAUSE_S, takes_turns=True
     )
     rules = settings.cache.include, settings.cache.exclude
     return Caching(cache, poller, events, refill, background, warming, dumping, rules)

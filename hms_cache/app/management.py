@@ -80,10 +80,7 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     history = History(sources, probe)
     tls = _tls(sources)
     limits = ConnectionLimits(
-        settings.max_connections,
-        settings.request_timeout_s,
-        settings.max_listeners,
-        settings.max_listeners_per_address,
+        settings.max_connections, settings.request_timeout_s, settings.max_listeners, settings.max_listeners_per_address
     )
     feed = ChangeFeed(sources)
     metrics = sources.metrics.management

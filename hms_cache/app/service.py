@@ -250,11 +250,7 @@ class Service:
             cache=caching.cache if caching is not None else None,
             poller=caching.poller if caching is not None else None,
             operations=self.metrics.operations,
-            kept_replies=KeptReplies(
-                all_handlers(),
-                self._stores(stores.objects.reads, stores),
-                self._authorizer,
-            ),
+            kept_replies=KeptReplies(all_handlers(), self._stores(stores.objects.reads, stores), self._authorizer),
             cache_off_reason=self._cache_off_reason,
             lane_loads=self._lane_loads,
             traffic_by=self._traffic_by,

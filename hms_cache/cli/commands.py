@@ -156,8 +156,7 @@ refresh = _memory_command(
     " whether it was held or not.",
 )
 warm = _memory_command(
-    "warm",
-    "Load what is not remembered yet, tables with their partitions, until the memory budget is nearly full.",
+    "warm", "Load what is not remembered yet, tables with their partitions, until the memory budget is nearly full."
 )
 
 
@@ -169,13 +168,7 @@ warm = _memory_command(
 @management_option
 @token_option
 def sync(
-    *,
-    subject: str | None,
-    wait: float,
-    event_id: int | None,
-    as_json: bool,
-    management: str,
-    token_file: Path,
+    *, subject: str | None, wait: float, event_id: int | None, as_json: bool, management: str, token_file: Path
 ) -> None:
     """Wait until the server has applied every event that there is now, or up to a given one.
 
@@ -194,13 +187,7 @@ def sync(
 @management_option
 @token_option
 def verify(
-    *,
-    subject: str | None,
-    sample: int | None,
-    seed: int | None,
-    as_json: bool,
-    management: str,
-    token_file: Path,
+    *, subject: str | None, sample: int | None, seed: int | None, as_json: bool, management: str, token_file: Path
 ) -> None:
     """Compare all that the server remembers with the database, down to statistics and encoded replies. Changes nothing.
 

@@ -40,13 +40,7 @@ class _Jobs(click.Group):
 @click.option("--dry-run", is_flag=True, help="Each job reads and counts as always, and changes nothing.")
 @click.option("--json", "as_json", is_flag=True, help="The summary as JSON on standard output.")
 def _run_plan(
-    *,
-    plan_file: Path,
-    only: tuple[str, ...],
-    summary: Path | None,
-    metrics: Path | None,
-    dry_run: bool,
-    as_json: bool,
+    *, plan_file: Path, only: tuple[str, ...], summary: Path | None, metrics: Path | None, dry_run: bool, as_json: bool
 ) -> None:
     """Run the jobs of a plan in order, unattended.
 

@@ -33,9 +33,7 @@ _SHOWN_DIFFERENCES = 50
     help="Where clients connect to; port 0 picks a free one.",
 )
 @click.option(
-    "--record",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Append what clients read to this file.",
+    "--record", type=click.Path(dir_okay=False, path_type=Path), help="Append what clients read to this file."
 )
 @click.option(
     "--replay",

@@ -24,10 +24,7 @@ _ENCODERS = {
 #: Classes and lists of Hive's that stand for values of ours; an empty one is none.
 _HIVE_WORDS = {
     "authentication.plain": {"off": "NOSASL", "ldap": "LDAP"},
-    "server.tls_minimum_version": {
-        "1.2": "SSLv2,SSLv3,TLSv1,TLSv1.1",
-        "1.3": "SSLv2,SSLv3,TLSv1,TLSv1.1,TLSv1.2",
-    },
+    "server.tls_minimum_version": {"1.2": "SSLv2,SSLv3,TLSv1,TLSv1.1", "1.3": "SSLv2,SSLv3,TLSv1,TLSv1.1,TLSv1.2"},
     "catalog.metadata_translation": {
         "off": "",
         "hive4": "org.apache.hadoop.hive.metastore.MetastoreDefaultTransformer",

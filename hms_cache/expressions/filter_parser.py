@@ -47,8 +47,7 @@ _LONGEST_CACHED_TEXT = 2_048
 
 _MIN_LONG, _MAX_LONG = -(1 << 63), (1 << 63) - 1
 _NESTING = re.compile(
-    r"""'(?:[^'\\]++|\\.?)*+'?|"(?:[^"\\]++|\\.?)*+"?|`[^`]*+`?|\(|\)|\b(?:not|and|or)\b""",
-    re.IGNORECASE | re.DOTALL,
+    r"""'(?:[^'\\]++|\\.?)*+'?|"(?:[^"\\]++|\\.?)*+"?|`[^`]*+`?|\(|\)|\b(?:not|and|or)\b""", re.IGNORECASE | re.DOTALL
 )
 """Nothing is read twice: a text without its end goes on to the end of the filter."""
 _OPERATORS = {

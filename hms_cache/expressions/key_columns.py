@@ -16,12 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hms_cache.expressions.key_types import (
-    DEFAULT_PARTITION_NAME,
-    KeyKind,
-    PartitionKey,
-    read_text,
-)
+from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, KeyKind, PartitionKey, read_text
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Codes: TypeAlias = npt.NDArray[Any]

@@ -13,10 +13,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema
 TYPE_FROM_DESERIALIZER = "<derived from deserializer>"
 """The type of columns that only the serde knows."""
 
-SERDES_WITH_FREE_TYPE_CHANGES = (
-    "org.apache.hadoop.hive.kudu.KuduSerDe",
-    "org.apache.iceberg.mr.hive.HiveIcebergSerDe",
-)
+SERDES_WITH_FREE_TYPE_CHANGES = ("org.apache.hadoop.hive.kudu.KuduSerDe", "org.apache.iceberg.mr.hive.HiveIcebergSerDe")
 """Default of `metastore.allow.incompatible.col.type.changes.serdes`: their tables keep their own schema history."""
 
 SERDES_USING_METASTORE_FOR_SCHEMA = (

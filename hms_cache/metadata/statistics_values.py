@@ -44,13 +44,7 @@ class StatisticsKind(IntEnum):
 
 
 _BOUNDED = frozenset(
-    {
-        StatisticsKind.LONG,
-        StatisticsKind.DOUBLE,
-        StatisticsKind.DECIMAL,
-        StatisticsKind.DATE,
-        StatisticsKind.TIMESTAMP,
-    }
+    {StatisticsKind.LONG, StatisticsKind.DOUBLE, StatisticsKind.DECIMAL, StatisticsKind.DATE, StatisticsKind.TIMESTAMP}
 )
 _MEMBERS = {
     StatisticsKind.BOOLEAN: "booleanStats",

@@ -158,9 +158,7 @@ class ServerMetrics(_Subsystem):
 
     def _of_lanes(self) -> None:
         self.lane_wait = self._duration(
-            "lane_wait_seconds",
-            "How long calls waited for a thread. lane: transactions, reads, writes, heavy.",
-            "lane",
+            "lane_wait_seconds", "How long calls waited for a thread. lane: transactions, reads, writes, heavy.", "lane"
         )
         self.lane_waiting = self._gauge("lane_calls_waiting", "Calls that wait for a thread now.", "lane")
         self.lane_running = self._gauge("lane_calls_running", "Calls that run now, stuck ones not counted.", "lane")

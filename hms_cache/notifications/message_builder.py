@@ -74,11 +74,7 @@ class MessageBuilder:
 
     def build_alter_database(self, before: ttypes.Database, after: ttypes.Database) -> EventRow:
         """The columns name the old database."""
-        fields = {
-            "db": before.name,
-            "dbObjBeforeJson": write_struct(before),
-            "dbObjAfterJson": write_struct(after),
-        }
+        fields = {"db": before.name, "dbObjBeforeJson": write_struct(before), "dbObjAfterJson": write_struct(after)}
         return self._database_row(EventType.ALTER_DATABASE, before, fields)
 
     def build_drop_database(self, database: ttypes.Database) -> EventRow:

@@ -94,14 +94,7 @@ class RecordedDurations:
         ordered = sorted(self._last)
         median_s, p95_s, p99_s = (ordered[math.ceil(len(ordered) * part) - 1] for part in (0.5, 0.95, 0.99))
         return Durations(
-            self._runs,
-            self._total_s,
-            self._shortest_s,
-            self._longest_s,
-            self._last[-1],
-            median_s,
-            p95_s,
-            p99_s,
+            self._runs, self._total_s, self._shortest_s, self._longest_s, self._last[-1], median_s, p95_s, p99_s
         )
 
 

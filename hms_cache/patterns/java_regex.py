@@ -249,13 +249,7 @@ _HORIZONTAL = _union(_of(" \t\xa0\u1680\u180e\u202f\u205f\u3000"), _span("\u2000
 _NO_LINE_END = _complement(_of("\n\r\x85\u2028\u2029"))
 _ANY: Ranges = ((0, _LAST),)
 _ANYTHING = _Repeat(_Set(_ANY), 0, None)
-_CLASSES = {
-    "d": _DIGIT,
-    "w": _union(_ALNUM, _of("_")),
-    "s": _of(" \t\n\v\f\r"),
-    "h": _HORIZONTAL,
-    "v": _VERTICAL,
-}
+_CLASSES = {"d": _DIGIT, "w": _union(_ALNUM, _of("_")), "s": _of(" \t\n\v\f\r"), "h": _HORIZONTAL, "v": _VERTICAL}
 _POSIX = {
     "Lower": _LOWER,
     "Upper": _UPPER,

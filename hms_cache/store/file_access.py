@@ -17,16 +17,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    CompoundSelect,
-    Connection,
-    Select,
-    exists,
-    func,
-    select,
-    union_all,
-)
+from sqlalchemy import ColumnElement, CompoundSelect, Connection, Select, exists, func, select, union_all
 
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of

@@ -103,12 +103,7 @@ class ObjectReads(StoreReads):
         return count_partitions(self._context, table, most)
 
     def read_column_statistics(
-        self,
-        table: TableName,
-        partition_names: Sequence[str] | None,
-        columns: Sequence[str],
-        *,
-        engine: str = "hive",
+        self, table: TableName, partition_names: Sequence[str] | None, columns: Sequence[str], *, engine: str = "hive"
     ) -> list[StatisticsOfColumn]:
         return self._statistics.read_column_statistics(table, partition_names, columns, engine=engine)
 

@@ -135,11 +135,7 @@ class StoredPartitions(PartitionReads):
         return run_read(self._context.database, read)
 
     def get_partition_count(
-        self,
-        table: TableName,
-        selection: PartitionSelection,
-        *,
-        version: ReadVersion = ANY_VERSION,
+        self, table: TableName, selection: PartitionSelection, *, version: ReadVersion = ANY_VERSION
     ) -> int:
         """See `PartitionReads.get_partition_count`."""
 
@@ -186,8 +182,7 @@ class StoredPartitions(PartitionReads):
     def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:
         """See `PartitionReads.is_partition_marked_for_event`."""
         return run_read(
-            self._context.database,
-            lambda connection: is_partition_marked(connection, table, values, event_type),
+            self._context.database, lambda connection: is_partition_marked(connection, table, values, event_type)
         )
 
     def _select(
@@ -201,12 +196,7 @@ class StoredPartitions(PartitionReads):
     ) -> SelectedPartitions:
         """`metastore.limit.partition.request` is about partitions, not about names or counts of them."""
         return select_partitions(
-            connection,
-            table,
-            selection,
-            max_parts=max_parts,
-            context=self._context,
-            is_write=not is_checked,
+            connection, table, selection, max_parts=max_parts, context=self._context, is_write=not is_checked
         )
 
 
@@ -364,10 +354,7 @@ class PartitionWriter(PartitionWrites):
         run_write(self._context.database, rename)
 
     def exchange_partitions(
-        self,
-        partition_specification: dict[str, str],
-        source: TableName,
-        destination: TableName,
+        self, partition_specification: dict[str, str], source: TableName, destination: TableName
     ) -> list[Partition]:
         """See `PartitionWrites.exchange_partitions`."""
         return run_write(

@@ -111,11 +111,7 @@ def _mark_partitions(
 
 
 def _write(
-    connection: Connection,
-    table: Any,
-    owner_column: str,
-    owners: Sequence[tuple[int, _Owner]],
-    mark: Mapping[str, str],
+    connection: Connection, table: Any, owner_column: str, owners: Sequence[tuple[int, _Owner]], mark: Mapping[str, str]
 ) -> list[tuple[_Owner, _Owner]]:
     """Set these parameters where they are not set so; (before, after) of what changed."""
     changes: list[ParameterChange] = []

@@ -80,12 +80,7 @@ class StoreReads(MetadataReads):
 
     @abstractmethod
     def read_column_statistics(
-        self,
-        table: TableName,
-        partition_names: Sequence[str] | None,
-        columns: Sequence[str],
-        *,
-        engine: str = "hive",
+        self, table: TableName, partition_names: Sequence[str] | None, columns: Sequence[str], *, engine: str = "hive"
     ) -> list[StatisticsOfColumn]:
         """What `get_table_column_statistics` (no names) and `get_partition_column_statistics` answer from, column by
         column, in no order.

@@ -21,12 +21,7 @@ from hms_cache.store.rows.table_kinds import is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.shared_places import SHARED, partition_places_in_use
 from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse, WarehouseChanges
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    CompactionRequest,
-    CompactionType,
-    MetaException,
-    Table,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import CompactionRequest, CompactionType, MetaException, Table
 
 SOFT_DELETE = "soft_delete"
 """Parameter of tables that a soft drop of their database drops softly."""

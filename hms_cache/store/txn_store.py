@@ -424,8 +424,7 @@ class TxnStore:
         """Log what a transaction wrote, for `add_write_notification_log(_in_batch)`."""
         now_s = int(self._context.clock.epoch_s())
         run_write(
-            self._database,
-            lambda transaction: write_notifications.add_write_notifications(transaction, writes, now_s),
+            self._database, lambda transaction: write_notifications.add_write_notifications(transaction, writes, now_s)
         )
 
     def get_all_write_event_info(self, request: ttypes.GetAllWriteEventInfoRequest) -> list[ttypes.WriteEventInfo]:

@@ -10,11 +10,7 @@ _WIDTH, _HEIGHT, _TOP = 360, 90, 20
 
 
 def line_chart(
-    title: str,
-    values: Sequence[float | None],
-    shown: Callable[[float], str],
-    *,
-    highest: float | None = None,
+    title: str, values: Sequence[float | None], shown: Callable[[float], str], *, highest: float | None = None
 ) -> Markup:
     """The values from left to right, evenly spaced; None leaves a gap. `highest` fixes the scale (1 for shares)."""
     known = [value for value in values if value is not None]

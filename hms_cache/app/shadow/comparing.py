@@ -12,14 +12,7 @@ from hms_cache.app.shadow.reads import has_order, returns_wrapper
 
 #: Set by the clock of whoever made the object; two catalogs that were filled separately differ in them.
 TIMES: Final = frozenset(
-    {
-        "createTime",
-        "lastAccessTime",
-        "lastDdlTime",
-        "lastAnalyzed",
-        "last_modified_time",
-        "transient_lastDdlTime",
-    }
+    {"createTime", "lastAccessTime", "lastDdlTime", "lastAnalyzed", "last_modified_time", "transient_lastDdlTime"}
 )
 
 #: Ids that a database hands out: the same object has others in a copy of the catalog.

@@ -32,13 +32,7 @@ def start_spark(
     with (
         (scratch / _LOG).open("w") as log,
         subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            env=environment,
-            cwd=scratch,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, cwd=scratch
         ) as spark,
     ):
         yield spark

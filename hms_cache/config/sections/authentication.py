@@ -63,10 +63,7 @@ class AuthenticationSettings(Section):
         7 * 86_400.0,
         "How long a delegation token is good.",
         reason="Hive's.",
-        site_keys=(
-            "metastore.cluster.delegation.token.max-lifetime",
-            "hive.cluster.delegation.token.max-lifetime",
-        ),
+        site_keys=("metastore.cluster.delegation.token.max-lifetime", "hive.cluster.delegation.token.max-lifetime"),
         ge=60,
     )
     token_renew_interval_s: Seconds = setting(
@@ -74,30 +71,21 @@ class AuthenticationSettings(Section):
         "How far ahead a renewal puts the date that is told to who renews a token. As in Hive, a token that nobody"
         " renews stays good until the end of its lifetime.",
         reason="Hive's.",
-        site_keys=(
-            "metastore.cluster.delegation.token.renew-interval",
-            "hive.cluster.delegation.token.renew-interval",
-        ),
+        site_keys=("metastore.cluster.delegation.token.renew-interval", "hive.cluster.delegation.token.renew-interval"),
         ge=60,
     )
     token_key_update_interval_s: Seconds = setting(
         86_400.0,
         "How long a key signs new tokens; it is kept until the last of them has ended.",
         reason="Hive's.",
-        site_keys=(
-            "metastore.cluster.delegation.key.update-interval",
-            "hive.cluster.delegation.key.update-interval",
-        ),
+        site_keys=("metastore.cluster.delegation.key.update-interval", "hive.cluster.delegation.key.update-interval"),
         ge=60,
     )
     token_clean_interval_s: Seconds = setting(
         900.0,
         "How often tokens and keys whose time is over are deleted.",
         reason="Hive's.",
-        site_keys=(
-            "metastore.cluster.delegation.token.gc-interval",
-            "hive.cluster.delegation.token.gc-interval",
-        ),
+        site_keys=("metastore.cluster.delegation.token.gc-interval", "hive.cluster.delegation.token.gc-interval"),
         ge=1,
     )
     proxy_users: str = setting(
@@ -122,10 +110,7 @@ class AuthenticationSettings(Section):
         "",
         "Distinguished names of users with %s for the name, such as uid=%s,ou=people,dc=example,dc=com; several with"
         " colons between.",
-        site_keys=(
-            "metastore.authentication.ldap.userDNPattern",
-            "hive.metastore.authentication.ldap.userDNPattern",
-        ),
+        site_keys=("metastore.authentication.ldap.userDNPattern", "hive.metastore.authentication.ldap.userDNPattern"),
     )
     ldap_base_dn: str = setting(
         "",
@@ -169,10 +154,7 @@ class AuthenticationSettings(Section):
         "",
         "Where groups lie, such as cn=%s,ou=groups,dc=example,dc=com; several with colons between. Empty: below"
         " ldap_base_dn.",
-        site_keys=(
-            "metastore.authentication.ldap.groupDNPattern",
-            "hive.metastore.authentication.ldap.groupDNPattern",
-        ),
+        site_keys=("metastore.authentication.ldap.groupDNPattern", "hive.metastore.authentication.ldap.groupDNPattern"),
     )
     ldap_group_class_key: str = setting(
         "groupOfNames",
@@ -241,10 +223,7 @@ class AuthenticationSettings(Section):
         "",
         "Where the keys of the issuer of JSON Web Tokens are: https://issuer.example.com/jwks.json, or file:/path. With"
         " it each request needs a bearer token; needs server.transport_mode = http and hms-cache[jwt].",
-        site_keys=(
-            "metastore.authentication.jwt.jwks.url",
-            "hive.metastore.authentication.jwt.jwks.url",
-        ),
+        site_keys=("metastore.authentication.jwt.jwks.url", "hive.metastore.authentication.jwt.jwks.url"),
     )
     jwt_issuer: str = setting("", "The `iss` that tokens must have; empty: any whose key is in the JWKS.")
     jwt_audience: Words = setting(

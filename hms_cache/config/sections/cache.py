@@ -54,10 +54,7 @@ class CacheSettings(Section):
         1024**3,
         "Memory for cached objects, as encoded bytes; above it the least recently used tables are dropped (P11).",
         reason="Hive's default for its cache; room for a few million partitions.",
-        site_keys=(
-            "metastore.cached.rawstore.max.cache.memory",
-            "hive.metastore.cached.rawstore.max.cache.memory",
-        ),
+        site_keys=("metastore.cached.rawstore.max.cache.memory", "hive.metastore.cached.rawstore.max.cache.memory"),
         from_site=_from_memory_limit,
         ge=1024 * 1024,
     )
@@ -88,8 +85,7 @@ class CacheSettings(Section):
         reloadable=True,
     )
     refill: Literal["recent", "none"] = setting(
-        "recent",
-        "Whether a recently used table that an event invalidated is loaded again before somebody asks.",
+        "recent", "Whether a recently used table that an event invalidated is loaded again before somebody asks."
     )
     load_at_once_partitions: int = setting(
         300,

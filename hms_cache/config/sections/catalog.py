@@ -18,10 +18,7 @@ class CatalogSettings(Section):
         "A request that would return more partitions than this is refused; -1: no limit.",
         unit="partitions",
         reason="Hive's default.",
-        site_keys=(
-            "metastore.limit.partition.request",
-            "hive.metastore.limit.partition.request",
-        ),
+        site_keys=("metastore.limit.partition.request", "hive.metastore.limit.partition.request"),
         ge=-1,
     )
     filter_max_characters: int = setting(
@@ -63,10 +60,7 @@ class CatalogSettings(Section):
         "Tables and partitions that clients are told to ask for at once.",
         unit="objects",
         reason="Hive's default.",
-        site_keys=(
-            "metastore.batch.retrieve.table.partition.max",
-            "hive.metastore.batch.retrieve.table.partition.max",
-        ),
+        site_keys=("metastore.batch.retrieve.table.partition.max", "hive.metastore.batch.retrieve.table.partition.max"),
         ge=1,
     )
     disallow_incompatible_column_type_changes: bool = setting(
@@ -89,10 +83,7 @@ class CatalogSettings(Section):
     inherited_table_parameters: Words = setting(
         (),
         "Parameters that new partitions get from their table; *: all of them.",
-        site_keys=(
-            "metastore.partition.inherit.table.properties",
-            "hive.metastore.partition.inherit.table.properties",
-        ),
+        site_keys=("metastore.partition.inherit.table.properties", "hive.metastore.partition.inherit.table.properties"),
     )
     client_capability_check: bool = setting(
         True,
@@ -149,10 +140,7 @@ class CatalogSettings(Section):
     retain_column_statistics_on_column_removal: bool = setting(
         True,
         "Keep the statistics of the columns that stay when a column is taken away.",
-        site_keys=(
-            "metastore.colstats.retain.on.column.removal",
-            "hive.metastore.colstats.retain.on.column.removal",
-        ),
+        site_keys=("metastore.colstats.retain.on.column.removal", "hive.metastore.colstats.retain.on.column.removal"),
     )
     statistics_autogather: bool = setting(
         True,

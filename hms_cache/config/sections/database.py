@@ -19,11 +19,7 @@ class DatabaseSettings(Section):
         " JDBC form of the last two. It must be one endpoint that always is the primary.",
         site_keys=("javax.jdo.option.ConnectionURL",),
     )
-    username: str = setting(
-        "",
-        "User name, when the URL has none.",
-        site_keys=("javax.jdo.option.ConnectionUserName",),
-    )
+    username: str = setting("", "User name, when the URL has none.", site_keys=("javax.jdo.option.ConnectionUserName",))
     password: SecretStr = setting(
         SecretStr(""),
         "Password, when the URL has none. Better in a file: password_file.",

@@ -133,10 +133,7 @@ class CompactionSettings(Section):
         7 * 86400.0,
         "After so long a table with failures is tried again.",
         reason="Hive's default.",
-        site_keys=(
-            "metastore.compactor.initiator.failed.retry.time",
-            "hive.compactor.initiator.failed.retry.time",
-        ),
+        site_keys=("metastore.compactor.initiator.failed.retry.time", "hive.compactor.initiator.failed.retry.time"),
         gt=0,
     )
     aborted_transactions_threshold: int = setting(
@@ -166,10 +163,7 @@ class CompactionSettings(Section):
         "Failed compactions kept for a table or partition.",
         unit="compactions",
         reason="Hive's default.",
-        site_keys=(
-            "metastore.compactor.history.retention.failed",
-            "hive.compactor.history.retention.failed",
-        ),
+        site_keys=("metastore.compactor.history.retention.failed", "hive.compactor.history.retention.failed"),
         ge=0,
     )
     history_succeeded: int = setting(
@@ -177,10 +171,7 @@ class CompactionSettings(Section):
         "Compactions that succeeded kept for a table or partition.",
         unit="compactions",
         reason="Hive's default.",
-        site_keys=(
-            "metastore.compactor.history.retention.succeeded",
-            "hive.compactor.history.retention.succeeded",
-        ),
+        site_keys=("metastore.compactor.history.retention.succeeded", "hive.compactor.history.retention.succeeded"),
         ge=0,
     )
     history_did_not_initiate: int = setting(
@@ -199,9 +190,6 @@ class CompactionSettings(Section):
         "Refused and aborted compactions kept for a table or partition.",
         unit="compactions",
         reason="Hive's default.",
-        site_keys=(
-            "metastore.compactor.history.retention.refused",
-            "hive.compactor.history.retention.refused",
-        ),
+        site_keys=("metastore.compactor.history.retention.refused", "hive.compactor.history.retention.refused"),
         ge=0,
     )

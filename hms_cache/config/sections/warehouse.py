@@ -64,9 +64,7 @@ class WarehouseSettings(Section):
     """Directories and files of databases, tables and partitions."""
 
     default_file_system: str = setting(
-        "file:///",
-        "File system of locations that name none.",
-        site_keys=("fs.defaultFS", "fs.default.name"),
+        "file:///", "File system of locations that name none.", site_keys=("fs.defaultFS", "fs.default.name")
     )
     directory: str = setting(
         "warehouse",
@@ -79,8 +77,7 @@ class WarehouseSettings(Section):
         site_keys=("metastore.warehouse.external.dir", "hive.metastore.warehouse.external.dir"),
     )
     files: Literal["manage", "leave"] = setting(
-        "manage",
-        "manage: make, move and delete directories as Hive does. leave: never touch a file; clients do.",
+        "manage", "manage: make, move and delete directories as Hive does. leave: never touch a file; clients do."
     )
     trash_interval_min: Minutes = setting(
         0.0,
@@ -143,10 +140,7 @@ class WarehouseSettings(Section):
         ge=1,
     )
     listing_timeout_s: Seconds = setting(
-        10.0,
-        "Longest time for that.",
-        reason="Clients wait for it; only optimizers need it.",
-        gt=0,
+        10.0, "Longest time for that.", reason="Clients wait for it; only optimizers need it.", gt=0
     )
     shared_location_max_tables: int = setting(
         200_000,

@@ -93,11 +93,7 @@ def _require_names(
 
 
 def _add(
-    call: Call,
-    name: TableName,
-    partitions: list[Partition],
-    context: EnvironmentContext | None = None,
-    **options: Any,
+    call: Call, name: TableName, partitions: list[Partition], context: EnvironmentContext | None = None, **options: Any
 ) -> list[Partition]:
     return call.stores.writes.partitions.add_partitions(
         name, _prepare(name, partitions), environment_context=environment_options(context), **options
@@ -415,11 +411,7 @@ def drop_partitions_req(call: Call, arguments: methods.drop_partitions_req_args)
 
 
 def _drop_each(
-    call: Call,
-    name: TableName,
-    selections: list[PartitionSelection],
-    request: DropPartitionsRequest,
-    if_exists: bool,
+    call: Call, name: TableName, selections: list[PartitionSelection], request: DropPartitionsRequest, if_exists: bool
 ) -> list[Partition]:
     """Several expressions drop in one transaction: their names are decided first, then dropped together."""
     names: dict[str, None] = {}

@@ -96,9 +96,7 @@ def expression(call: Call, serialized: bytes | None, default_partition: str | No
     """The selection of an expression request; an MSCK connection's bytes are text."""
     proxy = call.session.variables.get(EXPRESSION_PROXY, "")
     return ByExpression(
-        serialized or b"",
-        default_partition or None,
-        plain_text=proxy.endswith("MsckPartitionExpressionProxy"),
+        serialized or b"", default_partition or None, plain_text=proxy.endswith("MsckPartitionExpressionProxy")
     )
 
 
@@ -143,9 +141,7 @@ def get_partition_req(call: Call, arguments: methods.get_partition_req_args) -> 
 @handlers.read("get_partition_with_auth")
 def get_partition_with_auth(call: Call, arguments: methods.get_partition_with_auth_args) -> Partition:
     return call.stores.reads.partitions.get_partition(
-        positional(arguments),
-        arguments.part_vals or (),
-        grantee=grantee(arguments.user_name, arguments.group_names),
+        positional(arguments), arguments.part_vals or (), grantee=grantee(arguments.user_name, arguments.group_names)
     )
 
 

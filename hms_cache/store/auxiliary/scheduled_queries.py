@@ -165,10 +165,7 @@ class ScheduledQueries:
                     LAST_UPDATE_TIME=now_s,
                 )
             )
-            values = {
-                "NEXT_EXECUTION": self._next_execution_s(row.SCHEDULE),
-                "ACTIVE_EXECUTION_ID": execution_id,
-            }
+            values = {"NEXT_EXECUTION": self._next_execution_s(row.SCHEDULE), "ACTIVE_EXECUTION_ID": execution_id}
             _update_query(connection, row.SCHEDULED_QUERY_ID, values)
             return ScheduledQueryPollResponse(
                 scheduleKey=ScheduledQueryKey(row.SCHEDULE_NAME, row.CLUSTER_NAMESPACE),

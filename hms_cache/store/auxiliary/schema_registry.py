@@ -38,10 +38,7 @@ _SCHEMAS = select(*I_SCHEMA.c, DBS.c.NAME.label("DATABASE_NAME"), DBS.c.CTLG_NAM
 )
 _VERSIONS = (
     select(
-        *(column for column in SCHEMA_VERSION.c),
-        I_SCHEMA.c.NAME,
-        DBS.c.NAME.label("DATABASE_NAME"),
-        DBS.c.CTLG_NAME,
+        *(column for column in SCHEMA_VERSION.c), I_SCHEMA.c.NAME, DBS.c.NAME.label("DATABASE_NAME"), DBS.c.CTLG_NAME
     )
     .select_from(
         SCHEMA_VERSION.join(I_SCHEMA, I_SCHEMA.c.SCHEMA_ID == SCHEMA_VERSION.c.SCHEMA_ID).join(

@@ -13,12 +13,7 @@ class ConstraintReads(ABC):
     """Reads of primary and foreign keys, unique, not-null, default and check constraints."""
 
     @abstractmethod
-    def get_table_constraints(
-        self,
-        table: TableName,
-        *,
-        version: ReadVersion = ANY_VERSION,
-    ) -> SQLAllTableConstraints:
+    def get_table_constraints(self, table: TableName, *, version: ReadVersion = ANY_VERSION) -> SQLAllTableConstraints:
         """All constraints of the table as of one moment (foreign keys: those of which it is the child), every list set.
 
         Each list by constraint name, then position. Raises NoSuchObjectException.

@@ -43,13 +43,7 @@ class DatabaseWrites(ABC):
 
     @abstractmethod
     def drop_database(
-        self,
-        name: DatabaseName,
-        *,
-        delete_data: bool,
-        cascade: bool,
-        if_exists: bool = False,
-        soft_txn_id: int = 0,
+        self, name: DatabaseName, *, delete_data: bool, cascade: bool, if_exists: bool = False, soft_txn_id: int = 0
     ) -> None:
         """Drops the database, with `cascade` all in it;
         directories go after the commit (managed and purge tables only).

@@ -132,11 +132,7 @@ class PartitionReads(ABC):
 
     @abstractmethod
     def get_partition_count(
-        self,
-        table: TableName,
-        selection: PartitionSelection,
-        *,
-        version: ReadVersion = ANY_VERSION,
+        self, table: TableName, selection: PartitionSelection, *, version: ReadVersion = ANY_VERSION
     ) -> int:
         """How many partitions are selected."""
 
@@ -230,10 +226,7 @@ class PartitionWrites(ABC):
 
     @abstractmethod
     def exchange_partitions(
-        self,
-        partition_specification: dict[str, str],
-        source: TableName,
-        destination: TableName,
+        self, partition_specification: dict[str, str], source: TableName, destination: TableName
     ) -> list[Partition]:
         """Moves partitions from table `source` to `destination`, each (catalog, database, table);
         returns them as moved.

@@ -15,12 +15,7 @@ class StatisticsReads(ABC):
 
     @abstractmethod
     def get_table_column_statistics(
-        self,
-        table: TableName,
-        columns: Sequence[str],
-        *,
-        engine: str = "hive",
-        version: ReadVersion = ANY_VERSION,
+        self, table: TableName, columns: Sequence[str], *, engine: str = "hive", version: ReadVersion = ANY_VERSION
     ) -> ColumnStatistics:
         """Statistics of the asked columns that have any, by column name; none gives an empty `statsObj`.
 
@@ -66,21 +61,13 @@ class StatisticsWrites(ABC):
 
     @abstractmethod
     def update_partition_column_statistics(
-        self,
-        statistics: Sequence[ColumnStatistics],
-        *,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
+        self, statistics: Sequence[ColumnStatistics], *, write_id: int | None = None, valid_write_ids: str | None = None
     ) -> None:
         """Replaces statistics of partitions of one table, all or none."""
 
     @abstractmethod
     def merge_column_statistics(
-        self,
-        statistics: Sequence[ColumnStatistics],
-        *,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
+        self, statistics: Sequence[ColumnStatistics], *, write_id: int | None = None, valid_write_ids: str | None = None
     ) -> None:
         """Merges the given statistics into the stored ones (SetPartitionsStatsRequest.needMerge), in one
         transaction.
@@ -94,11 +81,6 @@ class StatisticsWrites(ABC):
 
     @abstractmethod
     def delete_partition_column_statistics(
-        self,
-        table: TableName,
-        partition_names: Sequence[str],
-        columns: Sequence[str] = (),
-        *,
-        engine: str = "hive",
+        self, table: TableName, partition_names: Sequence[str], columns: Sequence[str] = (), *, engine: str = "hive"
     ) -> None:
         """The same for partitions. Raises NoSuchObjectException."""

@@ -23,11 +23,7 @@ class TableReads(ABC):
 
     @abstractmethod
     def get_table(
-        self,
-        table: TableName,
-        *,
-        version: ReadVersion = ANY_VERSION,
-        statistics_engine: str | None = None,
+        self, table: TableName, *, version: ReadVersion = ANY_VERSION, statistics_engine: str | None = None
     ) -> Table:
         """The table, `id`, `catName` and `writeId` set; with `statistics_engine` also its `colStats`.
 
@@ -37,11 +33,7 @@ class TableReads(ABC):
 
     @abstractmethod
     def get_tables(
-        self,
-        database: DatabaseName,
-        names: Sequence[str],
-        *,
-        version: ReadVersion = ANY_VERSION,
+        self, database: DatabaseName, names: Sequence[str], *, version: ReadVersion = ANY_VERSION
     ) -> list[Table]:
         """The named tables that exist, in the order of the first mention, each once. Raises UnknownDBException."""
 
@@ -150,10 +142,7 @@ class TableWrites(ABC):
 
     @abstractmethod
     def fire_insert_event(
-        self,
-        table: TableName,
-        partition_values: Sequence[str] | None,
-        data: InsertEventRequestData,
+        self, table: TableName, partition_values: Sequence[str] | None, data: InsertEventRequestData
     ) -> list[int]:
         """Writes the INSERT event of a data change; returns its event ids. Raises NoSuchObjectException."""
 

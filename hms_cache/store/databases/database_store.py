@@ -73,8 +73,7 @@ class Databases(DatabaseReads, DatabaseWrites):
     def get_databases(self, catalog: str, pattern: str | None = None) -> list[Database]:
         name = normalize_identifier(catalog)
         found = run_read(
-            self._context.database,
-            lambda connection: read_databases(connection, name, *may_match(DBS.c.NAME, pattern)),
+            self._context.database, lambda connection: read_databases(connection, name, *may_match(DBS.c.NAME, pattern))
         )
         return [found[each].database for each in matching_names(list(found), pattern)]
 
@@ -89,13 +88,7 @@ class Databases(DatabaseReads, DatabaseWrites):
         run_write(self._context.database, lambda transaction: self._alter(transaction, name, copy.deepcopy(database)))
 
     def drop_database(
-        self,
-        name: DatabaseName,
-        *,
-        delete_data: bool,
-        cascade: bool,
-        if_exists: bool = False,
-        soft_txn_id: int = 0,
+        self, name: DatabaseName, *, delete_data: bool, cascade: bool, if_exists: bool = False, soft_txn_id: int = 0
     ) -> None:
         if name == DatabaseName(DEFAULT_CATALOG, DEFAULT_DATABASE):
             raise MetaException(f"Can not drop {DEFAULT_DATABASE} database in catalog {DEFAULT_CATALOG}")

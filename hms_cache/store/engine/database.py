@@ -397,10 +397,9 @@ class Database:
             limit_ms = round(self._statement_limit_s(kind) * 1000)
             options = f"-c statement_timeout={limit_ms} -c lock_timeout={limit_ms}"
             given = self.url.query.get("options")
-            return {
-                "connect_timeout": connect_s,
-                "options": f"{given} {options}" if given else options,
-            }, {"isolation_level": level}
+            return {"connect_timeout": connect_s, "options": f"{given} {options}" if given else options}, {
+                "isolation_level": level
+            }
         # No isolation level for load and write: the driver then begins nothing by itself and the listener below does.
         return {"timeout": limits.statement_timeout_s, "check_same_thread": False}, (
             {"isolation_level": level} if kind == "check" else {}

@@ -16,12 +16,7 @@ from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import select_partitions
 from hms_cache.store.rows.table_locks import share_table
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    InsertEventRequestData,
-    NoSuchObjectException,
-    Partition,
-    Table,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import InsertEventRequestData, NoSuchObjectException, Partition, Table
 
 
 class FiredEvents:
@@ -31,10 +26,7 @@ class FiredEvents:
         self._context = context
 
     def fire_insert_event(
-        self,
-        table: TableName,
-        partition_values: Sequence[str] | None,
-        data: InsertEventRequestData,
+        self, table: TableName, partition_values: Sequence[str] | None, data: InsertEventRequestData
     ) -> list[int]:
         """See `TableWrites.fire_insert_event`."""
 

@@ -79,12 +79,7 @@ class Constraints(ConstraintReads, ConstraintWrites):
     def __init__(self, context: StoreContext) -> None:
         self._context = context
 
-    def get_table_constraints(
-        self,
-        table: TableName,
-        *,
-        version: ReadVersion = ANY_VERSION,
-    ) -> SQLAllTableConstraints:
+    def get_table_constraints(self, table: TableName, *, version: ReadVersion = ANY_VERSION) -> SQLAllTableConstraints:
         def read(connection: Connection) -> SQLAllTableConstraints:
             found = connection.execute(
                 select(TBLS.c.TBL_ID)

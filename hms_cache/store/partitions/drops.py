@@ -20,19 +20,10 @@ from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.shared_places import SHARED, partition_places_in_use
-from hms_cache.store.soft_drops import (
-    dropping_txn_id,
-    hide_older_files,
-    places_that_may_go,
-    queue_dropped_partitions,
-)
+from hms_cache.store.soft_drops import dropping_txn_id, hide_older_files, places_that_may_go, queue_dropped_partitions
 from hms_cache.store.transactions.name_changes import drop_partitions_from_transaction_tables
 from hms_cache.store.warehouse import AllowedLocation
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    MetaException,
-    NoSuchObjectException,
-    Partition,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Partition
 
 
 def drop_partitions(

@@ -21,9 +21,7 @@ IDS_OF_A_TEXT = 5_000
 """Of names that are too long for one text: partition ids whose names make one."""
 
 _JOINED: Select[Any] = select(
-    func.count(),
-    func.sum(CharacterCount(PARTITIONS.c.PART_NAME)),
-    func.aggregate_strings(PARTITIONS.c.PART_NAME, _END),
+    func.count(), func.sum(CharacterCount(PARTITIONS.c.PART_NAME)), func.aggregate_strings(PARTITIONS.c.PART_NAME, _END)
 ).where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
 
 

@@ -19,11 +19,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidPartitionException
 
 
 def mark_partition(
-    context: StoreContext,
-    transaction: WriteTransaction,
-    name: TableName,
-    values: Mapping[str, str],
-    event_type: int,
+    context: StoreContext, transaction: WriteTransaction, name: TableName, values: Mapping[str, str], event_type: int
 ) -> None:
     """Records a marker; the partition itself need not exist."""
     row = _require(transaction.connection, name)

@@ -88,10 +88,7 @@ _SELECT = select(
 _HAS_ITS_KEY = exists().where(
     _OTHER.c.PARENT_TBL_ID == _K.c.PARENT_TBL_ID,
     _OTHER.c.PARENT_INTEGER_IDX == _K.c.PARENT_INTEGER_IDX,
-    or_(
-        _OTHER.c.PARENT_CD_ID == _K.c.PARENT_CD_ID,
-        and_(_OTHER.c.PARENT_CD_ID.is_(None), _K.c.PARENT_CD_ID.is_(None)),
-    ),
+    or_(_OTHER.c.PARENT_CD_ID == _K.c.PARENT_CD_ID, and_(_OTHER.c.PARENT_CD_ID.is_(None), _K.c.PARENT_CD_ID.is_(None))),
     _OTHER.c.CONSTRAINT_TYPE.in_((PRIMARY_KEY, UNIQUE)),
 )
 """Whether the parent still has a key on the column that a foreign key names.
@@ -174,11 +171,7 @@ def move_constraints_to_columns(
 
 def _flags(row: Row[Any]) -> dict[str, Any]:
     bits = row.ENABLE_VALIDATE_RELY
-    return {
-        "enable_cstr": bool(bits & ENABLE),
-        "validate_cstr": bool(bits & VALIDATE),
-        "rely_cstr": bool(bits & RELY),
-    }
+    return {"enable_cstr": bool(bits & ENABLE), "validate_cstr": bool(bits & VALIDATE), "rely_cstr": bool(bits & RELY)}
 
 
 def foreign_key(row: Row[Any]) -> SQLForeignKey:

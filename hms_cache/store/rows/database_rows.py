@@ -55,9 +55,7 @@ def _database_columns(missing_columns: frozenset[tuple[str, str]]) -> Select[Any
     """For a schema that lacks these columns (3.1 has no types, connectors and creation times)."""
     features = SchemaFeatures(None, missing_columns=missing_columns)
     return select(
-        *(features.column(column) for column in DBS.c),
-        DATABASE_PARAMS.c.PARAM_KEY,
-        DATABASE_PARAMS.c.PARAM_VALUE,
+        *(features.column(column) for column in DBS.c), DATABASE_PARAMS.c.PARAM_KEY, DATABASE_PARAMS.c.PARAM_VALUE
     ).select_from(DBS.outerjoin(DATABASE_PARAMS, DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID))
 
 

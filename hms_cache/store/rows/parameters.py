@@ -178,9 +178,7 @@ def _write(parameters: MutableMapping[str, str], state: Mapping[str, object]) ->
 
 
 def update_directory_statistics(
-    parameters: MutableMapping[str, str],
-    directory_statistics: DirectoryStatistics | None,
-    context: EnvironmentOptions,
+    parameters: MutableMapping[str, str], directory_statistics: DirectoryStatistics | None, context: EnvironmentOptions
 ) -> None:
     """Writes the statistics of an existing directory (None: not asked for) and what they are worth."""
     if directory_statistics is not None:

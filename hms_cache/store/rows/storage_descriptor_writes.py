@@ -262,10 +262,7 @@ def _delete_lists(connection: Connection, sd_id: int) -> None:
 
 
 def _column_descriptors(
-    transaction: WriteTransaction,
-    rows: _Rows,
-    descriptors: Sequence[StorageDescriptor],
-    given: Sequence[int | None],
+    transaction: WriteTransaction, rows: _Rows, descriptors: Sequence[StorageDescriptor], given: Sequence[int | None]
 ) -> list[int | None]:
     """The CD_ID of each descriptor; new ones are added to the rows. None where a descriptor has no columns at all."""
     keys = [

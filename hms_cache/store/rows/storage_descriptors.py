@@ -27,13 +27,7 @@ from hms_cache.store.rows.storage_descriptor_statements import (
     ScopeStatements,
     statements_of,
 )
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    FieldSchema,
-    Order,
-    SerDeInfo,
-    SkewedInfo,
-    StorageDescriptor,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDescriptor
 
 ColumnsKey: TypeAlias = tuple[tuple[str, str | None, str | None], ...]
 """Columns as a value: (name, type, comment) of each."""

@@ -31,18 +31,12 @@ from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import select_partitions
-from hms_cache.store.rows.parameters import (
-    accurate_columns,
-)
+from hms_cache.store.rows.parameters import accurate_columns
 from hms_cache.store.rows.statistics_rows import row_of_statistics
 from hms_cache.store.rows.statistics_validity import are_statistics_valid
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.schema import (
-    PART_COL_STATS,
-    PARTITION_PARAMS,
-    PARTITIONS,
-)
+from hms_cache.store.schema import PART_COL_STATS, PARTITION_PARAMS, PARTITIONS
 from hms_cache.store.statistics.reads import StatisticsReader, of_engine
 from hms_cache.store.statistics.writes import (
     StatisticsWrite,
@@ -206,9 +200,7 @@ def _store_write_ids(transaction: WriteTransaction, rows: PartitionRows, write_i
 
 
 def _delete_written(
-    transaction: WriteTransaction,
-    part_ids: Sequence[int],
-    written: Mapping[tuple[int, str, str], None],
+    transaction: WriteTransaction, part_ids: Sequence[int], written: Mapping[tuple[int, str, str], None]
 ) -> None:
     """Deletes the rows that are written anew."""
     features = features_of(transaction.connection)
@@ -228,16 +220,12 @@ def _delete_written(
 
 
 def delete_partition_statistics(
-    transaction: WriteTransaction,
-    part_ids: Sequence[int],
-    columns: Sequence[str],
-    engine: str,
+    transaction: WriteTransaction, part_ids: Sequence[int], columns: Sequence[str], engine: str
 ) -> set[int]:
     """Deletes statistics of these columns, of all for an empty list; returns the partitions that had any."""
     statistics = PART_COL_STATS.c
     statement = select(statistics.CS_ID, statistics.PART_ID, statistics.COLUMN_NAME).where(
-        in_ids(statistics.PART_ID),
-        of_engine(PART_COL_STATS, features_of(transaction.connection), engine),
+        in_ids(statistics.PART_ID), of_engine(PART_COL_STATS, features_of(transaction.connection), engine)
     )
     had: set[int] = set()
     doomed: list[int] = []

@@ -11,26 +11,16 @@ from collections.abc import Sequence
 
 from sqlalchemy import delete, update
 
-from hms_cache.store.engine.bulk_writes import (
-    ParameterChange,
-    change_parameters,
-    insert_rows,
-)
+from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameters, insert_rows
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.rows.parameters import (
-    accurate_columns,
-)
+from hms_cache.store.rows.parameters import accurate_columns
 from hms_cache.store.rows.statistics_rows import row_of_statistics
 from hms_cache.store.rows.statistics_validity import are_statistics_valid
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.schema import (
-    TAB_COL_STATS,
-    TABLE_PARAMS,
-    TBLS,
-)
+from hms_cache.store.schema import TAB_COL_STATS, TABLE_PARAMS, TBLS
 from hms_cache.store.statistics.reads import StatisticsReader, of_engine
 from hms_cache.store.statistics.writes import (
     StatisticsWrite,
@@ -41,9 +31,7 @@ from hms_cache.store.statistics.writes import (
     prepared,
     without_claims,
 )
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    ColumnStatistics,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics
 
 
 def write_table_statistics(
@@ -102,8 +90,7 @@ def _store_table_write_id(transaction: WriteTransaction, row: TableRow, writer: 
 def delete_table_statistics(transaction: WriteTransaction, table_id: int, columns: Sequence[str], engine: str) -> int:
     """Deletes statistics of these columns, of all for an empty list; returns how many there were."""
     statement = delete(TAB_COL_STATS).where(
-        TAB_COL_STATS.c.TBL_ID == table_id,
-        of_engine(TAB_COL_STATS, features_of(transaction.connection), engine),
+        TAB_COL_STATS.c.TBL_ID == table_id, of_engine(TAB_COL_STATS, features_of(transaction.connection), engine)
     )
     if columns:
         statement = statement.where(TAB_COL_STATS.c.COLUMN_NAME.in_(list(columns)))

@@ -15,11 +15,7 @@ from hms_cache.store.contract.statistics import StatisticsReads, StatisticsWrite
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.additions import partitioned
-from hms_cache.store.partitions.selection import (
-    PartitionedTable,
-    find_partitioned_table,
-    partitions_by_name,
-)
+from hms_cache.store.partitions.selection import PartitionedTable, find_partitioned_table, partitions_by_name
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.rows.table_locks import lock_table
@@ -81,12 +77,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
         return found if found.statsObj else None
 
     def _of_table(
-        self,
-        connection: Connection,
-        row: TableRow,
-        columns: Sequence[str],
-        engine: str,
-        valid_write_ids: str | None,
+        self, connection: Connection, row: TableRow, columns: Sequence[str], engine: str, valid_write_ids: str | None
     ) -> ColumnStatistics:
         table = row.table
         reader = StatisticsReader(self._context, connection)
@@ -212,11 +203,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
         run_write(self._context.database, write, ids={"MTableColumnStatistics": len(statistics.statsObj)})
 
     def update_partition_column_statistics(
-        self,
-        statistics: Sequence[ColumnStatistics],
-        *,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
+        self, statistics: Sequence[ColumnStatistics], *, write_id: int | None = None, valid_write_ids: str | None = None
     ) -> None:
         self._write_partitions(statistics, StatisticsWrite(write_id, valid_write_ids), is_merge=False)
 
@@ -239,11 +226,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
         run_write(self._context.database, write, ids={"MPartitionColumnStatistics": count})
 
     def merge_column_statistics(
-        self,
-        statistics: Sequence[ColumnStatistics],
-        *,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
+        self, statistics: Sequence[ColumnStatistics], *, write_id: int | None = None, valid_write_ids: str | None = None
     ) -> None:
         if not statistics:
             return
@@ -258,11 +241,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
             self._write_partitions(statistics, writer, is_merge=True)
 
     def delete_table_column_statistics(
-        self,
-        table: TableName,
-        columns: Sequence[str] = (),
-        *,
-        engine: str = DEFAULT_ENGINE,
+        self, table: TableName, columns: Sequence[str] = (), *, engine: str = DEFAULT_ENGINE
     ) -> None:
         doomed = [column.lower() for column in columns]
         whole_or_columns: Sequence[str | None] = doomed or [None]

@@ -21,12 +21,7 @@ from hms_cache.store.rows.parameters import (
 )
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
 from hms_cache.store.rows.table_kinds import is_transactional
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    ColumnStatistics,
-    ColumnStatisticsObj,
-    MetaException,
-    Table,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, ColumnStatisticsObj, MetaException, Table
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
 

@@ -9,12 +9,7 @@ from hms_cache.metadata.column_types import incompatible_columns, invalid_type
 from hms_cache.metadata.names import is_valid_name
 from hms_cache.store.contract.environment import EnvironmentOptions
 from hms_cache.store.rows.table_kinds import is_view
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    FieldSchema,
-    InvalidOperationException,
-    MetaException,
-    Table,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, InvalidOperationException, MetaException, Table
 
 
 def require_parts(new: Table) -> None:

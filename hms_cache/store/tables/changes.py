@@ -32,13 +32,7 @@ from hms_cache.store.rows.storage_descriptor_writes import update_storage_descri
 from hms_cache.store.rows.table_kinds import is_transactional, is_view, stored_type
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.schema import (
-    MV_CREATION_METADATA,
-    MV_TABLES_USED,
-    PARTITION_KEYS,
-    TABLE_PARAMS,
-    TBLS,
-)
+from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, PARTITION_KEYS, TABLE_PARAMS, TBLS
 from hms_cache.store.tables.change_checks import check_change, check_new_table, require_parts
 from hms_cache.store.tables.change_columns import (
     drop_unused_columns,

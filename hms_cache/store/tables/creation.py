@@ -30,14 +30,7 @@ from hms_cache.store.rows.parameters import (
 from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors, write_parameters
 from hms_cache.store.rows.table_kinds import is_external, is_transactional, is_view, stored_type
 from hms_cache.store.rows.table_rows import MATERIALIZED_VIEW, read_table
-from hms_cache.store.schema import (
-    MV_CREATION_METADATA,
-    MV_TABLES_USED,
-    PARTITION_KEYS,
-    TABLE_PARAMS,
-    TBL_PRIVS,
-    TBLS,
-)
+from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, PARTITION_KEYS, TABLE_PARAMS, TBL_PRIVS, TBLS
 from hms_cache.store.statistics.of_tables import write_table_statistics
 from hms_cache.store.statistics.writes import write_of_new_object
 from hms_cache.store.tables.transactional import check_created_table

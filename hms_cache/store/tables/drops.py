@@ -40,12 +40,7 @@ from hms_cache.store.shared_places import SHARED, own_places, places_in_use
 from hms_cache.store.soft_drops import SOFT_DELETE, dropping_txn_id, queue_dropped_table
 from hms_cache.store.transactions.name_changes import ObjectName, drop_from_transaction_tables
 from hms_cache.store.warehouse import AllowedLocation, Location
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    Database,
-    MetaException,
-    NoSuchObjectException,
-    Table,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, NoSuchObjectException, Table
 
 _TABLES_AT_ONCE = 500
 """Tables read per round when a database is dropped: their events hold whole images."""
@@ -312,11 +307,7 @@ def _is_dropped(table: Table) -> str:
 
 
 def _wanted_deletions(
-    context: StoreContext,
-    files: FileAccess,
-    table: Table,
-    partitions: Sequence[Location],
-    stays: Sequence[Location],
+    context: StoreContext, files: FileAccess, table: Table, partitions: Sequence[Location], stays: Sequence[Location]
 ) -> list[AllowedLocation]:
     """The directories of one table that may be deleted, as far as other objects leave them."""
     try:

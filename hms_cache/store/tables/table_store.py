@@ -44,11 +44,7 @@ class StoredTables(TableReads):
         self._read_column_statistics = read_column_statistics
 
     def get_table(
-        self,
-        table: TableName,
-        *,
-        version: ReadVersion = ANY_VERSION,
-        statistics_engine: str | None = None,
+        self, table: TableName, *, version: ReadVersion = ANY_VERSION, statistics_engine: str | None = None
     ) -> Table:
         """See `TableReads.get_table`. Two statements; a skewed table one more, a materialized view three more."""
 
@@ -65,11 +61,7 @@ class StoredTables(TableReads):
         return run_read(self._context.database, read)
 
     def get_tables(
-        self,
-        database: DatabaseName,
-        names: Sequence[str],
-        *,
-        version: ReadVersion = ANY_VERSION,
+        self, database: DatabaseName, names: Sequence[str], *, version: ReadVersion = ANY_VERSION
     ) -> list[Table]:
         """See `TableReads.get_tables`. As many statements as for one table, per some thousands of names."""
         wanted = list(dict.fromkeys(normalize_identifier(name) for name in names))
@@ -229,8 +221,7 @@ def _read_properties(
     """What a filter looks at, of all tables of a database: two statements at most."""
     rows = connection.execute(
         _in_database(
-            select(TBLS.c.TBL_ID, TBLS.c.TBL_NAME, TBLS.c.TBL_TYPE, TBLS.c.OWNER, TBLS.c.LAST_ACCESS_TIME),
-            database,
+            select(TBLS.c.TBL_ID, TBLS.c.TBL_NAME, TBLS.c.TBL_TYPE, TBLS.c.OWNER, TBLS.c.LAST_ACCESS_TIME), database
         )
     ).all()
     parameters: dict[int, dict[str, str]] = {}

@@ -14,10 +14,7 @@ DEFAULT, INSERT_ONLY = "default", "insert_only"
 FIRST_WRITE_ID_AFTER_CONVERSION = 10_000_000
 """Write ids of a converted table begin above this: files from before the conversion count as written below it."""
 
-_ACID_FORMATS = (
-    "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
-    "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
-)
+_ACID_FORMATS = ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat")
 """The formats of Hive's own that implement AcidInputFormat and AcidOutputFormat."""
 
 

@@ -35,11 +35,7 @@ from hms_cache.store.shared_places import partition_places_in_use
 from hms_cache.store.soft_drops import hide_older_files
 from hms_cache.store.statistics.writes import aborted_writers
 from hms_cache.store.warehouse import AllowedLocation, DirectoryStatistics, Location
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    MetaException,
-    NoSuchObjectException,
-    Table,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 
 
 class TableTruncation:

@@ -19,13 +19,7 @@ from hms_cache.store.translation.capabilities import (
     wants_raw_metadata,
 )
 from hms_cache.store.translation.locations import TranslatedLocations
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    Database,
-    MetaException,
-    NoSuchObjectException,
-    Partition,
-    Table,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, NoSuchObjectException, Partition, Table
 
 GetDatabase = Callable[[DatabaseName], Database]
 """(catalog, name); raises NoSuchObjectException."""

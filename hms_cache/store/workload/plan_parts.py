@@ -17,14 +17,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.schema_requirements import require_table
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.schema import WM_MAPPING, WM_POOL, WM_POOL_TO_TRIGGER, WM_RESOURCEPLAN, WM_TRIGGER
-from hms_cache.store.workload.rows import (
-    MAPPINGS,
-    POOLS,
-    TRIGGERS,
-    PlanRow,
-    require_editable_plan,
-    require_pool,
-)
+from hms_cache.store.workload.rows import MAPPINGS, POOLS, TRIGGERS, PlanRow, require_editable_plan, require_pool
 from hms_cache.store.workload.validation import is_scheduling_policy, parent_path
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -290,8 +283,4 @@ def _entity(mapping: WMMapping) -> tuple[str, str]:
 
 
 def _is_mapping(plan: PlanRow, entity_type: str, entity_name: str) -> tuple[Any, ...]:
-    return (
-        MAPPINGS.RP_ID == plan.plan_id,
-        MAPPINGS.ENTITY_TYPE == entity_type,
-        MAPPINGS.ENTITY_NAME == entity_name,
-    )
+    return (MAPPINGS.RP_ID == plan.plan_id, MAPPINGS.ENTITY_TYPE == entity_type, MAPPINGS.ENTITY_NAME == entity_name)

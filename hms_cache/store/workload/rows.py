@@ -63,12 +63,7 @@ def namespace_of(namespace: str | None) -> str:
 
 
 def read_plans(
-    connection: Connection,
-    namespace: str,
-    *,
-    name: str | None = None,
-    status: str | None = None,
-    lock: bool = False,
+    connection: Connection, namespace: str, *, name: str | None = None, status: str | None = None, lock: bool = False
 ) -> list[PlanRow]:
     """The plans of a namespace by name; those of that name or status where given.
 
