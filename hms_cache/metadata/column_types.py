@@ -13,22 +13,6 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema
 TYPE_FROM_DESERIALIZER = "<derived from deserializer>"
 """The type of columns that only the serde knows."""
 
-SERDES_WITH_FREE_TYPE_CHANGES = ("org.apache.hadoop.hive.kudu.KuduSerDe", "org.apache.iceberg.mr.hive.HiveIcebergSerDe")
-"""Default of `metastore.allow.incompatible.col.type.changes.serdes`: their tables keep their own schema history."""
-
-SERDES_USING_METASTORE_FOR_SCHEMA = (
-    "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
-    "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
-    "org.apache.hadoop.hive.serde2.columnar.ColumnarSerDe",
-    "org.apache.hadoop.hive.serde2.MetadataTypedColumnsetSerDe",
-    "org.apache.hadoop.hive.serde2.columnar.LazyBinaryColumnarSerDe",
-    "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
-    "org.apache.hadoop.hive.serde2.lazybinary.LazyBinarySerDe",
-    "org.apache.hadoop.hive.serde2.OpenCSVSerde",
-    "org.apache.iceberg.mr.hive.HiveIcebergSerDe",
-)
-"""Default of `metastore.serdes.using.metastore.for.schema`: others, Avro's for one, may keep a schema of their own."""
-
 _STRINGS = frozenset({"string", "varchar", "char"})
 _TIMES = frozenset({"date", "datetime", "timestamp"})
 _CAST_ORDER = {"tinyint": 1, "smallint": 2, "int": 3, "bigint": 4, "decimal": 5, "float": 6, "double": 7}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -19,12 +18,14 @@ from hms_cache.store.engine.bulk_writes import (
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.rows.storage_descriptor_writes import (
     delete_unused_column_descriptors,
+    descriptor_values,
     insert_columns,
     replace_lists,
+    serde_values,
 )
 from hms_cache.store.rows.storage_descriptors import ColumnsKey, columns_key
 from hms_cache.store.schema import SD_PARAMS, SDS, SERDE_PARAMS, SERDES
-from hms_cache.thrift_gen.hive_metastore.ttypes import SerDeInfo, StorageDescriptor
+from hms_cache.thrift_gen.hive_metastore.ttypes import StorageDescriptor
 
 _SERDE_IDS = select(SDS.c.SD_ID, SDS.c.SERDE_ID).where(in_ids(SDS.c.SD_ID))
 
@@ -57,9 +58,10 @@ def update_storage_descriptors(
         connection,
         SDS,
         [
-            {"SD_ID": change.sd_id, "CD_ID": cd_id, **_values(change.after)}
+            {"SD_ID": change.sd_id, "CD_ID": cd_id, **descriptor_values(change.after)}
             for change, cd_id in zip(changes, new_cd_ids, strict=True)
-            if cd_id != change.column_descriptor_id or _values(change.after) != _values(change.before)
+            if cd_id != change.column_descriptor_id
+            or descriptor_values(change.after) != descriptor_values(change.before)
         ],
     )
     change_parameters(
@@ -101,7 +103,7 @@ def _update_serdes(connection: Connection, changes: Sequence[DescriptorChange]) 
         for change in changes
         if change.after.serdeInfo is not change.before.serdeInfo
         and (
-            _serde_values(change.after.serdeInfo) != _serde_values(change.before.serdeInfo)
+            serde_values(change.after.serdeInfo) != serde_values(change.before.serdeInfo)
             or (change.after.serdeInfo.parameters or {}) != (change.before.serdeInfo.parameters or {})
         )
     ]
@@ -114,9 +116,9 @@ def _update_serdes(connection: Connection, changes: Sequence[DescriptorChange]) 
         connection,
         SERDES,
         [
-            {"SERDE_ID": serde_ids[change.sd_id], **_serde_values(change.after.serdeInfo)}
+            {"SERDE_ID": serde_ids[change.sd_id], **serde_values(change.after.serdeInfo)}
             for change in differing
-            if _serde_values(change.after.serdeInfo) != _serde_values(change.before.serdeInfo)
+            if serde_values(change.after.serdeInfo) != serde_values(change.before.serdeInfo)
         ],
     )
     change_parameters(
@@ -132,25 +134,3 @@ def _update_serdes(connection: Connection, changes: Sequence[DescriptorChange]) 
             for change in differing
         ],
     )
-
-
-def _values(descriptor: StorageDescriptor) -> dict[str, Any]:
-    return {
-        "INPUT_FORMAT": descriptor.inputFormat,
-        "IS_COMPRESSED": bool(descriptor.compressed),
-        "IS_STOREDASSUBDIRECTORIES": bool(descriptor.storedAsSubDirectories),
-        "LOCATION": descriptor.location,
-        "NUM_BUCKETS": descriptor.numBuckets or 0,
-        "OUTPUT_FORMAT": descriptor.outputFormat,
-    }
-
-
-def _serde_values(serde: SerDeInfo) -> dict[str, Any]:
-    return {
-        "NAME": serde.name,
-        "SLIB": serde.serializationLib,
-        "DESCRIPTION": serde.description,
-        "SERIALIZER_CLASS": serde.serializerClass,
-        "DESERIALIZER_CLASS": serde.deserializerClass,
-        "SERDE_TYPE": serde.serdeType or 0,
-    }

@@ -14,7 +14,7 @@ from sqlalchemy import Column, Connection, Delete, Select, bindparam, delete, ex
 from hms_cache.store import schema
 from hms_cache.store.engine.bulk_writes import batches, delete_ids, in_ids, upsert_rows
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, InvalidObjectException, StorageDescriptor
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, InvalidObjectException, SerDeInfo, StorageDescriptor
 
 _CHILDREN_OF_SD = (
     schema.SD_PARAMS.c.SD_ID,
@@ -79,13 +79,13 @@ def insert_storage_descriptors(
     for descriptor, sd_id in zip(descriptors, sd_ids, strict=True):
         if descriptor.serdeInfo is not None:
             serde_of[sd_id] = serde_id = next(serde_ids)
-            rows.add(schema.SERDES, SERDE_ID=serde_id, **_serde_values(descriptor))
+            rows.add(schema.SERDES, SERDE_ID=serde_id, **serde_values(descriptor.serdeInfo))
     for descriptor, sd_id in zip(descriptors, sd_ids, strict=True):
         if descriptor.serdeInfo is not None:
             for key, value in sorted((descriptor.serdeInfo.parameters or {}).items()):
                 rows.add(schema.SERDE_PARAMS, SERDE_ID=serde_of[sd_id], PARAM_KEY=key, PARAM_VALUE=value)
     for descriptor, sd_id, cd_id in zip(descriptors, sd_ids, cd_ids, strict=True):
-        rows.add(schema.SDS, SD_ID=sd_id, CD_ID=cd_id, SERDE_ID=serde_of.get(sd_id), **_sd_values(descriptor))
+        rows.add(schema.SDS, SD_ID=sd_id, CD_ID=cd_id, SERDE_ID=serde_of.get(sd_id), **descriptor_values(descriptor))
     for descriptor, sd_id in zip(descriptors, sd_ids, strict=True):
         _add_lists(rows, sd_id, descriptor)
     _add_skew(transaction, rows, list(zip(sd_ids, descriptors, strict=True)))
@@ -109,23 +109,25 @@ def update_storage_descriptor(
     """
     connection = transaction.connection
     rows = _Rows()
-    former = {**_sd_values(before), "CD_ID": former_column_descriptor_id, "SERDE_ID": serde_id}
+    former = {**descriptor_values(before), "CD_ID": former_column_descriptor_id, "SERDE_ID": serde_id}
     if after.serdeInfo is not None:
         if serde_id is None:
             serde_id = transaction.id("MSerDeInfo")
-            rows.add(schema.SERDES, SERDE_ID=serde_id, **_serde_values(after))
+            rows.add(schema.SERDES, SERDE_ID=serde_id, **serde_values(after.serdeInfo))
             old_parameters: Mapping[str, str] = {}
         else:
             old_parameters = (before.serdeInfo.parameters or {}) if before.serdeInfo is not None else {}
-            if before.serdeInfo is None or _serde_values(before) != _serde_values(after):
+            if before.serdeInfo is None or serde_values(before.serdeInfo) != serde_values(after.serdeInfo):
                 connection.execute(
-                    update(schema.SERDES).where(schema.SERDES.c.SERDE_ID == serde_id).values(**_serde_values(after))
+                    update(schema.SERDES)
+                    .where(schema.SERDES.c.SERDE_ID == serde_id)
+                    .values(**serde_values(after.serdeInfo))
                 )
         rows.write(connection)
         write_parameters(
             connection, schema.SERDE_PARAMS, "SERDE_ID", serde_id, old_parameters, after.serdeInfo.parameters
         )
-    values = {**_sd_values(after), "CD_ID": column_descriptor_id, "SERDE_ID": serde_id}
+    values = {**descriptor_values(after), "CD_ID": column_descriptor_id, "SERDE_ID": serde_id}
     if values != former:
         connection.execute(update(schema.SDS).where(schema.SDS.c.SD_ID == sd_id).values(**values))
     write_parameters(connection, schema.SD_PARAMS, "SD_ID", sd_id, before.parameters or {}, after.parameters)
@@ -297,7 +299,8 @@ def _add_columns(rows: _Rows, cd_id: int, columns: Sequence[FieldSchema]) -> int
     return cd_id
 
 
-def _sd_values(descriptor: StorageDescriptor) -> dict[str, Any]:
+def descriptor_values(descriptor: StorageDescriptor) -> dict[str, Any]:
+    """The columns of SDS, without ids."""
     return {
         "INPUT_FORMAT": descriptor.inputFormat,
         "OUTPUT_FORMAT": descriptor.outputFormat,
@@ -308,8 +311,8 @@ def _sd_values(descriptor: StorageDescriptor) -> dict[str, Any]:
     }
 
 
-def _serde_values(descriptor: StorageDescriptor) -> dict[str, Any]:
-    serde = descriptor.serdeInfo
+def serde_values(serde: SerDeInfo) -> dict[str, Any]:
+    """The columns of SERDES, without the id."""
     return {
         "NAME": serde.name,
         "SLIB": serde.serializationLib,

@@ -71,10 +71,7 @@ def write_partition_statistics(
     A fixed number of statements per some thousand partitions. Raises NoSuchObjectException for a partition that does
     not exist.
     """
-    by_name = _by_partition(context, row.table, statistics)
-    rows = _partition_rows(context, transaction, row, list(by_name))
-    if len(rows) != len(by_name):
-        raise NoSuchObjectException("Partition for which stats is gathered doesn't exist.")
+    by_name, rows = _written(context, transaction, row, statistics)
     _write_partitions(context, transaction, row, rows, by_name, writer)
 
 
@@ -125,6 +122,17 @@ def _partition_rows(
     header = partitioned(row)
     selected = select_partitions(transaction.connection, header, ByNames(tuple(names)), context=context, is_write=True)
     return read_partition_rows(transaction.connection, header, selected)
+
+
+def _written(
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, statistics: Sequence[ColumnStatistics]
+) -> tuple[dict[str, ColumnStatistics], PartitionRows]:
+    """The statistics by partition, and the partitions. Raises NoSuchObjectException when one is absent."""
+    by_name = _by_partition(context, row.table, statistics)
+    rows = _partition_rows(context, transaction, row, list(by_name))
+    if len(rows) != len(by_name):
+        raise NoSuchObjectException("Partition for which stats is gathered doesn't exist.")
+    return by_name, rows
 
 
 def _write_partitions(
@@ -248,10 +256,7 @@ def merge_partition_statistics(
 ) -> None:
     """As `merge_table_statistics` for partitions."""
     table = row.table
-    by_name = _by_partition(context, table, statistics)
-    rows = _partition_rows(context, transaction, row, list(by_name))
-    if len(rows) != len(by_name):
-        raise NoSuchObjectException("Partition for which stats is gathered doesn't exist.")
+    by_name, rows = _written(context, transaction, row, statistics)
     reader = StatisticsReader(context, transaction.connection, bit_vectors=True, histograms=True)
     old: dict[str, list[ColumnStatisticsObj]] = {}
     engines = {own.engine for own in by_name.values()}
