@@ -30,15 +30,15 @@ class CacheSettings(Section):
 
     enabled: bool = setting(
         True,
-        "false: every call is answered from the database.",
+        "false: the database answers all calls.",
         site_keys=("metastore.rawstore.impl", "hive.metastore.rawstore.impl"),
         from_site=_from_store_class,
     )
     max_staleness_ms: Milliseconds = setting(
         0.0,
-        "How old an answer may be. 0: never older than the request (P1); a number: at most so many milliseconds; inf:"
-        " whatever the events have told so far, without asking the database.",
-        reason="A wrong answer costs more than the one shared statement that proves a right one.",
+        "Maximum age of an answer. 0: an answer is never older than its request (P1). A number: the maximum age in"
+        " milliseconds. inf: memory answers from the events applied so far, without a position check.",
+        reason="A stale answer costs more than the one shared statement that proves a current one.",
         reloadable=True,
         ge=0,
     )
@@ -52,7 +52,8 @@ class CacheSettings(Section):
     )
     budget_bytes: SizeBytes = setting(
         1024**3,
-        "Memory for cached objects, as encoded bytes; above it the least recently used tables are dropped (P11).",
+        "Memory for cached objects, counted as encoded bytes. Above it, the least recently used tables are evicted"
+        " (P11).",
         reason="Hive's default for its cache; room for a few million partitions.",
         site_keys=("metastore.cached.rawstore.max.cache.memory", "hive.metastore.cached.rawstore.max.cache.memory"),
         from_site=_from_memory_limit,
@@ -60,8 +61,8 @@ class CacheSettings(Section):
     )
     peers: Literal["none", "hive4", "hive3"] = setting(
         "none",
-        "Which other metastores write to the same database, beside other hms-cache servers. What those do not log is"
-        " not cached.",
+        "Which other metastores write to the same database, apart from hms-cache servers. Kinds of objects whose"
+        " changes they do not log are not cached.",
     )
     include: Words = setting(
         ("*",),
@@ -76,7 +77,7 @@ class CacheSettings(Section):
     )
     exclude: Words = setting(
         (),
-        "Tables not to cache, same form; wins over include.",
+        "Tables that are not cached, in the same form. It takes precedence over include.",
         site_keys=(
             "metastore.cached.rawstore.cached.object.blacklist",
             "hive.metastore.cached.rawstore.cached.object.blacklist",
@@ -85,12 +86,12 @@ class CacheSettings(Section):
         reloadable=True,
     )
     refill: Literal["recent", "none"] = setting(
-        "recent", "Whether a recently used table that an event invalidated is loaded again before somebody asks."
+        "recent", "Whether a recently used table that an event invalidated is loaded again before the next read."
     )
     load_at_once_partitions: int = setting(
         300,
-        "Tables with at most so many partitions are loaded whole by the first read of their partitions. Reads of larger"
-        " ones are answered from the database until the table, asked for again, has been loaded in the background.",
+        "The first read of the partitions of a table with at most this many partitions loads all of them. For larger"
+        " tables, the database answers until a background load, which a second read starts, is done.",
         unit="partitions",
         reason="So many take some 10 ms to load, about as long as the question that needs them.",
         ge=0,
@@ -120,23 +121,24 @@ class CacheSettings(Section):
     )
     usage_file: str = setting(
         "",
-        "A file for the list of the tables used most, so that the next start warms them first; empty: no list is kept.",
+        "File in which the most used tables are listed, so that the next start loads them first. Empty: no list is"
+        " kept.",
     )
     dump_file: str = setting(
         "",
-        "A file that what is held is written to, so that it is there again after a restart: read at start, proven by"
-        " the notification log, brought up to its end; a dump that the log does not prove is discarded. Empty: none.",
+        "File for the cache dump, from which the server restores its memory after a restart. The dump is used only if"
+        " the notification log proves its position; then the events since are applied. Empty: no dump.",
         reason="Off: it takes as much of a disk as the cache takes of memory, and the server must own the file alone.",
     )
     dump_interval_s: Seconds = setting(
         300.0,
-        "Between two writes of it, where something has changed. It is written once more when the server stops.",
+        "Time between two dumps, if something has changed. Another dump is written when the server stops.",
         reason="After a crash the events of the last minutes are applied again, which takes no longer than seconds.",
         ge=1,
     )
     dump_bytes_per_s: SizeBytes = setting(
         64 * 1024**2,
-        "How fast it is written beside the calls.",
+        "Maximum rate at which a dump is written.",
         unit="bytes per second",
         reason="A fraction of what disks do, so that a database on the same disk does not wait; a GiB takes 16 s.",
         ge=1024**2,

@@ -14,23 +14,26 @@ class DatabaseSettings(Section):
 
     url: str = setting(
         "sqlite:///hms-cache.db",
-        "Where the catalog lives: sqlite:///file.db, mysql://host/database (also MariaDB),"
-        " postgresql://host/database, or the"
-        " JDBC form of the last two. It must be one endpoint that always is the primary.",
+        "Location of the catalog: sqlite:///file.db, mysql://host/database (also for MariaDB),"
+        " postgresql://host/database, or the JDBC form of the last two. The address must always lead to the primary.",
         site_keys=("javax.jdo.option.ConnectionURL",),
     )
-    username: str = setting("", "User name, when the URL has none.", site_keys=("javax.jdo.option.ConnectionUserName",))
+    username: str = setting(
+        "", "User name, if the URL contains none.", site_keys=("javax.jdo.option.ConnectionUserName",)
+    )
     password: SecretStr = setting(
         SecretStr(""),
-        "Password, when the URL has none. Better in a file: password_file.",
+        "Password, if the URL contains none. Prefer password_file.",
         site_keys=("javax.jdo.option.ConnectionPassword",),
     )
     password_file: OptionalPath = setting(None, "File whose first line is the password.")
-    password_command: str = setting("", "Command whose first line of output is the password; no shell takes part.")
+    password_command: str = setting(
+        "", "Command that prints the password as the first line of its output. It is run without a shell."
+    )
     pool_size: int = setting(
         28,
-        "Connections kept for calls (reads, writes and loads of the cache together), and the most that are opened."
-        " Those of server.transaction_threads come on top.",
+        "Maximum number of database connections for calls (reads, writes, and loads of the cache). The connections of"
+        " server.transaction_threads are not included.",
         unit="connections",
         reason="One for each of server.threads, write_threads and heavy_threads: a call never needs two at once, so no"
         " call waits for a connection.",
@@ -40,7 +43,7 @@ class DatabaseSettings(Section):
     )
     check_pool_size: int = setting(
         2,
-        "Connections for position checks and polling, besides those of pool_size. No call uses them.",
+        "Number of connections for position checks and polling. Calls do not use them.",
         unit="connections",
         reason="Checks are shared by all calls that wait, and one thread polls, so more than two are never busy.",
         ge=2,
@@ -48,34 +51,35 @@ class DatabaseSettings(Section):
     )
     pool_timeout_s: Seconds = setting(
         30.0,
-        "How long a call waits for a connection of the pool before it fails.",
+        "Time that a call waits for a connection of the pool before it fails.",
         reason="Connections come free within milliseconds; half a minute without one is an outage.",
         gt=0,
     )
     connect_timeout_s: Seconds = setting(
         10.0,
-        "How long opening a connection may take.",
+        "Maximum time for opening a connection.",
         reason="Long enough for a failover's new address, short enough to be noticed.",
         gt=0,
     )
     check_connect_timeout_s: Seconds = setting(
         5.0,
-        "How long opening a connection for position checks and polling may take.",
-        reason="Every read waits for a check: a host that is gone must be known long before clients give up.",
+        "Maximum time for opening a connection for position checks and polling.",
+        reason="Every read waits for a position check, so an unreachable host must be noticed long before clients"
+        " give up.",
         gt=0,
     )
     check_timeout_s: Seconds = setting(
         5.0,
-        "How long a position check, or one statement of the event poller, may take. A second later the connection"
-        " is given up: a server that hangs, or a host that is gone, does not say so.",
+        "Maximum time for a position check, and for one statement of the event poller. The connection is closed one"
+        " second later, because a server that hangs, or a host that is gone, sends no error.",
         reason="A check takes a millisecond; one that takes seconds will not come. Then reads fail, retriable, or are"
         " answered within max_staleness_ms.",
         gt=0,
     )
     statement_timeout_s: Seconds = setting(
         300.0,
-        "How long one statement may take, and a transaction wait for a lock (SQLite: only the latter).",
-        reason="Half of the 600 s that Hive's clients wait for an answer, so that they hear why.",
+        "Maximum time for one statement, and for waiting for a lock in the database (on SQLite, only the latter).",
+        reason="Half of the 600 s that Hive's clients wait for an answer, so that they get the error.",
         gt=0,
     )
     recycle_s: Seconds = setting(
@@ -86,7 +90,7 @@ class DatabaseSettings(Section):
     )
     retry_attempts: int = setting(
         10,
-        "How often a transaction that lost to a deadlock or a serialization error is tried in all.",
+        "Maximum number of attempts for a transaction that fails because of a deadlock or a serialization error.",
         unit="attempts",
         reason="Hive's default.",
         site_keys=("metastore.hmshandler.retry.attempts", "hive.hmshandler.retry.attempts"),
@@ -95,7 +99,7 @@ class DatabaseSettings(Section):
     )
     retry_total_s: Seconds = setting(
         300.0,
-        "After so long no further attempt is begun.",
+        "No further attempt is started after this time.",
         reason="As statement_timeout_s: half of what Hive's clients wait.",
         gt=0,
     )

@@ -15,13 +15,14 @@ class EventSettings(Section):
 
     poll_interval_s: Seconds = setting(
         1.0,
-        "How often the log is read for changes when no call needs to know sooner; 0: only when a call does.",
+        "Time between two reads of the notification log when no call needs its changes sooner. 0: the log is read only"
+        " when a call needs it.",
         reason="One indexed read of one row; Impala recommends less than 5.",
         ge=0,
     )
     batch_size: int = setting(
         1000,
-        "Most events fetched with one statement.",
+        "Maximum number of events fetched with one statement.",
         unit="events",
         reason="About 2 MB of typical messages, applied in well under a second.",
         ge=1,
@@ -29,40 +30,41 @@ class EventSettings(Section):
     )
     message_format: Literal["json-0.2", "gzip(json-2.0)"] = setting(
         "json-0.2",
-        "Format of the messages written. Both are read.",
+        "Format of the messages that this server writes. It reads both formats.",
         reason="Every reader of Hive 2.3 and later, Impala included, takes json-0.2.",
         site_keys=("metastore.event.message.factory", "hive.metastore.event.message.factory"),
     )
     max_message_bytes: SizeBytes = setting(
         4 * 1024 * 1024,
-        "A message that would be larger is split into several events of the same transaction.",
+        "A change whose message would be larger than this is split into several events of the same transaction.",
         reason="A quarter of MariaDB's default max_allowed_packet of 16 MiB: quoting and the rest of the row stay"
         " below it.",
         ge=64 * 1024,
     )
     single_alter_partitions_event: bool = setting(
         False,
-        "One ALTER_PARTITIONS event for all partitions of a call, in place of one for each.",
+        "Whether a call that alters several partitions writes one ALTER_PARTITIONS event instead of one event for each"
+        " partition.",
         reason="Readers older than Hive 4.1 do not know the event.",
         site_keys=("metastore.alterPartitions.notification.v2.enabled",),
     )
     retention_s: Seconds = setting(
         86400.0,
         "Events older than this are deleted; inf: never.",
-        reason="Hive's default. A reader that was away for longer starts anew.",
+        reason="Hive's default. A reader that was away for longer has to start again.",
         site_keys=("metastore.event.db.listener.timetolive", "hive.metastore.event.db.listener.timetolive"),
         gt=0,
     )
     clean_interval_s: Seconds = setting(
         7200.0,
-        "How often old events are looked for.",
+        "Time between two runs that delete old events.",
         reason="Hive's default.",
         site_keys=("metastore.event.db.listener.clean.interval", "hive.metastore.event.db.listener.clean.interval"),
         gt=0,
     )
     clean_batch_size: int = setting(
         10_000,
-        "Most events deleted in one transaction.",
+        "Maximum number of events deleted in one transaction.",
         unit="events",
         reason="Hive's default.",
         site_keys=("metastore.event.db.clean.maxevents", "hive.metastore.event.db.clean.maxevents"),
@@ -70,7 +72,7 @@ class EventSettings(Section):
     )
     max_response: int = setting(
         1_000_000,
-        "Most events in the answer to one get_next_notification.",
+        "Maximum number of events in the answer to one get_next_notification.",
         unit="events",
         reason="Hive's default.",
         site_keys=("metastore.max.event.response", "hive.metastore.max.event.response"),

@@ -13,8 +13,8 @@ class LeaseSettings(Section):
 
     length_s: Seconds = setting(
         2.0,
-        "How long a member may answer without hearing from the database. A write waits this long, once, for a member"
-        " that was killed or does not answer. It may differ between members.",
+        "How long a member may answer reads without hearing from the database. Writes wait once for this long if a"
+        " member was killed or does not answer. Members may use different values.",
         reason="Three renewals fit in with room for a slow one; longer makes the writes after a crash wait longer.",
         ge=0.2,
         le=60,
@@ -29,12 +29,12 @@ class LeaseSettings(Section):
     )
     address: str = setting(
         "",
-        "host:port under which the other members reach this one; empty: lease.host with the port that it listens on.",
+        "host:port at which the other members reach this one. Empty: lease.host and the port that it listens on.",
     )
     secret: SecretStr = setting(
         SecretStr(""),
-        "What all members of a set share, 16 characters or more. Members prove to each other that they know it; it is"
-        " never sent.",
+        "Secret of at least 16 characters that all members of a set share. Members prove to each other that they know"
+        " it; the secret itself is never sent.",
     )
     secret_file: OptionalPath = setting(None, "File whose first line is that secret.")
     secret_command: str = setting("", "Command whose first line of output is that secret.")

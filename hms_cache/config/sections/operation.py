@@ -13,11 +13,11 @@ from hms_cache.config.setting import Section, setting
 class AdminSettings(Section):
     """The management port: health, metrics, pages, commands."""
 
-    enabled: bool = setting(True, "false: no management port.")
+    enabled: bool = setting(True, "false: the management port is closed.")
     host: str = setting(
         "127.0.0.1",
-        "Address to listen on. Reading needs no token unless read_token is set, so other machines are let in on purpose"
-        " only.",
+        "Address to listen on. Unless read_token is set, reading needs no token, so the default accepts connections of"
+        " this machine only.",
     )
     port: int = setting(
         9085,
@@ -28,7 +28,7 @@ class AdminSettings(Section):
     )
     token: SecretStr = setting(
         SecretStr(""),
-        "What a command that changes something must carry. Empty: such commands are refused.",
+        "Token that commands which change something must carry. Empty: such commands are refused.",
         reloadable=True,
     )
     token_file: OptionalPath = setting(None, "File whose first line is that token.", reloadable=True)
@@ -37,7 +37,8 @@ class AdminSettings(Section):
     )
     read_token: SecretStr = setting(
         SecretStr(""),
-        "What reading must carry, all but /livez and /readyz; token will do as well. Empty: anyone may read.",
+        "Token that all other requests except /livez and /readyz must carry; admin.token is accepted too. Empty:"
+        " reading needs no token.",
         reloadable=True,
     )
     read_token_file: OptionalPath = setting(None, "File whose first line is that token.", reloadable=True)
@@ -57,7 +58,8 @@ class AdminSettings(Section):
     )
     max_connections: int = setting(
         128,
-        "Connections open at once, a quarter of them from one address; one more is closed at once and counted.",
+        "Maximum number of open connections, at most a quarter of them from one address. Further connections are"
+        " closed and counted.",
         unit="connections",
         reason="Probes, scrapes and some browsers at six connections each.",
         ge=8,
@@ -65,14 +67,16 @@ class AdminSettings(Section):
     )
     request_timeout_s: Seconds = setting(
         10.0,
-        "A request whose header is not there by then, and an answer that nobody takes, closes its connection.",
+        "A connection is closed if the header of a request has not arrived, or an answer has not been read, within"
+        " this time.",
         reason="A header is one packet; half a minute of a stalled client would be three scrapes.",
         gt=0,
         le=3600,
     )
     max_listeners: int = setting(
         1000,
-        "Listeners of the change feed at once, beside max_connections; one more is answered 503.",
+        "Maximum number of listeners of the change feed, in addition to max_connections. Further listeners get the"
+        " status 503.",
         unit="connections",
         reason="Each costs a socket and some 100 KiB at most, and a copy of each event.",
         ge=0,
@@ -80,7 +84,8 @@ class AdminSettings(Section):
     )
     max_listeners_per_address: int = setting(
         250,
-        "Of these from one client address; 0: no limit. Behind a proxy all come from its address.",
+        "Maximum number of listeners from one client address. 0: no limit. All clients behind a proxy share its"
+        " address.",
         unit="connections",
         reason="One client that takes all it can get leaves room for others.",
         ge=0,
@@ -88,7 +93,7 @@ class AdminSettings(Section):
     )
     listener_heartbeat_s: Seconds = setting(
         15.0,
-        "A listener that no event was sent to for so long is sent its position.",
+        "If no event was sent to a listener for this long, it is sent its position.",
         reason="Proxies close connections that are idle for a minute, some for half of it.",
         gt=0,
         le=3600,
@@ -108,7 +113,8 @@ class AdminSettings(Section):
     )
     serve_stale: bool = setting(
         False,
-        "Whether /readyz says yes while the database is away and reads within max_staleness_ms go on.",
+        "Whether /readyz reports success while the database cannot be reached, but memory still answers reads within"
+        " max_staleness_ms.",
         reloadable=True,
     )
 
@@ -116,13 +122,13 @@ class AdminSettings(Section):
 class LogSettings(Section):
     """What the server writes to standard error."""
 
-    format: Literal["text", "json"] = setting("text", "Lines for people, or one JSON object per line.", reloadable=True)
+    format: Literal["text", "json"] = setting("text", "Whether log lines are text or JSON objects.", reloadable=True)
     level: Literal["debug", "info", "warning", "error"] = setting(
-        "info", "Least important messages written.", reloadable=True
+        "info", "Lowest level of messages that are logged.", reloadable=True
     )
     slow_call_s: Seconds = setting(
         5.0,
-        "A call that takes longer is logged with where its time went; inf: none is.",
+        "A call that takes longer is logged, with the time spent in each part. inf: no call is logged.",
         reason="People notice; the calls themselves take milliseconds.",
         reloadable=True,
         gt=0,

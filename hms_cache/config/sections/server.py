@@ -22,8 +22,8 @@ class ServerSettings(Section):
 
     host: str = setting(
         "127.0.0.1",
-        "Address to listen on. The protocol carries no authentication of its own, so other machines are let in on"
-        " purpose only.",
+        "Address to listen on. Unless authentication is enabled, any client that can connect is trusted, so the"
+        " default accepts connections of this machine only.",
         site_keys=("metastore.thrift.bind.host", "hive.metastore.thrift.bind.host"),
     )
     port: int = setting(
@@ -36,47 +36,49 @@ class ServerSettings(Section):
     )
     transport_mode: Literal["binary", "http"] = setting(
         "binary",
-        "binary: messages come as they are, or within SASL. http: each is the body of a POST, as Hive 4's clients send"
-        " them with hive.metastore.client.thrift.transport.mode=http, and Trino with an http address.",
+        "binary: messages are sent directly over the connection, with or without SASL. http: each message is the body"
+        " of a POST request, as Hive 4's clients send it with hive.metastore.client.thrift.transport.mode=http, and"
+        " Trino with an http address.",
         site_keys=("metastore.server.thrift.transport.mode", "hive.metastore.server.thrift.transport.mode"),
         from_site=lambda mode: mode.strip().lower(),
     )
     http_path: str = setting(
         "metastore",
-        "With transport_mode = http: the path of the address.",
+        "With transport_mode = http: the path of the URL.",
         site_keys=("metastore.server.thrift.http.path", "hive.metastore.server.thrift.http.path"),
     )
     http_max_header_bytes: SizeBytes = setting(
         32 * 1024,
-        "With transport_mode = http: longest header of a request.",
+        "With transport_mode = http: maximum size of a request's header.",
         reason="A bearer token is in it; those of some issuers have 8 kB and more.",
         ge=1024,
         le=1024 * 1024,
     )
     http_header_timeout_s: Seconds = setting(
         10.0,
-        "With transport_mode = http: a header that has begun must be whole by then.",
+        "With transport_mode = http: time within which a header must arrive completely after its first byte.",
         reason="As a handshake of TLS.",
         gt=0,
         le=3600,
     )
     advertised_uris: str = setting(
         "",
-        "What clients call this metastore, such as thrift://hms:9083; it is written into the events. Empty:"
-        " thrift://host:port.",
+        "The URI under which clients reach this metastore, such as thrift://hms:9083. It is written into events."
+        " Empty: thrift://host:port.",
         site_keys=("metastore.thrift.uris", "hive.metastore.uris"),
     )
     workers: int = setting(
         1,
-        "Processes that serve the port, each a whole server with its own cache and memory budget.",
-        reason="One process answers tens of thousands of hot calls a second; more of them use more processors and hold"
-        " the catalog in memory once each.",
+        "Number of processes that serve the port. Each of them is a complete server with its own cache and memory"
+        " budget.",
+        reason="One process answers tens of thousands of cached calls per second. More processes use more processors, and"
+        " each holds the catalog in memory.",
         ge=1,
         le=64,
     )
     threads: int = setting(
         16,
-        "Threads that run the reads which need the database.",
+        "Number of threads for reads that need the database.",
         reason="Calls wait for the database, not for the processor: more threads than database connections only queue"
         " there.",
         ge=1,
@@ -84,62 +86,64 @@ class ServerSettings(Section):
     )
     transaction_threads: int = setting(
         16,
-        "Threads for heartbeats, locks, transactions and write ids, which wait behind no other calls. Each has a"
-        " database connection besides those of database.pool_size.",
+        "Number of threads for heartbeats, locks, transactions and write ids, which do not wait for other calls. Each"
+        " has a database connection in addition to those of database.pool_size.",
         reason="Such a call takes milliseconds; as many as wait at once can be made one transaction.",
         ge=1,
         le=256,
     )
     write_threads: int = setting(
         8,
-        "Threads for changes of the catalog that move no data.",
+        "Number of threads for changes of the catalog that move no data.",
         reason="Writers of one table wait for each other in the database; more of them only wait there.",
         ge=1,
         le=256,
     )
     heavy_threads: int = setting(
         4,
-        "Threads for calls that delete or move data, write many partitions, or list whole catalogs.",
-        reason="Each may take minutes, and shall leave connections to the others.",
+        "Number of threads for calls that delete or move data, write many partitions, or list whole catalogs.",
+        reason="Each of these calls may take minutes and should leave connections to the others.",
         ge=1,
         le=256,
     )
     max_waiting_per_lane: int = setting(
         400,
-        "Calls that wait for a thread of one lane (transactions, reads, writes, heavy); one more is answered with a"
-        " fault that tells the client to retry.",
+        "Maximum number of calls that wait for a thread of one lane (transactions, reads, writes, heavy). Further"
+        " calls get an error that tells the client to retry.",
         unit="calls",
         reason="Two lanes whose queues are full leave a fifth of max_in_flight to a third.",
         ge=1,
     )
     max_connections: int = setting(
         4096,
-        "Client connections open at once. For one more the oldest that has never sent a call is closed; where all have,"
-        " the new one is refused with a fault that says so. Less where the system allows fewer open files.",
+        "Maximum number of open client connections. For a further connection, the server closes the oldest one that"
+        " has never sent a call; if there is none, it refuses the new connection with an error. The limit is lower if"
+        " the system allows fewer open files.",
         unit="connections",
         reason="An idle connection costs a few KiB; Hive allows 1000 because each costs it a thread.",
         ge=1,
     )
     max_connections_per_address: int = setting(
         1024,
-        "Client connections from one address at once; one more is refused with a fault. 0: as many as from all.",
+        "Maximum number of connections from one client address. Further connections are refused with an error. 0: only"
+        " max_connections applies.",
         unit="connections",
-        reason="One machine shall not take the places of all others; a quarter is what Hive's whole server has. Raise"
-        " it where clients come through a proxy or address translation.",
+        reason="One machine should not use up the connections of all others. A quarter of them is as many as Hive's whole"
+        " server has. Raise it if clients come through a proxy or address translation.",
         ge=0,
     )
     max_in_flight: int = setting(
         1024,
-        "Calls being answered or waiting for a thread, those of transactions and locks not counted; one more is"
-        " answered with a fault that tells the client to retry.",
+        "Maximum number of calls that run or wait for a thread, not counting those of transactions and locks. Further"
+        " calls get an error that tells the client to retry.",
         unit="calls",
         reason="64 calls waiting for each thread: at 10 ms a call, the last of them waits less than a second.",
         ge=1,
     )
     max_calls_per_user: int = setting(
         0,
-        "Calls of one user that are being answered or wait for a thread; one more is answered with a MetaException."
-        " The user is who authenticated, else who set_ugi names. 0: no limit.",
+        "Maximum number of calls of one user that run or wait for a thread. Further calls get a MetaException. The"
+        " user is the authenticated one, or otherwise the one that set_ugi names. 0: no limit.",
         unit="calls",
         reason="Off: a site with one engine has one user. Where several share the server, a quarter of max_in_flight"
         " leaves room for the others.",
@@ -154,7 +158,7 @@ class ServerSettings(Section):
     )
     max_message_bytes: SizeBytes = setting(
         100 * 1024 * 1024,
-        "Largest message accepted. A larger one is refused with a fault and its connection closed.",
+        "Maximum size of a message. A larger message is refused with an error, and its connection is closed.",
         reason="Hive's default.",
         site_keys=("metastore.server.max.message.size", "hive.metastore.server.max.message.size"),
         ge=1024,
@@ -169,57 +173,58 @@ class ServerSettings(Section):
     )
     max_session_bytes: SizeBytes = setting(
         64 * 1024,
-        "What one connection may have set: its user and groups (set_ugi), variables (setMetaConf) and options"
-        " (setOption). More is refused with a fault.",
+        "Maximum size of what one connection sets: its user and groups (set_ugi), variables (setMetaConf) and options"
+        " (setOption). Calls that would exceed it are refused.",
         reason="A user in 150 groups takes 50 KiB, at four bytes a character.",
         ge=2048,
     )
     sessions_budget_bytes: SizeBytes = setting(
         64 * 1024 * 1024,
-        "What all connections may have set. When it is used up, more than 1 KiB for one connection is refused.",
+        "Maximum size of what all connections together set. When it is reached, a connection may not set more than 1"
+        " KiB.",
         reason="16 KiB for each of 4096 connections.",
         ge=0,
     )
     message_timeout_s: Seconds = setting(
         120.0,
-        "A message whose bytes have not all arrived by then closes its connection.",
+        "A connection is closed if a message has not arrived completely within this time.",
         reason="100 MiB at 1 MiB/s take 100 s; a client that stalls longer is gone.",
         gt=0,
     )
     write_timeout_s: Seconds = setting(
         60.0,
-        "A client that takes less than 64 KiB of its reply within this time is disconnected; inf: never. While the"
-        " server stops, a tenth of the drain time if that is less.",
+        "A client that reads less than 64 KiB of its reply within this time is disconnected. inf: never. While the"
+        " server stops, the limit is at most a tenth of drain_timeout_s.",
         reason="A client that works takes megabytes in that time; one that does not holds its reply in memory.",
         gt=0,
     )
     first_call_timeout_s: Seconds = setting(
         60.0,
-        "A connection that has sent no call by then is closed; inf: never.",
+        "A connection that has not sent a call within this time is closed. inf: never.",
         reason="Clients connect in order to call; Hive's send set_ugi at once.",
         gt=0,
     )
     idle_timeout_s: Seconds = setting(
         math.inf,
-        "A connection that was used before and is silent for this long is closed; inf: never. Linux only.",
+        "A connection that has sent calls before, and has been idle for this long, is closed. inf: never. Linux only.",
         reason="Clients of Hive keep their connections for days and notice a closed one by a failed call.",
         gt=0,
     )
     request_timeout_s: Seconds = setting(
         600.0,
-        "A call that has not been answered by then is answered with a fault; inf: never.",
-        reason="Hive's clients wait 600 s for an answer: a later one reaches nobody.",
+        "A call that takes longer than this gets an error. inf: never.",
+        reason="Hive's clients wait 600 s for an answer; nobody receives a later one.",
         gt=0,
     )
     drain_timeout_s: Seconds = setting(
         30.0,
-        "After SIGTERM, how long running calls may take to finish before their connections are closed.",
+        "Time that running calls have to finish after SIGTERM. Then their connections are closed.",
         reason="Kubernetes kills a process 30 s after it asked it to stop.",
         ge=0,
     )
     tls_enabled: bool = setting(
         False,
-        "true: clients must speak TLS, 1.2 at least. What speaks plain Thrift is refused.",
+        "true: clients must use TLS, version 1.2 or later. Connections without TLS are refused.",
         site_keys=("metastore.use.SSL", "hive.metastore.use.SSL"),
     )
     tls_certificate_file: OptionalPath = setting(
@@ -282,7 +287,7 @@ class ServerSettings(Section):
     )
     audit_queue_bytes: SizeBytes = setting(
         8 * 1024 * 1024,
-        "Memory for audit lines that wait to be written; lines above it are lost and counted.",
+        "Memory for audit lines that wait to be written. When it is full, further lines are dropped and counted.",
         reason="Some 20,000 ordinary lines: seconds of writes at full speed.",
         ge=64 * 1024,
     )

@@ -15,28 +15,29 @@ class TransactionSettings(Section):
 
     timeout_s: Seconds = setting(
         300.0,
-        "A transaction or lock without a heartbeat for so long is aborted.",
+        "A transaction or lock that has sent no heartbeat for this long is aborted.",
         reason="Hive's default.",
         site_keys=("metastore.txn.timeout", "hive.txn.timeout"),
         gt=0,
     )
     replication_timeout_s: Seconds = setting(
         11 * 86400.0,
-        "The same for transactions that replication opened.",
+        "The same time-out, for transactions that replication opened.",
         reason="Hive's default: longer than its event retention for replication.",
         site_keys=("metastore.repl.txn.timeout", "hive.repl.txn.timeout"),
         gt=0,
     )
     housekeeping_interval_s: Seconds = setting(
         60.0,
-        "How often transactions and locks that timed out, and rows nobody needs any more, are looked for.",
+        "Time between two runs of the housekeeper, which aborts transactions and locks that timed out, and deletes"
+        " rows that are no longer needed.",
         reason="Hive's default for its housekeeper.",
         site_keys=("metastore.acid.housekeeper.interval", "hive.metastore.acid.housekeeper.interval"),
         gt=0,
     )
     max_open: int = setting(
         100_000,
-        "With so many open transactions a new one is refused.",
+        "Maximum number of open transactions. Above it, a request to open another one is refused.",
         unit="transactions",
         reason="Hive's default.",
         site_keys=("metastore.max.open.txns", "hive.max.open.txns"),
@@ -44,7 +45,7 @@ class TransactionSettings(Section):
     )
     max_open_batch: int = setting(
         1000,
-        "Most transactions opened by one call; a request for more gets so many.",
+        "Maximum number of transactions that one call opens. A request for more gets this many.",
         unit="transactions",
         reason="Hive's default.",
         site_keys=("metastore.txn.max.open.batch", "hive.txn.max.open.batch"),
@@ -52,8 +53,9 @@ class TransactionSettings(Section):
     )
     max_combined: int = setting(
         64,
-        "So many calls of one kind (open_txns; allocate_table_write_ids; commit_txn; heartbeat; lock, check_lock and"
-        " unlock) that wait at the same moment make one database transaction; 1: each call has its own.",
+        "Maximum number of waiting calls of the same kind that are combined into one database transaction. The kinds"
+        " are open_txns; allocate_table_write_ids; commit_txn; heartbeat; and lock, check_lock and unlock together. 1:"
+        " calls are not combined.",
         unit="calls",
         reason="Row locks are held until the last of them is done: 64 take some 20 ms.",
         ge=1,
@@ -61,27 +63,29 @@ class TransactionSettings(Section):
     )
     open_timeout_ms: WholeMilliseconds = setting(
         1000,
-        "How long opening a transaction may take; gaps in the ids younger than this count as open.",
+        "Maximum time that opening a transaction may take. A gap in the transaction ids that is younger than this"
+        " counts as an open transaction.",
         reason="Hive's default; every server of one database must agree on it.",
         site_keys=("metastore.txn.opentxn.timeout", "hive.txn.opentxn.timeout"),
         gt=0,
     )
     open_count_interval_s: Seconds = setting(
         1.0,
-        "How old the count of open transactions that max_open is compared with may be.",
+        "Maximum age of the count of open transactions that is compared with max_open.",
         reason="Hive's default.",
         site_keys=("metastore.count.open.txns.interval", "hive.count.open.txns.interval"),
         ge=0,
     )
     min_history_level: Literal["auto", "on", "off"] = setting(
         "auto",
-        "Note for each open transaction the oldest one it saw open, which a Java cleaner waits for."
-        " auto: unless on SQLite.",
+        "Whether to record, for each open transaction, the oldest transaction that was open when it began. A Java"
+        " cleaner waits for it. auto: on, except on SQLite.",
         site_keys=("metastore.txn.use.minhistorylevel", "hive.txn.use.minhistorylevel"),
     )
     min_history_write_id: bool = setting(
         True,
-        "Note the write ids that readers announce, so that a cleaner need not wait for readers of other tables.",
+        "Whether to record the write ids that readers announce, so that a cleaner does not wait for readers of other"
+        " tables.",
         reason="Hive 4.0 has it off but its clients send the call.",
         site_keys=("metastore.txn.use.minhistorywriteid", "hive.txn.use.minhistorywriteid"),
     )
@@ -98,13 +102,14 @@ class CompactionSettings(Section):
 
     initiator: bool = setting(
         False,
-        "Look for tables that need a compaction and ask for it. Workers elsewhere take it from the queue.",
+        "Whether this server looks for tables that need a compaction and adds requests to the queue. Workers of other"
+        " programs process the queue.",
         reason="Hive's default; one server of a set is enough.",
         site_keys=("metastore.compactor.initiator.on", "hive.compactor.initiator.on"),
     )
     delta_count_threshold: int = setting(
         10,
-        "So many writes since the last compaction make a table a candidate for a minor one.",
+        "Number of writes since the last compaction after which a table is considered for a minor compaction.",
         unit="writes",
         reason="Hive's default.",
         site_keys=("hive.compactor.delta.num.threshold",),
@@ -112,14 +117,14 @@ class CompactionSettings(Section):
     )
     worker_pool_timeout_s: Seconds = setting(
         12 * 3600.0,
-        "A request for a pool of workers that waits longer may go to any worker.",
+        "A request for a pool of workers that has waited longer than this may be given to any worker.",
         reason="Hive's default.",
         site_keys=("metastore.compactor.worker.pool.timeout", "hive.compactor.worker.pool.timeout"),
         gt=0,
     )
     max_failed: int = setting(
         2,
-        "After so many failures in a row nothing is initiated for a table.",
+        "Number of consecutive failures after which no compaction of a table is initiated.",
         unit="compactions",
         reason="Hive's default.",
         site_keys=(
@@ -131,14 +136,14 @@ class CompactionSettings(Section):
     )
     failed_retry_s: Seconds = setting(
         7 * 86400.0,
-        "After so long a table with failures is tried again.",
+        "Time after which a compaction of such a table is initiated again.",
         reason="Hive's default.",
         site_keys=("metastore.compactor.initiator.failed.retry.time", "hive.compactor.initiator.failed.retry.time"),
         gt=0,
     )
     aborted_transactions_threshold: int = setting(
         1000,
-        "More aborted transactions than this on a table make it a candidate.",
+        "Number of aborted transactions on a table above which the table is considered for a compaction.",
         unit="transactions",
         reason="Hive's default.",
         site_keys=("hive.compactor.abortedtxn.threshold",),
@@ -146,21 +151,21 @@ class CompactionSettings(Section):
     )
     aborted_transaction_age_s: Seconds = setting(
         12 * 3600.0,
-        "An aborted transaction older than this makes its table a candidate, too.",
+        "Age of an aborted transaction above which its table is considered for a compaction.",
         reason="Hive's default.",
         site_keys=("hive.compactor.aborted.txn.time.threshold",),
         gt=0,
     )
     worker_timeout_s: Seconds = setting(
         86400.0,
-        "A compaction that has been worked on for longer goes back to the queue.",
+        "A compaction that a worker has not finished within this time returns to the queue.",
         reason="Hive's default.",
         site_keys=("hive.compactor.worker.timeout",),
         gt=0,
     )
     history_failed: int = setting(
         3,
-        "Failed compactions kept for a table or partition.",
+        "Number of failed compactions to keep for each table or partition.",
         unit="compactions",
         reason="Hive's default.",
         site_keys=("metastore.compactor.history.retention.failed", "hive.compactor.history.retention.failed"),
@@ -168,7 +173,7 @@ class CompactionSettings(Section):
     )
     history_succeeded: int = setting(
         3,
-        "Compactions that succeeded kept for a table or partition.",
+        "Number of successful compactions to keep for each table or partition.",
         unit="compactions",
         reason="Hive's default.",
         site_keys=("metastore.compactor.history.retention.succeeded", "hive.compactor.history.retention.succeeded"),
@@ -176,7 +181,7 @@ class CompactionSettings(Section):
     )
     history_did_not_initiate: int = setting(
         2,
-        "Compactions that could not be initiated kept for a table or partition.",
+        "Number of compactions that could not be initiated to keep for each table or partition.",
         unit="compactions",
         reason="Hive's default.",
         site_keys=(
@@ -187,7 +192,7 @@ class CompactionSettings(Section):
     )
     history_refused: int = setting(
         3,
-        "Refused and aborted compactions kept for a table or partition.",
+        "Number of refused and aborted compactions to keep for each table or partition.",
         unit="compactions",
         reason="Hive's default.",
         site_keys=("metastore.compactor.history.retention.refused", "hive.compactor.history.retention.refused"),

@@ -19,12 +19,12 @@ class WorkloadSettings(Section):
     )
     scheduled_queries: bool = setting(
         True,
-        "Take and hand out scheduled queries.",
+        "Whether this server stores scheduled queries and hands them out.",
         site_keys=("metastore.scheduled.queries.enabled", "hive.metastore.scheduled.queries.enabled"),
     )
     scheduled_query_timeout_s: Seconds = setting(
         120.0,
-        "An execution that has not reported for so long is given up.",
+        "An execution that has not reported its progress for this long is marked as timed out.",
         reason="Hive's default; HiveServer2 reports every minute.",
         site_keys=(
             "metastore.scheduled.queries.execution.timeout",
@@ -34,7 +34,7 @@ class WorkloadSettings(Section):
     )
     scheduled_query_maintenance_interval_s: Seconds = setting(
         60.0,
-        "How often executions are looked through for those to give up or to delete.",
+        "Time between two runs that mark executions as timed out and delete old ones.",
         reason="Hive's default.",
         site_keys=(
             "metastore.scheduled.queries.execution.maint.task.frequency",
@@ -54,7 +54,7 @@ class WorkloadSettings(Section):
     )
     scheduled_query_disable_count: int = setting(
         0,
-        "Failures in a row after which a scheduled query is disabled; 0: it never is.",
+        "Number of consecutive failures after which a scheduled query is disabled. 0: it is never disabled.",
         unit="failures",
         reason="Hive's default.",
         site_keys=("metastore.scheduled.queries.autodisable.count",),
@@ -62,7 +62,8 @@ class WorkloadSettings(Section):
     )
     scheduled_query_skips: int = setting(
         0,
-        "After n failures in a row, n at most this, a scheduled query misses its next n - 1 turns; 0: it misses none.",
+        "After n consecutive failures, n being at most this number, a scheduled query skips its next n - 1 executions."
+        " 0: it skips none.",
         unit="failures",
         reason="Hive's default.",
         site_keys=("metastore.scheduled.queries.skip.opportunities.after.failures",),
