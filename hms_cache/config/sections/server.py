@@ -71,8 +71,8 @@ class ServerSettings(Section):
         1,
         "Number of processes that serve the port. Each of them is a complete server with its own cache and memory"
         " budget.",
-        reason="One process answers tens of thousands of cached calls per second. More processes use more processors, and"
-        " each holds the catalog in memory.",
+        reason="One process answers tens of thousands of cached calls per second. More processes use more"
+        " processors, and each holds the catalog in memory.",
         ge=1,
         le=64,
     )
@@ -128,8 +128,8 @@ class ServerSettings(Section):
         "Maximum number of connections from one client address. Further connections are refused with an error. 0: only"
         " max_connections applies.",
         unit="connections",
-        reason="One machine should not use up the connections of all others. A quarter of them is as many as Hive's whole"
-        " server has. Raise it if clients come through a proxy or address translation.",
+        reason="One machine should not use up the connections of all others. A quarter of them is as many as"
+        " Hive's whole server has. Raise it if clients come through a proxy or address translation.",
         ge=0,
     )
     max_in_flight: int = setting(
