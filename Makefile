@@ -16,7 +16,7 @@ BENCH       ?= compare
 COVERED     ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage lint soak bench docs generate clean test-packages
+.PHONY: help demo test oldest coverage lint soak bench docs generate clean test-packages
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -52,6 +52,15 @@ lint: $(VENV)/.installed-test  ## format, lint, types, generated code
 test: test-packages lint  ## everything but the soaks; installs what the tests need (databases: from Debian, when root)
 	$(BIN)/pytest -m "not soak" $(PYTEST_ARGS)
 
+# A whole `make test` runs on the newest releases; these tests, of what a server does itself, on the oldest.
+OLDEST ?= tests/expressions tests/metrics tests/config tests/admin tests/notifications tests/store/contract
+oldest: test-packages  ## tests with the oldest dependencies that pyproject.toml allows, in .venv-oldest; OLDEST=PATHS for others
+	[ -x .venv-oldest/bin/python ] || $(PYTHON) -m venv .venv-oldest
+	$(PYTHON) tools/oldest_dependencies.py > .venv-oldest/constraints.txt
+	PYTHONWARNINGS=ignore .venv-oldest/bin/python -m pip install --quiet --constraint .venv-oldest/constraints.txt \
+	  --editable '.[postgresql,tls,ldap,jwt]' pytest pytest-timeout pytest-xdist pytest-randomly hypothesis trustme hmsclient PyYAML
+	.venv-oldest/bin/python -m pytest -m "not soak and not java and not spark" $(PYTEST_ARGS) $(OLDEST)
+
 coverage: test-packages $(VENV)/.installed-test  ## make test, and which lines and branches it reaches; COVERED=PATHS for some
 	$(BIN)/pytest -m "not soak" $(PYTEST_ARGS) --cov --cov-report=term $(COVERED)
 
@@ -75,4 +84,4 @@ generate: $(VENV)/.installed-test  ## write what is generated: thrift_gen/, docs
 	$(BIN)/python -m hms_cache.metrics.reference
 
 clean:  ## remove .venv and what tools leave behind
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) .venv-oldest .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

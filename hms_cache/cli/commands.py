@@ -22,16 +22,12 @@ from hms_cache.errors import HmsCacheError
 _UNITS_S = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class _Wait(click.ParamType[float]):
-    """``30s``, ``500ms``, ``2m`` or seconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", str(value))
-        if found is None:
-            self.fail(f"{value!r} is not a duration such as 30s, 500ms or 2m", param, ctx)
-        return float(found[1]) * _UNITS_S[found[2] or ""]
+def duration(value: str) -> float:
+    """``30s``, ``500ms``, ``2m``, or seconds, as seconds. Raises BadParameter."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is not a duration such as 30s, 500ms or 2m")
+    return float(found[1]) * _UNITS_S[found[2] or ""]
 
 
 def _subject(name: str | None, partition: str | None) -> dict[str, str]:
@@ -162,7 +158,7 @@ warm = _memory_command(
 
 @click.command()
 @_subject_argument
-@click.option("--wait", type=_Wait(), default="30s", show_default=True, help="Give up after so long: 30s, 500ms, 2m.")
+@click.option("--wait", type=duration, default="30s", show_default=True, help="How long to wait: 30s, 500ms, 2m.")
 @click.option("--event", "event_id", type=click.IntRange(min=0), help="This event instead of the last one there is.")
 @_json_option
 @management_option
