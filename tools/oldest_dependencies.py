@@ -1,7 +1,7 @@
 """Prints the oldest release of each dependency that `pyproject.toml` allows, as constraints for pip.
 
-    python tools/oldest_dependencies.py > constraints.txt
-    pip install --constraint constraints.txt '.[postgresql,tls,ldap,jwt]'
+`python tools/oldest_dependencies.py > constraints.txt`, then
+`pip install --constraint constraints.txt .[postgresql,tls,ldap,jwt]`.
 """
 
 from __future__ import annotations
