@@ -143,7 +143,12 @@ def read_settings() -> set[str]:
         for path in sorted(PACKAGE.rglob("*.py"))
         if path.relative_to(PACKAGE).parts[0] not in ("config", "thrift_gen")
     ]
-    modules = [ast.parse(source) for source in sources if re.search("[sS]ettings|input_limits|given|options", source)]
+    keys = {reference.key for reference in all_settings()}
+    modules = [
+        ast.parse(source)
+        for source in sources
+        if "ettings" in source or not keys.isdisjoint(re.findall(r"\.(\w+)", source))
+    ]
     return SettingReads(modules).names() | {
         f"{section}.{key}"
         for source in sources
