@@ -114,10 +114,15 @@ class _LogHandler(logging.StreamHandler[TextIO]):
                 self.stream.flush()
 
 
+def formatter_of(settings: LogSettings) -> logging.Formatter:
+    """Makes the lines of the chosen form."""
+    return JsonFormatter() if settings.format == "json" else TextFormatter()
+
+
 def set_up_logging(settings: LogSettings) -> None:
     """Send all log records to standard error in the chosen form. May be called again, after a reload."""
     handler = _LogHandler()
-    handler.setFormatter(JsonFormatter() if settings.format == "json" else TextFormatter())
+    handler.setFormatter(formatter_of(settings))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     set_log_level(settings)
 

@@ -13,6 +13,7 @@ from contextlib import closing
 from types import FrameType
 
 from hms_cache.admin.siblings import Siblings
+from hms_cache.app.audit_output import set_up_audit_output
 from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.service import Service
 from hms_cache.app.system.allocator import tune_allocator
@@ -57,6 +58,8 @@ def run(
     """
     configuration = load()
     set_up_logging(configuration.settings.log)
+    worker = siblings.own_index if siblings is not None and siblings.count > 1 else None
+    set_up_audit_output(configuration.settings.server, configuration.settings.log, worker)
     tune_interpreter()
     tune_allocator()
     # Before the first thread starts: they are forked.
@@ -68,7 +71,7 @@ def run(
         try:
             announce(uri)
             while signals.wait() == _RELOAD:
-                _reload(service, load)
+                _reload(service, load, worker)
             _log.info("stopping")
         finally:
             service.stop()
@@ -120,7 +123,7 @@ class _Signals:
         os.close(writing)
 
 
-def _reload(service: Service, load: Callable[[], Configuration]) -> None:
+def _reload(service: Service, load: Callable[[], Configuration], worker: int | None) -> None:
     """Take what a running server can take; tell what needs a restart. A bad configuration changes nothing."""
     try:
         configuration = load()
@@ -129,6 +132,7 @@ def _reload(service: Service, load: Callable[[], Configuration]) -> None:
             _log.error("not reloaded: %s", problem)
         return
     try:
+        set_up_audit_output(configuration.settings.server, configuration.settings.log, worker)
         taken, refused = service.reload(configuration)
     except StartupError as error:
         _log.error("not reloaded: %s", error)

@@ -11,6 +11,7 @@ from typing import Literal
 from hms_cache.admin.feed.listeners import ListenerGate
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
+from hms_cache.app.audit_output import lost_lines
 from hms_cache.app.caching import Caching, build_caching, reason_against_caching
 from hms_cache.app.database import (
     ensure_first_rows,
@@ -337,7 +338,7 @@ class Service:
             metrics.show_lane(lane.value, pool.load)
         metrics.calls_over_share.include(lambda: {(of,): n for of, n in listener.shares.refused.items()})
         metrics.refused_calls.set_function(lambda: listener.refused_calls)
-        metrics.audit_lines_lost.set_function(lambda: server.audit.lost)
+        metrics.audit_lines_lost.set_function(lambda: server.audit.lost + lost_lines())
         metrics.audit_queue.set_function(lambda: server.audit.queued_bytes)
         if cache is not None and listener.hot_path is not None:
             self._count_hot_path(cache, listener.hot_path)

@@ -168,7 +168,8 @@ class ServerMetrics(_Subsystem):
 
     def _of_audit(self) -> None:
         self.audit_lines_lost = self._count(
-            "audit_lines_lost_total", "Audit lines lost because server.audit_queue_bytes waited to be written."
+            "audit_lines_lost_total",
+            "Audit lines lost because server.audit_queue_bytes waited to be written, or could not be written.",
         )
         self.audit_queue = self._gauge("audit_queue_bytes", "Memory of audit lines that wait to be written.")
 

@@ -292,6 +292,43 @@ class ServerSettings(Section):
         ge=64 * 1024,
     )
 
+    audit_file: OptionalPath = setting(
+        None,
+        "File that audit lines are appended to, in the form of log.format, instead of the log. With several workers"
+        " each has a file of its own, with .worker0, .worker1, … after the name. SIGHUP opens it anew.",
+        reloadable=True,
+    )
+    audit_file_bytes: SizeBytes = setting(
+        100 * 1024 * 1024,
+        "Size at which the file is renamed to FILE.1 and a new one is begun.",
+        reason="Some 500,000 ordinary lines.",
+        ge=64 * 1024,
+        reloadable=True,
+    )
+    audit_files_kept: int = setting(
+        10,
+        "How many files are kept beside the one that is written; the oldest is deleted.",
+        unit="files",
+        reason="With the size above, 1.1 GB.",
+        ge=1,
+        le=10_000,
+        reloadable=True,
+    )
+    audit_syslog: str = setting(
+        "",
+        "Syslog that audit lines are sent to instead of the log, facility authpriv: the path of its socket, such as"
+        " /dev/log, or HOST:PORT for UDP.",
+        reloadable=True,
+    )
+
+    @model_validator(mode="after")
+    def _syslog_has_an_address(self) -> Self:
+        host, _, port = self.audit_syslog.rpartition(":")
+        is_address = bool(host) and port.isdecimal() and 0 < int(port) < 65536
+        if self.audit_syslog and not self.audit_syslog.startswith("/") and not is_address:
+            raise ValueError("audit_syslog is the path of a socket or HOST:PORT")
+        return self
+
     @model_validator(mode="after")
     def _tls_has_its_files(self) -> Self:
         if self.tls_enabled and self.tls_certificate_file is None:

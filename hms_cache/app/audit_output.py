@@ -1,0 +1,130 @@
+"""Where audit lines go: to standard error with the log, to a file that is rotated, or to syslog.
+
+The lines come from the one thread that writes them (`hms_cache.server.audit`), so what is written here may wait: for a
+disk, or for syslog's socket. A line that cannot be written is lost, counted, and told to the log once a minute at most.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler, SysLogHandler
+from pathlib import Path
+from typing import cast
+
+from hms_cache.app.log_output import PROGRAM_LOGGER, formatter_of
+from hms_cache.config import LogSettings
+from hms_cache.config.sections import ServerSettings
+from hms_cache.errors import StartupError
+
+_log = logging.getLogger(__name__)
+
+_AUDIT_LOGGER = logging.getLogger(f"{PROGRAM_LOGGER}.audit")
+
+_OWNER_ONLY = 0o600
+"""Of a new file: lines name users and what they read."""
+
+_TELL_INTERVAL_S = 60.0
+"""Between two lines of the log that say that audit lines are being lost."""
+
+
+class _Losses:
+    """Lines that found no way out. Touched by the thread that writes audit lines only; read by any."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._told_s = float("-inf")
+
+    def note(self, where: str, error: BaseException | None) -> None:
+        self.count += 1
+        now_s = time.monotonic()
+        if now_s - self._told_s >= _TELL_INTERVAL_S:
+            self._told_s = now_s
+            _log.error("audit lines are lost: %s cannot be written: %s (%d so far)", where, error, self.count)
+
+
+_losses = _Losses()
+
+
+def lost_lines() -> int:
+    """Audit lines that could not be written since the start of the process."""
+    return _losses.count
+
+
+class _File(RotatingFileHandler):
+    """Renames the file when it is full: `audit.log` becomes `audit.log.1`, and so on; the oldest is deleted."""
+
+    def _open(self) -> TextIOWrapper:
+        def opener(path: str, flags: int) -> int:
+            return os.open(path, flags, _OWNER_ONLY)
+
+        opened = open(self.baseFilename, self.mode, encoding=self.encoding, opener=opener)
+        return cast(TextIOWrapper, opened)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        _losses.note(self.baseFilename, _current_error())
+
+
+class _Syslog(SysLogHandler):
+    """Facility `authpriv`, severity `info`, as what decides about access is logged."""
+
+    def __init__(self, address: tuple[str, int] | str) -> None:
+        super().__init__(address, facility=SysLogHandler.LOG_AUTHPRIV)
+        self.append_nul = False
+        self.ident = f"hms-cache[{os.getpid()}]: "
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        _losses.note(f"syslog at {self.address}", _current_error())
+
+
+def _current_error() -> BaseException | None:
+    return sys.exc_info()[1]
+
+
+def set_up_audit_output(settings: ServerSettings, log: LogSettings, worker: int | None = None) -> None:
+    """Have audit lines written where the settings say. Called again, it opens the file anew, as after a rotation by
+    another program.
+
+    `worker`: the number of this process among several; each has a file of its own then, since two cannot rotate one.
+    Raises StartupError, with everything left as it was, if the file or the socket cannot be opened.
+    """
+    handlers: list[logging.Handler] = []
+    if settings.audit_file is not None:
+        path = settings.audit_file
+        if worker is not None:
+            path = path.with_name(f"{path.name}.worker{worker}")
+        handlers.append(_opened_file(path, settings.audit_file_bytes, settings.audit_files_kept, log))
+    if settings.audit_syslog:
+        handlers.append(_opened_syslog(settings.audit_syslog))
+    for old in list(_AUDIT_LOGGER.handlers):
+        _AUDIT_LOGGER.removeHandler(old)
+        old.close()
+    for new in handlers:
+        _AUDIT_LOGGER.addHandler(new)
+    _AUDIT_LOGGER.propagate = not handlers
+
+
+def _opened_file(path: Path, most_bytes: int, kept: int, log: LogSettings) -> logging.Handler:
+    try:
+        handler = _File(path, maxBytes=most_bytes, backupCount=kept, encoding="utf-8")
+    except OSError as error:
+        raise StartupError(
+            f"the audit log {path} cannot be opened: {error.strerror}",
+            remedy="let the server's user write there, or change server.audit_file",
+        ) from error
+    handler.setFormatter(formatter_of(log))
+    return handler
+
+
+def _opened_syslog(where: str) -> logging.Handler:
+    host, colon, port = where.rpartition(":")
+    address: tuple[str, int] | str = (host.strip("[]"), int(port)) if colon and not where.startswith("/") else where
+    try:
+        return _Syslog(address)
+    except OSError as error:
+        raise StartupError(
+            f"syslog at {where} cannot be reached: {error}", remedy="start it, or change server.audit_syslog"
+        ) from error
