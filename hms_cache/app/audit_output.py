@@ -61,7 +61,7 @@ class _File(RotatingFileHandler):
         def opener(path: str, flags: int) -> int:
             return os.open(path, flags, _OWNER_ONLY)
 
-        opened = open(self.baseFilename, self.mode, encoding=self.encoding, opener=opener)
+        opened = open(self.baseFilename, self.mode, encoding=self.encoding, opener=opener)  # noqa: SIM115 (kept open)
         return cast(TextIOWrapper, opened)
 
     def handleError(self, record: logging.LogRecord) -> None:
