@@ -67,8 +67,7 @@ FIXES = (
         "cache_memory_is_not_mapped",
         "Hive's limit for the memory of its cache says nothing to us.",
         "hms_cache/config/sections/cache.py",
-        '        site_keys=(\n            "metastore.cached.rawstore.max.cache.memory",\n'
-        '            "hive.metastore.cached.rawstore.max.cache.memory",\n        ),\n'
+        '        site_keys=("metastore.cached.rawstore.max.cache.memory", "hive.metastore.cached.rawstore.max.cache.memory"),\n'
         "        from_site=_from_memory_limit,\n",
         "",
         ("tests/config/test_hive_keys.py",),
@@ -163,8 +162,8 @@ FIXES = (
         "appended_rows_are_not_noticed",
         "`jobs statistics` does not notice rows that were appended to a partition without an event.",
         "hms_cache/jobs/statistics/data_files.py",
-        "        return self.figures is not None and self.figures == self.recorded and self.rows is not None\n",
-        "        return self.figures is not None and self.recorded is not None and self.rows is not None\n",
+        "        is_known = self.figures is not None and self.figures == self.recorded and self.rows is not None\n",
+        "        is_known = self.figures is not None and self.recorded is not None and self.rows is not None\n",
         ("tests/jobs/statistics/test_basic_statistics.py",),
     ),
 )

@@ -16,7 +16,7 @@ FIXES = (
         12,
         "missing_marks_weigh_nothing",
         "Marks of partitions to be read again are not charged: the budget does not hold.",
-        "hms_cache/cache/partitions/partition_set.py",
+        "hms_cache/cache/partitions/segment.py",
         " + _MISSING_BYTES * len(self.missing)\n",
         "\n",
         ("tests/cache",),
