@@ -67,7 +67,8 @@ FIXES = (
         "cache_memory_is_not_mapped",
         "Hive's limit for the memory of its cache says nothing to us.",
         "hms_cache/config/sections/cache.py",
-        '        site_keys=("metastore.cached.rawstore.max.cache.memory", "hive.metastore.cached.rawstore.max.cache.memory"),\n'
+        '        site_keys=("metastore.cached.rawstore.max.cache.memory",'
+        ' "hive.metastore.cached.rawstore.max.cache.memory"),\n'
         "        from_site=_from_memory_limit,\n",
         "",
         ("tests/config/test_hive_keys.py",),
