@@ -182,7 +182,8 @@ class _Found:
     def _look_at_sources(self, metadata: CreationMetadata) -> None:
         """What a materialized view is made from is looked at, and cannot be dropped as long as the view is there.
 
-        It is of the view's catalog, whatever it says itself; a name of three parts has its own.
+        It is of the view's catalog, whatever it says itself; a name of three parts, or with a mark, has its own: the
+        right is needed in both.
         """
         own = _fold(metadata.catName or DEFAULT_CATALOG)
         for text in metadata.tablesUsed or ():
@@ -191,9 +192,9 @@ class _Found:
             self.sources.add(SecuredObject(parts[0] if len(parts) == 3 else own, *parts[-2:]))
         for source in metadata.sourceTables or ():
             if source.table is not None:
-                self.sources.add(
-                    SecuredObject(own, *map(_fold, (source.table.dbName or "", source.table.tableName or "")))
-                )
+                marked, database = parse_database_name(source.table.dbName, own)
+                of_source = _fold(database or ""), _fold(source.table.tableName or "")
+                self.sources |= {SecuredObject(own, *of_source), SecuredObject(_fold(marked), *of_source)}
 
     def _add_database(self, text: str, found: list[str], marked: list[str]) -> None:
         # A default that no catalog has tells whether the text names one.
