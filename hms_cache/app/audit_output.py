@@ -84,27 +84,42 @@ def _current_error() -> BaseException | None:
     return sys.exc_info()[1]
 
 
-def set_up_audit_output(settings: ServerSettings, log: LogSettings, worker: int | None = None) -> None:
-    """Have audit lines written where the settings say. Called again, it opens the file anew, as after a rotation by
-    another program.
+def open_audit_output(settings: ServerSettings, log: LogSettings, worker: int | None = None) -> list[logging.Handler]:
+    """What audit lines are to be written by, for `use_audit_output`; empty: the log's own output.
 
     `worker`: the number of this process among several; each has a file of its own then, since two cannot rotate one.
-    Raises StartupError, with everything left as it was, if the file or the socket cannot be opened.
+    Raises StartupError, with nothing left open, if the file or the socket cannot be opened.
     """
     handlers: list[logging.Handler] = []
+    if settings.audit_syslog:
+        handlers.append(_opened_syslog(settings.audit_syslog))
     if settings.audit_file is not None:
         path = settings.audit_file
         if worker is not None:
             path = path.with_name(f"{path.name}.worker{worker}")
-        handlers.append(_opened_file(path, settings.audit_file_bytes, settings.audit_files_kept, log))
-    if settings.audit_syslog:
-        handlers.append(_opened_syslog(settings.audit_syslog))
-    for old in list(_AUDIT_LOGGER.handlers):
-        _AUDIT_LOGGER.removeHandler(old)
-        old.close()
-    for new in handlers:
-        _AUDIT_LOGGER.addHandler(new)
+        try:
+            handlers.append(_opened_file(path, settings.audit_file_bytes, settings.audit_files_kept, log))
+        except StartupError:
+            close_audit_output(handlers)
+            raise
+    return handlers
+
+
+def use_audit_output(handlers: list[logging.Handler]) -> None:
+    """Has audit lines written by these from now on, and closes what they were written by before.
+
+    A file is open anew after it, as another program's rotation needs. A line that is being logged meanwhile goes to the
+    one or the other: the list is exchanged in one step.
+    """
+    former, _AUDIT_LOGGER.handlers = _AUDIT_LOGGER.handlers, handlers
     _AUDIT_LOGGER.propagate = not handlers
+    close_audit_output(former)
+
+
+def close_audit_output(handlers: list[logging.Handler]) -> None:
+    """Closes what `open_audit_output` opened."""
+    for one in handlers:
+        one.close()
 
 
 def _opened_file(path: Path, most_bytes: int, kept: int, log: LogSettings) -> logging.Handler:

@@ -13,7 +13,7 @@ from contextlib import closing
 from types import FrameType
 
 from hms_cache.admin.siblings import Siblings
-from hms_cache.app.audit_output import set_up_audit_output
+from hms_cache.app.audit_output import close_audit_output, open_audit_output, use_audit_output
 from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.service import Service
 from hms_cache.app.system.allocator import tune_allocator
@@ -59,7 +59,7 @@ def run(
     configuration = load()
     set_up_logging(configuration.settings.log)
     worker = siblings.own_index if siblings is not None and siblings.count > 1 else None
-    set_up_audit_output(configuration.settings.server, configuration.settings.log, worker)
+    use_audit_output(open_audit_output(configuration.settings.server, configuration.settings.log, worker))
     tune_interpreter()
     tune_allocator()
     # Before the first thread starts: they are forked.
@@ -131,12 +131,15 @@ def _reload(service: Service, load: Callable[[], Configuration], worker: int | N
         for problem in error.problems:
             _log.error("not reloaded: %s", problem)
         return
+    audit_output = None
     try:
-        set_up_audit_output(configuration.settings.server, configuration.settings.log, worker)
+        audit_output = open_audit_output(configuration.settings.server, configuration.settings.log, worker)
         taken, refused = service.reload(configuration)
     except StartupError as error:
+        close_audit_output(audit_output or [])
         _log.error("not reloaded: %s", error)
         return
+    use_audit_output(audit_output)
     set_up_logging(configuration.settings.log)
     _log.info("reloaded: %s", ", ".join(taken) or "nothing that a running server can take has changed")
     if refused:

@@ -91,6 +91,19 @@ def test_after_sighup_a_file_that_another_program_renamed_is_begun_anew(
     assert "after" not in renamed.read_text()
 
 
+def test_a_reload_that_fails_leaves_the_lines_where_they_went(start_server: ServerStarter, tmp_path: Path) -> None:
+    file, renamed = tmp_path / "audit.log", tmp_path / "still_written"
+    server = start_server("sqlite", **{"server.audit_file": file, "server.audit": "all"})
+    _call(server, "before")
+    _until(lambda: "before" in file.read_text(), "the line is written")
+    file.rename(renamed)
+    file.mkdir()
+    os.kill(server.process_id, signal.SIGHUP)
+    _until(lambda: "not reloaded: the audit log" in server.log, "the server says why not")
+    _call(server, "after")
+    _until(lambda: "after" in renamed.read_text(), "the line is in the file that is open")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
 def test_on_a_full_disk_calls_are_answered_and_lost_lines_are_counted_and_told(start_server: ServerStarter) -> None:
     server = start_server("sqlite", **{"server.audit_file": "/dev/full", "server.audit": "all", "admin.port": 0})
