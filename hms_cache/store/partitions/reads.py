@@ -32,6 +32,7 @@ from hms_cache.store.partitions.selection import (
     values_of_stored_name,
     values_with_empty,
 )
+from hms_cache.store.rows.descriptor_texts import DESCRIPTOR_TEXT, values_of_text
 from hms_cache.store.rows.storage_descriptor_statements import DESCRIPTOR_COLUMNS, DescriptorScope
 from hms_cache.store.rows.storage_descriptors import DescriptorTemplates, build_templates, read_templates
 from hms_cache.store.schema import PARTITION_PARAMS, PARTITIONS, SDS, SERDES
@@ -141,7 +142,7 @@ _NARROW_COLUMNS = (
     SDS.c.LOCATION,
 )
 _WIDTH = len(_NARROW_COLUMNS) + 1
-"""With the text of all parameters."""
+"""With the text of all parameters. What describes the storage follows: columns for few partitions, else one text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,9 @@ def _statements(reach: _Reach, has_write_ids: bool) -> _Statements:
         column if has_write_ids or column is not PARTITIONS.c.WRITE_ID else literal_column("0").label("WRITE_ID")
         for column in _NARROW_COLUMNS
     ]
-    with_descriptors = PARTITIONS.outerjoin(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID)
+    with_descriptors = PARTITIONS.outerjoin(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID).outerjoin(
+        SERDES, SERDES.c.SERDE_ID == SDS.c.SERDE_ID
+    )
     parameters = PARTITION_PARAMS.c
     pair = parameters.PARAM_KEY + literal(_KEY_END) + parameters.PARAM_VALUE
     characters = func.sum(CharacterCount(parameters.PARAM_KEY) + CharacterCount(parameters.PARAM_VALUE))
@@ -173,10 +176,8 @@ def _statements(reach: _Reach, has_write_ids: bool) -> _Statements:
     with_parameters = PARTITIONS.join(PARTITION_PARAMS, parameters.PART_ID == PARTITIONS.c.PART_ID)
     present = and_(condition, parameters.PARAM_VALUE.is_not(None))
     return _Statements(
-        narrow=select(*columns).select_from(with_descriptors).where(condition),
-        wide=select(*columns, *DESCRIPTOR_COLUMNS)
-        .select_from(with_descriptors.outerjoin(SERDES, SERDES.c.SERDE_ID == SDS.c.SERDE_ID))
-        .where(condition),
+        narrow=select(*columns, DESCRIPTOR_TEXT).select_from(with_descriptors).where(condition),
+        wide=select(*columns, *DESCRIPTOR_COLUMNS).select_from(with_descriptors).where(condition),
         plain_parameters=select(parameters.PART_ID, parameters.PARAM_KEY, parameters.PARAM_VALUE)
         .select_from(with_parameters)
         .where(present),
@@ -206,8 +207,9 @@ def _plan(connection: Connection, table: PartitionedTable, part_ids: Sequence[in
 def read_partition_rows(connection: Connection, table: PartitionedTable, selected: SelectedPartitions) -> PartitionRows:
     """The selected partitions as rows, by name.
 
-    At most six statements whatever their number: partitions with their parameters, templates, details of templates,
-    skew if there is any, parameters that the server could not join, empty values if there may be any.
+    At most seven statements whatever their number, mostly two: partitions with their parameters and descriptors, and
+    details of the distinct descriptors; then skew if there is any, descriptors and parameters whose texts do not add
+    up, empty values if there may be any.
     """
     part_ids = selected.part_ids
     if part_ids is not None and not part_ids:
@@ -242,12 +244,12 @@ def _read_rows(
 ) -> PartitionRows:
     statement = reading.statements.wide if few else reading.statements.narrow
     rows: Sequence[Row[Any]] = connection.execute(statement, reading.parameters).all()
+    templates = _templates(connection, reading, rows) if few else _templates_of_texts(connection, reading, rows)
     if reading.wanted is not None:
         rows = [row for row in rows if row[0] in reading.wanted]
     rows = sorted(rows, key=itemgetter(1))
     columns = list(zip(*rows, strict=True)) if rows else [()] * _WIDTH
     ids, names, create_times, access_times, write_ids, sd_ids, locations, texts = (list(c) for c in columns[:_WIDTH])
-    templates = _templates(connection, reading, rows if few else None)
     number_of = templates.number_of
     parameters = _parameters_of_texts(texts)
     if parameters is None:
@@ -273,14 +275,33 @@ def _read_rows(
     return found
 
 
-def _templates(connection: Connection, reading: _Reading, wide_rows: Sequence[Row[Any]] | None) -> DescriptorTemplates:
-    if wide_rows is None:
-        return read_templates(connection, reading.statements.scope, reading.parameters)
+def _templates(connection: Connection, reading: _Reading, rows: Sequence[Row[Any]]) -> DescriptorTemplates:
+    """Of rows with the columns of their descriptors."""
     groups: dict[tuple[Any, ...], list[int]] = {}
-    for row in wide_rows:
+    for row in rows:
         if row[5] is not None:
             groups.setdefault(tuple(row[_WIDTH:]), []).append(row[5])
     return build_templates(connection, groups.items(), reading.statements.scope, reading.parameters)
+
+
+def _templates_of_texts(connection: Connection, reading: _Reading, rows: Sequence[Row[Any]]) -> DescriptorTemplates:
+    """Of rows with the texts of their descriptors: all that the scope reaches."""
+    groups: dict[str, list[int]] = {}
+    for row in rows:
+        text = row[_WIDTH]
+        if text is not None:
+            ids = groups.get(text)
+            if ids is None:
+                groups[text] = [row[5]]
+            else:
+                ids.append(row[5])
+    found: list[tuple[tuple[Any, ...], list[int]]] = []
+    for text, ids in groups.items():
+        values = values_of_text(text)
+        if values is None:
+            return read_templates(connection, reading.statements.scope, reading.parameters)
+        found.append((values, ids))
+    return build_templates(connection, found, reading.statements.scope, reading.parameters)
 
 
 def _parameters_of_texts(texts: Sequence[str]) -> list[dict[str, str]] | None:
