@@ -28,7 +28,6 @@ from hms_cache.app.positions import position_source
 from hms_cache.app.security.authentication import mechanisms
 from hms_cache.app.security.authorization import (
     asking_authorizer,
-    directory_groups,
     follow_grants,
     keep_current,
     policy_file,
@@ -38,6 +37,7 @@ from hms_cache.app.security.authorization import (
 from hms_cache.app.security.authorization import reload as reload_policy
 from hms_cache.app.security.certificates import server_context
 from hms_cache.app.security.delegation import token_manager
+from hms_cache.app.security.groups import directory_groups, groups_for_proxies
 from hms_cache.app.security.http_port import http_port
 from hms_cache.app.security.listeners import listener_tokens, reload_listener_tokens
 from hms_cache.app.site import Site
@@ -50,6 +50,7 @@ from hms_cache.authentication.listener_tokens import ListenerTokens
 from hms_cache.authorization.asking import AskingAuthorizer
 from hms_cache.authorization.decisions import Authorizer
 from hms_cache.authorization.grouped_policy import GroupedPolicy
+from hms_cache.authorization.known_groups import KnownGroups
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.reads.reasons import Reason
@@ -147,10 +148,17 @@ class Service:
                 with replicas_allowed(database):
                     ensure_first_rows(database, self._settings)
                     stores.auxiliary.roles.ensure_admins(self._settings.catalog.users_in_admin_role)
-            self._authorize(stores, starting)
+            groups = directory_groups(self._settings)
+            if groups is not None:
+                asked = groups.outcomes
+                self.metrics.server.directory_groups.include(lambda: {(outcome,): n for outcome, n in asked.items()})
+            self._authorize(stores, groups if self._settings.authorization.directory_groups else None, starting)
             reads = self._cached(stores, database, starting)
             tokens = token_manager(
-                self._settings, stores.auxiliary.tokens, is_hive_3=(database.features.version or "").startswith("3.")
+                self._settings,
+                stores.auxiliary.tokens,
+                groups_for_proxies(groups if self._settings.authentication.proxy_groups == "directory" else None),
+                is_hive_3=(database.features.version or "").startswith("3."),
             )
             Housekeeping(self._settings, stores, tokens).start(starting)
             keep_trimmed(starting)
@@ -345,7 +353,7 @@ class Service:
         _log.info("listening on %s:%d", host, port)
         return f"thrift://{f'[{host}]' if ':' in host else host}:{port}"
 
-    def _authorize(self, stores: DatabaseStores, starting: ExitStack) -> None:
+    def _authorize(self, stores: DatabaseStores, groups: KnownGroups | None, starting: ExitStack) -> None:
         require_authentication(self._settings)
         metrics = self.metrics.server
         policy = self._authorizer = self._policy = policy_file(self._settings)
@@ -353,13 +361,11 @@ class Service:
             keep_current(policy, self._settings.authorization.policy_check_interval_s, starting)
             metrics.policy_loads.include(lambda: {(outcome,): n for outcome, n in policy.outcomes.items()})
             metrics.policy_loaded.set_function(lambda: policy.loaded_at_s)
-            groups = directory_groups(self._settings)
             if groups is not None:
                 self._authorizer = GroupedPolicy(policy, groups)
-                metrics.directory_groups.include(lambda: {(outcome,): n for outcome, n in groups.outcomes.items()})
             return
         service = policy_service(self._settings)
-        self._authorizer = asking_authorizer(self._settings, stores.auxiliary.rights, service)
+        self._authorizer = asking_authorizer(self._settings, stores.auxiliary.rights, service, groups)
         if service is not None:
             metrics.policy_requests.include(lambda: {(outcome,): n for outcome, n in service.outcomes.items()})
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
-from hms_cache.authorization.decisions import NO_GROUPS, Action, Question, SecuredObject, UndecidedError
+from hms_cache.authorization.decisions import NO_GROUPS, Action, Question, SecuredObject
+from hms_cache.authorization.known_groups import KnownGroups
 from hms_cache.authorization.policy import (
     MOST_PRINCIPALS,
     GrantedDecisions,
@@ -23,57 +22,7 @@ from hms_cache.authorization.policy import (
 )
 from hms_cache.authorization.policy_file import PolicyFile
 
-RETRY_INTERVAL_S = 5.0
-"""After the directory did not answer, nobody waits for it again for so long."""
-
 _numbers = itertools.count(1)
-
-
-class DirectoryGroups:
-    """Groups of users, as the directory says; what it said last while it does not answer. Thread-safe."""
-
-    def __init__(
-        self,
-        ask: Callable[[str], frozenset[str]],
-        max_age_s: float,
-        now_s: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`ask` raises UndecidedError when the directory does not answer."""
-        self._ask = ask
-        self.max_age_s = max_age_s
-        self.now_s = now_s
-        self._lock = threading.Lock()
-        """Guards what is known; never held while the directory is asked."""
-        self._known: OrderedDict[str, tuple[frozenset[str], float]] = OrderedDict()
-        self._silent_until_s = -1.0
-        self.outcomes = {"ok": 0, "kept": 0, "failed": 0}
-
-    def of(self, user: str) -> frozenset[str]:
-        """Asks now. Raises UndecidedError when nothing is known that is young enough."""
-        if self.now_s() < self._silent_until_s:
-            return self._kept(user)
-        try:
-            found = self._ask(user)
-        except UndecidedError:
-            self._silent_until_s = self.now_s() + RETRY_INTERVAL_S
-            return self._kept(user)
-        with self._lock:
-            self.outcomes["ok"] += 1
-            self._known[user] = found, self.now_s()
-            self._known.move_to_end(user)
-            if len(self._known) > MOST_PRINCIPALS:
-                self._known.popitem(last=False)
-        return found
-
-    def _kept(self, user: str) -> frozenset[str]:
-        """What was said in the epoch before this one."""
-        with self._lock:
-            found, said_at_s = self._known.get(user, (NO_GROUPS, -1.0))
-            if said_at_s >= 0 and self.now_s() - said_at_s <= 2 * self.max_age_s:
-                self.outcomes["kept"] += 1
-                return found
-            self.outcomes["failed"] += 1
-        raise UndecidedError("the directory does not tell the groups of the user; retry")
 
 
 class _Epoch:
@@ -133,7 +82,7 @@ class GroupedPolicy:
     waits_for_members = True
     keeps_answers = True
 
-    def __init__(self, file: PolicyFile, groups: DirectoryGroups) -> None:
+    def __init__(self, file: PolicyFile, groups: KnownGroups) -> None:
         self._file = file
         self._groups = groups
         self._changing = threading.Lock()

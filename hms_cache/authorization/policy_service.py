@@ -1,8 +1,9 @@
 """Decisions of a policy service over HTTP, as the Open Policy Agent answers: questions in one document, answers in one.
 
-Asked is a POST to the address of a rule, with ``{"input": {"principal": "ann", "groups": ["analysts"], "questions":
-[{"action": "read", "catalog": "hive", "database": "sales", "table": "orders"}, …]}}``; the groups are those of a bearer
-token. Answered is ``{"result": [true, …]}``, one for each. Whatever else comes back, or nothing in time, denies.
+Asked is a POST to the address of a rule, with ``{"input": {"principal": "ann", "groups": ["analysts"],
+"directory_groups": ["staff"], "questions": [{"action": "read", "catalog": "hive", "database": "sales", "table":
+"orders"}, …]}}``; the groups are those of a bearer token, then those of a directory. Answered is
+``{"result": [true, …]}``, one for each question. Whatever else comes back, or nothing in time, denies.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Question, SecuredObject, UndecidedError
+from hms_cache.authorization.known_groups import GroupsOf, nobody_knows
 
 _log = logging.getLogger(__name__)
 
@@ -68,13 +70,19 @@ class PolicyService:
         self._places = threading.BoundedSemaphore(options.most_at_once)
         self.outcomes = {"ok": 0, "failed": 0}
 
-    def ask(self, principal: str, questions: Sequence[Question], groups: frozenset[str] = NO_GROUPS) -> list[bool]:
+    def ask(
+        self,
+        principal: str,
+        questions: Sequence[Question],
+        groups: frozenset[str] = NO_GROUPS,
+        directory_groups: frozenset[str] = NO_GROUPS,
+    ) -> list[bool]:
         """One answer for each. Raises UndecidedError."""
         answers: list[bool] = []
         ends_at_s = time.monotonic() + self._options.timeout_s
         for start in range(0, len(questions), MOST_QUESTIONS):
             asked = questions[start : start + MOST_QUESTIONS]
-            answers += self._ask(_document(principal, groups, asked), len(asked), ends_at_s)
+            answers += self._ask(_document(principal, groups, directory_groups, asked), len(asked), ends_at_s)
         return answers
 
     def _ask(self, document: bytes, count: int, ends_at_s: float) -> list[bool]:
@@ -138,12 +146,15 @@ def _cut(link: http.client.HTTPConnection) -> None:
             sock.shutdown(socket.SHUT_RDWR)
 
 
-def _document(principal: str, groups: frozenset[str], questions: Sequence[Question]) -> bytes:
+def _document(
+    principal: str, groups: frozenset[str], directory_groups: frozenset[str], questions: Sequence[Question]
+) -> bytes:
     asked = [
         {"action": SHOW if action is None else action.value, "catalog": of[0], "database": of[1], "table": of[2]}
         for action, of in questions
     ]
-    return json.dumps({"input": {"principal": principal, "groups": sorted(groups), "questions": asked}}).encode()
+    about = {"principal": principal, "groups": sorted(groups), "directory_groups": sorted(directory_groups)}
+    return json.dumps({"input": {**about, "questions": asked}}).encode()
 
 
 class ServiceJudge:
@@ -152,11 +163,19 @@ class ServiceJudge:
     has_any = True
     """Not asked: whether anything is granted to somebody is no question to a policy."""
 
-    def __init__(self, service: PolicyService, principal: str, groups: frozenset[str] = NO_GROUPS) -> None:
+    def __init__(
+        self,
+        service: PolicyService,
+        principal: str,
+        groups: frozenset[str] = NO_GROUPS,
+        directory_groups_of: GroupsOf = nobody_knows,
+    ) -> None:
         """`groups`: those that the principal's bearer token names."""
         self._service = service
         self._principal = principal
         self._groups = groups
+        self._directory_groups_of = directory_groups_of
+        self._directory_groups: frozenset[str] | None = None
         self._known: dict[Question, bool] = {}
 
     def prepare(self, questions: Sequence[Question]) -> None:
@@ -165,7 +184,7 @@ class ServiceJudge:
         if unknown:
             if len(self._known) + len(unknown) > MOST_REMEMBERED:
                 self._known = {}
-            self._known.update(zip(unknown, self._service.ask(self._principal, unknown, self._groups), strict=True))
+            self._known.update(zip(unknown, self._ask(unknown), strict=True))
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
         """Raises UndecidedError."""
@@ -182,7 +201,14 @@ class ServiceJudge:
     def _decide(self, question: Question) -> bool:
         known = self._known.get(question)
         if known is None:
-            known = self._service.ask(self._principal, [question], self._groups)[0]
+            known = self._ask([question])[0]
             if len(self._known) < MOST_REMEMBERED:
                 self._known[question] = known
         return known
+
+    def _ask(self, questions: Sequence[Question]) -> list[bool]:
+        """The directory's groups are asked for once. Raises UndecidedError."""
+        found = self._directory_groups
+        if found is None:
+            found = self._directory_groups = self._directory_groups_of(self._principal)
+        return self._service.ask(self._principal, questions, self._groups, found)

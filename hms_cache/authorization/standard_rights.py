@@ -1,7 +1,8 @@
 """SQL-standard authorization: what a user may do by owning objects, by grants, and by roles. Facts: Hive's
 `Operation2Privilege`, `SQLAuthorizationUtils` (Hive 3.1, 4.0.1).
 
-All roles of a user are in force at once: the metastore's protocol does not know `SET ROLE`.
+All roles of a user are in force at once: the metastore's protocol does not know `SET ROLE`. Hive's decides without
+groups; here a user has what is granted to groups of a directory and of its bearer token, where the site names them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from hms_cache.authorization.decisions import METASTORE, Action, Question, SecuredObject
+from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Question, SecuredObject, UndecidedError
+from hms_cache.authorization.known_groups import GroupsOf, nobody_knows
 
 ADMIN = "admin"
 OWNER = "OWNER"
@@ -22,6 +24,9 @@ DEFAULT_CATALOG, DEFAULT_DATABASE = "hive", "default"
 
 GLOBAL_ONLY = SecuredObject("")
 """In place of an object: global rights and roles alone. No catalog has this name."""
+
+MOST_GROUPS = 2000
+"""Of one user: each stands in every part of a statement, and databases have limits for those."""
 
 MOST_SINGLE_TABLES = 2
 """More tables of a database are looked up together, with all others of it."""
@@ -60,9 +65,9 @@ class Rights(NamedTuple):
 class GrantSource(Protocol):
     """Where grants are kept."""
 
-    def rights(self, user: str, within: SecuredObject) -> Rights:
-        """The user's rights: global ones and, of a table, those on it and on its database; of a database, on it and on
-        all of its tables; of the metastore, everywhere. Raises what its database raises."""
+    def rights(self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> Rights:
+        """Of the user and of these groups: global rights and, of a table, those on it and on its database; of a
+        database, on it and on all of its tables; of the metastore, everywhere. Raises what its database raises."""
 
 
 class StandardJudge:
@@ -74,9 +79,21 @@ class StandardJudge:
     has_any = True
     """Everybody has the role `public`."""
 
-    def __init__(self, source: GrantSource, user: str, *, is_service: bool = False) -> None:
+    def __init__(
+        self,
+        source: GrantSource,
+        user: str,
+        groups: frozenset[str] = NO_GROUPS,
+        directory_groups_of: GroupsOf = nobody_knows,
+        *,
+        is_service: bool = False,
+    ) -> None:
+        """`groups`: those that the user's bearer token names."""
         self._source = source
         self._user = user
+        self._groups = groups
+        self._directory_groups_of = directory_groups_of
+        self._all_groups: frozenset[str] | None = None
         self._is_service = is_service
         self._read: dict[SecuredObject, Rights] = {}
 
@@ -150,5 +167,15 @@ class StandardJudge:
     def _rights(self, within: SecuredObject) -> Rights:
         found = self._read.get(within)
         if found is None:
-            found = self._read[within] = self._source.rights(self._user, within)
+            found = self._read[within] = self._source.rights(self._user, within, self._groups_known())
+        return found
+
+    def _groups_known(self) -> frozenset[str]:
+        """The directory is asked once. Raises UndecidedError."""
+        found = self._all_groups
+        if found is None:
+            found = self._groups | self._directory_groups_of(self._user)
+            if len(found) > MOST_GROUPS:
+                raise UndecidedError(f"the user is in more than {MOST_GROUPS} groups")
+            self._all_groups = found
         return found

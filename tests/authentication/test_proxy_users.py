@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_cache.authentication.delegation.proxy_users import ProxyUsers
+from hms_cache.authentication.delegation.proxy_users import GroupsUnknownError, ProxyUsers
 from hms_cache.config import load
 
 GROUPS = {"ann": frozenset({"analysts"}), "bob": frozenset({"staff"})}
@@ -40,6 +40,20 @@ nobody hosts=*;
 def test_what_is_not_allowed_is_refused(real: str, user: str, address: str, allowed: bool) -> None:
     rules = ProxyUsers(RULES, lambda name: GROUPS.get(name, frozenset()))
     assert (rules.refusal(real, user, address) is None) == allowed
+
+
+def test_groups_are_asked_for_only_where_they_decide() -> None:
+    def silent(user: str) -> frozenset[str]:
+        raise GroupsUnknownError
+
+    rules = ProxyUsers(
+        "hive groups=analysts hosts=*; a users=ann groups=g hosts=*; b groups=* hosts=*; c hosts=*", silent
+    )
+    assert rules.refusal("hive", "ann", "::1") == (
+        "User: hive is not allowed to impersonate ann: its groups are not known now; retry"
+    )
+    assert rules.refusal("a", "ann", "::1") is None and rules.refusal("b", "ann", "::1") is None
+    assert rules.refusal("c", "ann", "::1") == "User: c is not allowed to impersonate ann"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
-"""A policy's groups of a real LDAP directory, for users of any mechanism, and those that bearer tokens name."""
+"""Groups of a real LDAP directory, for users of any mechanism and every provider, and those that bearer tokens name."""
 
 from __future__ import annotations
 
+import json
+import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,13 +11,18 @@ from typing import Any
 
 import pytest
 
+from hms_cache.authentication import system_groups
+from hms_cache.authentication.delegation.token_format import TokenIdentifier
 from hms_cache.authentication.directory import Directory
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedError
-from hms_cache.authorization.grouped_policy import DirectoryGroups, GroupedPolicy
+from hms_cache.authorization.grouped_policy import GroupedPolicy
+from hms_cache.authorization.known_groups import KnownGroups
 from hms_cache.authorization.policy_file import PolicyFile
+from hms_cache.authorization.standard_rights import MOST_GROUPS, Rights, StandardJudge
 from hms_cache.cache.verification.verify import verify
 from hms_cache.errors import ConfigurationError, StartupError
+from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.server.conftest import Link, Running, Serve, database, table
 from tests.server.test_authorization import outcome
 from tests.server.test_ldap import running_directory
@@ -31,6 +38,8 @@ from tests.server.test_ldap_filters import (
     options,
     password,
 )
+from tests.server.test_policy_service import Agent
+from tests.server.test_sql_grants import World, bag
 from tests.server.test_tls import wait_for
 
 ldap3 = pytest.importorskip("ldap3")
@@ -113,7 +122,7 @@ def test_groups_have_an_age_and_a_longer_one_while_nobody_answers(tmp_path: Path
             raise UndecidedError("silent")
         return said.get(user, frozenset())
 
-    groups = DirectoryGroups(ask, 60.0, clock)
+    groups = KnownGroups(ask, 60.0, clock)
     policy = GroupedPolicy(PolicyFile(tmp_path / "policy.toml", SOURCES), groups)
     tag = policy.proven_decisions("ann").tag
     for _ in range(3):
@@ -147,7 +156,7 @@ def test_a_new_policy_counts_at_once(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(POLICY)
     file = PolicyFile(path, SOURCES)
-    policy = GroupedPolicy(file, DirectoryGroups(lambda user: frozenset({"analysts"}), 60.0))
+    policy = GroupedPolicy(file, KnownGroups(lambda user: frozenset({"analysts"}), 60.0))
     before = policy.proven_decisions("ann")
     assert before.policy is policy.policy and before.allow(Action.READ, TABLE)
     path.write_text(POLICY.replace("Analysts", "writers"))
@@ -156,18 +165,24 @@ def test_a_new_policy_counts_at_once(tmp_path: Path) -> None:
     assert not policy.decide("ann", Action.READ, TABLE)
 
 
+def directory_settings(port: int) -> dict[str, Any]:
+    return {
+        "authentication.ldap_url": f"ldap://127.0.0.1:{port}",
+        "authentication.ldap_user_dn_pattern": f"uid=%s,{PEOPLE}",
+        "authentication.ldap_bind_dn": ACCOUNT,
+        "authentication.ldap_bind_password": password("reader"),
+        "authentication.ldap_group_dn_pattern": f"cn=%s,{GROUPS}",
+        "authorization.directory_groups_max_age_s": 1,
+    }
+
+
 def server_of(serve: Serve, port: int, policy: Path, **more: Any) -> Running:
     return serve(
         **{
-            "authentication.ldap_url": f"ldap://127.0.0.1:{port}",
-            "authentication.ldap_user_dn_pattern": f"uid=%s,{PEOPLE}",
-            "authentication.ldap_bind_dn": ACCOUNT,
-            "authentication.ldap_bind_password": password("reader"),
-            "authentication.ldap_group_dn_pattern": f"cn=%s,{GROUPS}",
+            **directory_settings(port),
             "authorization.provider": "policy",
             "authorization.policy_file": str(policy),
             "authorization.directory_groups": True,
-            "authorization.directory_groups_max_age_s": 1,
             "security.accept_insecure": True,
             **more,
         }
@@ -226,6 +241,47 @@ def test_a_user_of_kerberos_has_the_directorys_groups(
         assert isinstance(outcome(links["bob"], "get_table", dbname="open", tbl_name="t"), tuple)
 
 
+@pytest.mark.parametrize("source", ["system", "directory"])
+def test_a_rule_for_groups_means_those_of_who_is_acted_for(
+    serve: Serve, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system knows `root`, the directory `bob`; what the proxy user itself is in counts for nothing."""
+    pytest.importorskip("gssapi")
+    from tests.server.kerberos_realm import REALM, running_realm
+    from tests.server.test_delegation_tokens import asked, with_ticket
+    from tests.server.test_kerberos import settings_of
+
+    of_system = {"root": frozenset({"staff", "writers"}), "trino": frozenset({"writers"})}
+    monkeypatch.setattr(system_groups, "groups_of", lambda user: of_system.get(user, frozenset()))
+    rules = {"authentication.proxy_users": "trino groups=writers,wheel hosts=*", "authentication.proxy_groups": source}
+    member, other = ("bob", "root") if source == "directory" else ("root", "bob")
+    for name in ("realm", "directory"):
+        (tmp_path / name).mkdir()
+    with running_realm(tmp_path / "realm") as realm:
+        monkeypatch.setenv("KRB5_CONFIG", str(realm.configuration))
+        monkeypatch.setenv("KRB5CCNAME", "FILE:/nonexistent")
+        realm.keytab("hive/localhost")
+        for user in ("ann", "trino"):
+            realm.ticket(user)
+        with running_directory(tmp_path / "directory", ENTRIES) as port:
+            server = serve(**settings_of(realm, **rules, **directory_settings(port)))
+            trino = with_ticket(server, realm, "trino")
+            token = TokenIdentifier.decoded(asked(trino, member).identifier)
+            assert (token.owner, token.real_user) == (member, f"trino@{REALM}")
+            for user in (other, "ann", "*", "x)(uid=*"):
+                with pytest.raises(t.MetaException, match="not allowed to impersonate") as refused:
+                    asked(trino, user)
+                assert refused.value.message.endswith(f"impersonate {user}")
+            with pytest.raises(t.MetaException, match=f"ann@{REALM} is not allowed to impersonate {member}"):
+                asked(with_ticket(server, realm, "ann"), member)
+        # What has been told counts for a while; of others nobody tells.
+        assert TokenIdentifier.decoded(asked(trino, member).identifier).owner == member
+        if source == "directory":
+            with pytest.raises(t.MetaException, match="impersonate carol: its groups are not known now; retry"):
+                asked(trino, "carol")
+            assert server.service.metrics.server.directory_groups.values()[("failed",)] > 0
+
+
 def test_kept_replies_are_verified_by_their_class(serve: Serve, port: int, tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_text(POLICY)
     server = server_of(serve, port, tmp_path / "policy.toml", **{"authorization.directory_groups_max_age_s": 3600})
@@ -277,6 +333,176 @@ def test_groups_that_a_bearer_token_names(serve: Serve, tmp_path: Path, groups: 
             assert post(server, issuer.token(groups=odd), "getStatus")[0] == 401
 
 
+def sees(link: Link, name: str = "hers") -> bool:
+    return isinstance(outcome(link, "get_table", dbname="open", tbl_name=name), t.Table)
+
+
+def eventually(expected: bool, link: Link) -> None:
+    wait_for(lambda: sees(link) is expected)
+
+
+@pytest.mark.parametrize(("age_s", "grants"), [(0, "read"), (1, "read"), (0, "logged")])
+def test_grants_to_groups_count_for_members_in_the_directory(
+    serve: Serve, port: int, age_s: float, grants: str
+) -> None:
+    kept = {"authorization.sql_max_age_s": age_s, "authorization.sql_grants": grants}
+    world = World(serve, **directory_settings(port), **kept, **{"authorization.directory_groups": True})
+    group, user = t.PrincipalType.GROUP, t.PrincipalType.USER
+    member, bob, carol = world.link("o,brien"), world.link("bob"), world.link("carol")
+    assert not world.sees(member)
+    world.ann.call("grant_privileges", privileges=bag("SELECT", "analysts", kind=group))
+    for _ in range(3):
+        assert world.sees(member) and not world.sees(bob) and not world.sees(member, "other")
+    # A user and a role of the group's name, and who claims to be in it, are not.
+    assert not world.sees(world.link("analysts"))
+    change(port, "analysts", ldap3.MODIFY_ADD, "bob")
+    eventually(True, bob)
+    change(port, "analysts", ldap3.MODIFY_DELETE, "bob")
+    eventually(False, bob)
+    world.ann.call("revoke_privileges", privileges=bag("SELECT", "analysts", kind=group))
+    assert not world.sees(member)
+
+    world.root.call("create_role", role=t.Role("readers", 0, "root"))
+    role = {"role_name": "readers", "principal_name": "analysts", "principal_type": group}
+    world.ann.call("grant_privileges", privileges=bag("SELECT", "readers", kind=t.PrincipalType.ROLE))
+    assert not world.sees(member)
+    world.root.call("grant_role", **role, grantor="root", grantorType=user)
+    assert world.sees(member) and not world.sees(carol)
+    world.root.call("revoke_role", **role)
+    assert not world.sees(member)
+
+    owned = database("theirs")
+    owned.ownerName, owned.ownerType = "analysts", group
+    world.root.call("create_database", database=owned)
+    assert "may not create" in outcome(carol, "create_table", tbl=table("theirs", "t"))[1]
+    member.call("create_table", tbl=table("theirs", "t"))
+
+
+def test_an_agent_is_told_the_directorys_groups(serve: Serve, port: int) -> None:
+    def answer(document: dict[str, Any]) -> bytes:
+        asked = document["input"]
+        allowed = asked["principal"] == "root" or "analysts" in asked["directory_groups"]
+        return json.dumps({"result": [allowed] * len(asked["questions"])}).encode()
+
+    agent = Agent()
+    agent.answer = answer
+    with closing(AgentStops(agent)):
+        given = {
+            "authorization.provider": "opa",
+            "authorization.opa_url": agent.url,
+            "authorization.opa_max_age_s": 1,
+            "authorization.directory_groups": True,
+            "security.accept_insecure": True,
+        }
+        server = serve(**directory_settings(port), **given)
+        links = {}
+        for user in ("root", "ann", "bob"):
+            links[user] = server.link()
+            links[user].call("set_ugi", user_name=user, group_names=["analysts"])
+        fill(links["root"])
+        for _ in range(3):
+            assert sees(links["ann"], "t") and not sees(links["bob"], "t")
+        assert {"principal": "bob", "groups": [], "directory_groups": ["writers"]}.items() <= agent.asked[-1].items()
+        change(port, "analysts", ldap3.MODIFY_ADD, "bob")
+        wait_for(lambda: sees(links["bob"], "t"))
+        change(port, "analysts", ldap3.MODIFY_DELETE, "bob")
+        wait_for(lambda: not sees(links["bob"], "t"))
+        assert sees(links["ann"], "t")
+
+
+class AgentStops:
+    """What `closing` wants."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.close = agent.stop
+
+
+@pytest.mark.parametrize("provider", ["sql", "opa"])
+def test_while_no_directory_answers_calls_are_refused(serve: Serve, provider: str) -> None:
+    agent = Agent()
+    with closing(AgentStops(agent)), socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        busy.close()
+        given = {
+            "authorization.provider": provider,
+            "authorization.opa_url": agent.url,
+            "authorization.directory_groups": True,
+            "security.accept_insecure": True,
+            "catalog.users_in_admin_role": ["root"],
+        }
+        server = serve(**directory_settings(port), **given)
+        link = server.link()
+        link.call("set_ugi", user_name="root", group_names=[])
+        for _ in range(3):
+            told = outcome(link, "create_database", database=database("open"))
+            assert "Permission denied: nobody tells the groups" in told[1]
+        assert server.service.metrics.server.directory_groups.values()[("failed",)] >= 3
+        assert agent.asked == []
+
+
+def test_the_directory_is_asked_once_in_the_age(tmp_path: Path) -> None:
+    clock, asked = Clock(), []
+
+    def ask(user: str) -> frozenset[str]:
+        asked.append(user)
+        if len(asked) > 2:
+            raise UndecidedError("silent")
+        return frozenset({f"{len(asked)}"})
+
+    groups = KnownGroups(ask, 60.0, clock)
+    assert [groups.recent("ann") for _ in range(3)] == [{"1"}] * 3
+    clock.now_s += 60
+    assert groups.recent("ann") == {"1"}
+    clock.now_s += 1
+    assert groups.recent("ann") == {"2"} and asked == ["ann"] * 2
+    clock.now_s += 120
+    assert groups.recent("ann") == {"2"} and len(asked) == 3, "while nobody answers, for twice as long"
+    clock.now_s += 1
+    with pytest.raises(UndecidedError):
+        groups.recent("ann")
+    assert len(asked) == 3, "who does not answer is left alone for some seconds"
+
+
+def test_a_statement_has_room_for_so_many_groups() -> None:
+    class Source:
+        def rights(self, user: str, within: SecuredObject, groups: frozenset[str] = frozenset()) -> Rights:
+            return Rights(groups, frozenset(), frozenset())
+
+    def judge(count: int) -> StandardJudge:
+        return StandardJudge(Source(), "ann", frozenset({"admin"}), lambda user: frozenset(map(str, range(count))))
+
+    assert judge(MOST_GROUPS - 1).allow(Action.DROP, TABLE)
+    with pytest.raises(UndecidedError, match="more than 2000 groups"):
+        judge(MOST_GROUPS).allow(Action.DROP, TABLE)
+
+
+def test_grants_to_groups_count_for_those_that_a_token_names(serve: Serve) -> None:
+    pytest.importorskip("jwt")
+    from tests.server.test_bearer_tokens import Issuer, post
+
+    with closing(Issuer()) as issuer:
+        server = serve(
+            **{
+                "server.transport_mode": "http",
+                "security.accept_insecure": True,
+                "authentication.jwt_jwks_url": issuer.url,
+                "authentication.jwt_groups_claim": "groups",
+                "authorization.provider": "sql",
+                "authorization.sql_max_age_s": 60,
+                "catalog.users_in_admin_role": ["root"],
+            }
+        )
+        root = issuer.token(sub="root")
+        post(server, root, "create_database", database=database("open"))
+        post(server, root, "create_table", tbl=table("open", "hers"))
+        granted = bag("SELECT", "analysts", kind=t.PrincipalType.GROUP)
+        assert b"denied" not in post(server, root, "grant_privileges", privileges=granted)[1]
+        for _ in range(3):
+            for groups, shown in ((["analysts"], True), (["Analysts"], False), ([], False)):
+                answer = post(server, issuer.token(groups=groups), "get_table", dbname="open", tbl_name="hers")
+                assert answer[0] == 200 and (b"not found" not in answer[1]) is shown
+
+
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
@@ -290,7 +516,9 @@ def test_groups_that_a_bearer_token_names(serve: Serve, tmp_path: Path, groups: 
             },
             "where users and groups lie",
         ),
-        ({"authorization.directory_groups": True, "authorization.provider": "sql"}, "set provider = policy"),
+        ({"authorization.directory_groups": True, "authorization.provider": "off"}, "are for a provider"),
+        ({"authorization.directory_groups": True, "authorization.provider": "sql"}, "needs a directory and an account"),
+        ({"authentication.proxy_groups": "directory"}, "proxy_groups = directory needs a directory and an account"),
     ],
 )
 def test_groups_that_nobody_knows_stop_the_start(

@@ -109,7 +109,9 @@ def test_many_questions_are_answered_in_order(agent: Agent) -> None:
     assert service.ask("ann", questions) == expected and any(expected)
     assert service.ask("eve", questions) == [False] * len(questions)
     assert service.ask("root", questions) == [True] * len(questions)
-    assert service.outcomes == {"ok": 12, "failed": 0}
+    assert service.ask("eve", questions, directory_groups=frozenset({"auditors", "x"})) == expected
+    assert service.ask("eve", questions, frozenset({"auditors"})) == [False] * len(questions), "another kind of groups"
+    assert service.outcomes == {"ok": 20, "failed": 0}
 
 
 def test_what_is_no_decision_denies(agent: Agent) -> None:

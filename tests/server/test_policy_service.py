@@ -89,7 +89,8 @@ def test_questions_go_together_and_are_answered_in_order(agent: Agent) -> None:
     assert judge.show(TABLE._replace(table=None)) and judge.allow(Action.DROP, objects[7])
     assert len(agent.asked) == 3
     question = {"action": "drop", "catalog": "hive", "database": "open", "table": "t7"}
-    assert agent.asked[-1] == {"principal": "ann", "groups": [], "questions": [question]}
+    who = {"principal": "ann", "groups": [], "directory_groups": []}
+    assert agent.asked[-1] == {**who, "questions": [question]}
 
 
 @pytest.mark.parametrize(

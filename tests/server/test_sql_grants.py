@@ -227,9 +227,9 @@ def test_lists_of_many_databases_cost_a_few_statements(serve: Serve) -> None:
     asked = []
     original = GrantedRights.rights
 
-    def counted(self: Any, user: str, within: Any) -> Any:
+    def counted(self: Any, user: str, within: Any, groups: Any) -> Any:
         asked.append(within)
-        return original(self, user, within)
+        return original(self, user, within, groups)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(GrantedRights, "rights", counted)

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from functools import partial
 
 from hms_cache.app.background import BackgroundTask
-from hms_cache.app.security.authentication import directory_options
-from hms_cache.authentication.directory import Directory
-from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authorization.asking import AskingAuthorizer
-from hms_cache.authorization.decisions import UndecidedError
-from hms_cache.authorization.grouped_policy import DirectoryGroups
+from hms_cache.authorization.known_groups import GroupsOf, KnownGroups, nobody_knows
 from hms_cache.authorization.policy import DIRECTORY_GROUPS, TOKEN_GROUPS, PolicyError
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.authorization.policy_service import PolicyService, ServiceJudge, ServiceOptions
@@ -61,33 +56,6 @@ def _sources(settings: Settings) -> frozenset[str]:
     return frozenset(name for name, is_on in found.items() if is_on)
 
 
-def directory_groups(settings: Settings) -> DirectoryGroups | None:
-    """Who tells the groups of a policy's users; None where they are those of its file. Raises StartupError."""
-    if not settings.authorization.directory_groups:
-        return None
-    section = settings.authentication
-    options = directory_options(section)
-    if not options.urls or not options.account:
-        raise StartupError(
-            "authorization.directory_groups needs a directory and an account that looks for users and groups in it",
-            remedy="Set authentication.ldap_url, ldap_bind_dn and ldap_bind_password_file.",
-        )
-    if not (options.name_patterns or options.base) or not any(options.filters.group_bases):
-        raise StartupError(
-            "authorization.directory_groups: where users and groups lie is not said",
-            remedy="Set authentication.ldap_base_dn, or ldap_user_dn_pattern and ldap_group_dn_pattern.",
-        )
-    directory = Directory(options)
-
-    def ask(user: str) -> frozenset[str]:
-        try:
-            return directory.groups_of(user)
-        except AuthenticationError as error:
-            raise UndecidedError(str(error)) from error
-
-    return DirectoryGroups(ask, settings.authorization.directory_groups_max_age_s)
-
-
 def policy_service(settings: Settings) -> PolicyService | None:
     """The policy service; None with another provider. Raises StartupError for what cannot work."""
     given = settings.authorization
@@ -104,19 +72,32 @@ def policy_service(settings: Settings) -> PolicyService | None:
 
 
 def asking_authorizer(
-    settings: Settings, grants: GrantSource, service: PolicyService | None
+    settings: Settings, grants: GrantSource, service: PolicyService | None, groups: KnownGroups | None
 ) -> AskingAuthorizer | None:
-    """The authorizer that asks the database or the policy service; None with another provider."""
+    """The authorizer that asks the database or the policy service; None with another provider. `groups`: those of the
+    directory, if it counts."""
     given = settings.authorization
     if given.provider == "sql":
         services = frozenset(given.service_users)
         max_age_s = given.sql_max_age_s
         if given.sql_grants == "logged" and settings.cache.enabled:
             max_age_s = max_age_s or LOGGED_MAX_AGE_S
-        return AskingAuthorizer(lambda user, _: StandardJudge(grants, user, is_service=user in services), max_age_s)
+        max_age_s, groups_of = _with_groups(groups, max_age_s)
+        return AskingAuthorizer(
+            lambda user, of_token: StandardJudge(grants, user, of_token, groups_of, is_service=user in services),
+            max_age_s,
+        )
     if service is not None:
-        return AskingAuthorizer(partial(ServiceJudge, service), given.opa_max_age_s)
+        max_age_s, groups_of = _with_groups(groups, given.opa_max_age_s)
+        return AskingAuthorizer(lambda user, of_token: ServiceJudge(service, user, of_token, groups_of), max_age_s)
     return None
+
+
+def _with_groups(groups: KnownGroups | None, max_age_s: float) -> tuple[float, GroupsOf]:
+    """How long decisions live, and who tells their groups: asked for each where none lives longer than groups may."""
+    if groups is None:
+        return max_age_s, nobody_knows
+    return (groups.max_age_s, groups.of) if max_age_s >= groups.max_age_s else (max_age_s, groups.recent)
 
 
 def follow_grants(settings: Settings, authorizer: AskingAuthorizer, cache: Cache) -> None:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from hms_cache.app.security.authentication import directory_options, kerberos_options
 from hms_cache.app.security.authorization import (
-    directory_groups,
     policy_file,
     policy_service,
     require_authentication,
 )
 from hms_cache.app.security.certificates import server_context
+from hms_cache.app.security.groups import directory_groups
 from hms_cache.app.security.http_port import http_port, key_set
 from hms_cache.authentication.directory import Directory
 from hms_cache.authentication.key_set import KeySetError

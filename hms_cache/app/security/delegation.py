@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import grp
-import pwd
 import socket
 from collections.abc import Callable
 
-from hms_cache.authentication.delegation.proxy_users import ProxyUsers
+from hms_cache.authentication.delegation.proxy_users import GroupsOf, ProxyUsers
 from hms_cache.authentication.delegation.token_format import TokenIdentifier
 from hms_cache.authentication.delegation.token_manager import TokenManager, TokenOptions
 from hms_cache.authentication.local_names import LocalNames
@@ -20,13 +17,16 @@ from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.security.tokens import Tokens
 
 
-def token_manager(settings: Settings, tokens: Tokens, *, is_hive_3: bool) -> TokenManager | None:
-    """None where clients have no tickets to ask with, or tokens are off. Raises StartupError."""
+def token_manager(settings: Settings, tokens: Tokens, groups_of: GroupsOf, *, is_hive_3: bool) -> TokenManager | None:
+    """None where clients have no tickets to ask with, or tokens are off. Raises StartupError.
+
+    `groups_of`: of those for whom proxy users act.
+    """
     section = settings.authentication
     if not (section.kerberos_enabled and section.delegation_tokens):
         return None
     try:
-        proxy_users = ProxyUsers(section.proxy_users, system_groups)
+        proxy_users = ProxyUsers(section.proxy_users, groups_of)
     except ValueError as error:
         raise StartupError(f"authentication.proxy_users: {error}", remedy="See docs/security.md.") from error
     options = TokenOptions(
@@ -71,11 +71,3 @@ def user_of(token: TokenIdentifier, names: LocalNames) -> str:
     """The short name. Raises AuthenticationError."""
     owner = token.owner
     return names.of(owner) if "@" in owner or "/" in owner else owner
-
-
-def system_groups(user: str) -> frozenset[str]:
-    """As the operating system has them; none of a user whom it does not know."""
-    found = {entry.gr_name for entry in grp.getgrall() if user in entry.gr_mem}
-    with contextlib.suppress(KeyError):
-        found.add(grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name)
-    return frozenset(found)

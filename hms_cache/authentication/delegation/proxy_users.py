@@ -13,7 +13,11 @@ from dataclasses import dataclass
 _PARTS = ("users", "groups", "hosts")
 
 GroupsOf = Callable[[str], frozenset[str]]
-"""The groups of a user; may block. None are known of a user who is not."""
+"""The groups of a user; may wait for another system. None are known of a user who is not. Raises GroupsUnknownError."""
+
+
+class GroupsUnknownError(Exception):
+    """Whoever knows the groups of users does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +51,22 @@ class ProxyUsers:
 
     def refusal(self, real_user: str, user: str, address: str, principal: str = "") -> str | None:
         """Why `real_user`, connected from `address`, may not act for `user`; None: it may. May block on
-        name servers and on the system's list of groups. `principal`: the name to tell.
+        name servers and on whoever knows the groups. `principal`: the name to tell.
         """
         rule = self._rules.get(real_user, _Rule())
-        if not (
-            "*" in rule.users
-            or user in rule.users
-            or "*" in rule.groups
-            or (rule.groups and rule.groups & self._groups_of(user))
-        ):
-            return f"User: {principal or real_user} is not allowed to impersonate {user}"
+        refusal = f"User: {principal or real_user} is not allowed to impersonate {user}"
+        try:
+            if not ("*" in rule.users or user in rule.users or self._has_group(rule, user)):
+                return refusal
+        except GroupsUnknownError:
+            return f"{refusal}: its groups are not known now; retry"
         if not any(_matches(host, address) for host in rule.hosts):
             return f"Unauthorized connection for super-user: {principal or real_user} from IP {address}"
         return None
+
+    def _has_group(self, rule: _Rule, user: str) -> bool:
+        """Raises GroupsUnknownError."""
+        return "*" in rule.groups or bool(rule.groups and rule.groups & self._groups_of(user))
 
 
 def _matches(host: str, address: str) -> bool:

@@ -92,7 +92,13 @@ class AuthenticationSettings(Section):
         "",
         "Who may ask for tokens of other users: `trino users=* hosts=10.0.0.0/8; hive groups=analysts hosts=*`. Each"
         " rule needs users or groups, and hosts; * allows all. A site file's hadoop.proxyuser.NAME.users, .groups and"
-        " .hosts say the same. Groups are those of the server's operating system.",
+        " .hosts say the same. Groups are those of proxy_groups.",
+    )
+    proxy_groups: Literal["system", "directory"] = setting(
+        "system",
+        "Whose groups the rules of proxy_users mean. system: those of the server's operating system (`id USER`), which"
+        " has to know the user who is acted for. directory: those of the LDAP directory, which ldap_bind_dn looks for,"
+        " as the other ldap_ settings say; at most authorization.directory_groups_max_age_s old.",
     )
     plain: Literal["off", "ldap"] = setting(
         "off",
@@ -241,7 +247,7 @@ class AuthenticationSettings(Section):
     jwt_groups_claim: str = setting(
         "",
         "The claim that names the user's groups, such as groups: a list, or one name. A policy's token_groups are"
-        " these, and an Open Policy Agent is told them. Empty: tokens name none.",
+        " these, grants to groups count for them (sql), and an Open Policy Agent is told them. Empty: none.",
     )
     jwt_leeway_s: Seconds = setting(
         30.0,

@@ -64,14 +64,15 @@ class AuthorizationSettings(Section):
     )
     directory_groups: bool = setting(
         False,
-        "With provider = policy: true: a grant's directory_groups are those of the LDAP directory of section"
-        " authentication, for users of every mechanism. ldap_bind_dn looks for users and groups, where and as the"
-        " other ldap_ settings say.",
+        "true: the groups of the LDAP directory of section authentication count, for users of every mechanism. With"
+        " provider = policy as a grant's directory_groups, with sql as grants to groups, with opa as"
+        " input.directory_groups. ldap_bind_dn looks for users and groups, where and as the other ldap_ settings say.",
     )
     directory_groups_max_age_s: Seconds = setting(
         60.0,
-        "How old what the directory said about a user's groups may be; three times as old while it does not answer,"
-        " and then the user's calls are refused.",
+        "How old what the directory said about a user's groups may be. With sql and opa no decision lives longer; if"
+        " decisions live shorter (sql_max_age_s, opa_max_age_s), that comes on top. Three times as old while the"
+        " directory does not answer, and then the user's calls are refused.",
         unit="seconds",
         reason="One question for each user and minute; a right that was withdrawn ends a minute later.",
         ge=1,
@@ -91,6 +92,6 @@ class AuthorizationSettings(Section):
             raise ValueError("provider = policy needs policy_file")
         if self.provider == "opa" and not self.opa_url:
             raise ValueError("provider = opa needs opa_url")
-        if self.directory_groups and self.provider != "policy":
-            raise ValueError("directory_groups are those of a policy: set provider = policy")
+        if self.directory_groups and self.provider == "off":
+            raise ValueError("directory_groups are for a provider: set one")
         return self

@@ -79,7 +79,9 @@ def roles_of(connection: Connection, grantee: Grantee) -> list[str]:
     for principal, kind, role in connection.execute(_ROLES, {"user": grantee.user, "groups": list(grantee.groups)}):
         if kind == "ROLE":
             parents.setdefault(principal, set()).add(role)
-        elif kind != "USER" or principal == grantee.user:  # a collation may take other names for the same
+        elif (
+            principal == grantee.user if kind == "USER" else principal in grantee.groups
+        ):  # a collation may take other names for the same
             pending.add(role)
     found: set[str] = set()
     while pending:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, String, cast, literal_column, select, union_all
 
-from hms_cache.authorization.decisions import METASTORE, SecuredObject
+from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, SecuredObject
 from hms_cache.authorization.standard_rights import COLUMN, GLOBAL_ONLY, OWNER, Right, Rights
 from hms_cache.store.contract.partitions import Grantee
 from hms_cache.store.engine.context import StoreContext
@@ -29,14 +29,15 @@ class GrantedRights:
     def __init__(self, context: StoreContext) -> None:
         self._database = context.database
 
-    def rights(self, user: str, within: SecuredObject) -> Rights:
-        """The user's rights; grants to groups and on partitions are none of SQL-standard authorization."""
-        return run_read(self._database, lambda connection: _rights(connection, user, within))
+    def rights(self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> Rights:
+        """The user's rights; grants on partitions are none of SQL-standard authorization."""
+        return run_read(self._database, lambda connection: _rights(connection, user, within, groups))
 
 
-def _rights(connection: Connection, user: str, within: SecuredObject) -> Rights:
-    roles = frozenset(roles_of(connection, Grantee(user)))
-    names = [user, *roles]
+def _rights(connection: Connection, user: str, within: SecuredObject, groups: frozenset[str]) -> Rights:
+    roles = frozenset(roles_of(connection, Grantee(user, tuple(sorted(groups)))))
+    of_kind = {None: {user}, "USER": {user}, "ROLE": roles, "GROUP": groups}
+    names = sorted({user} | roles | groups)
     rights: set[Right] = set()
     tables: set[SecuredObject] = set()
     for *place, word, grantable, principal, kind in connection.execute(union_all(*_parts(names, within))):
@@ -46,7 +47,7 @@ def _rights(connection: Connection, user: str, within: SecuredObject) -> Rights:
             continue
         if of.table is not None:
             tables.add(of)
-        if principal == user if kind in (None, "USER") else kind == "ROLE" and principal in roles:
+        if principal in of_kind.get(kind, ()):
             rights.update(Right(one, of, bool(grantable)) for one in _words(word))
     return Rights(roles, frozenset(rights), frozenset(tables))
 

@@ -13,7 +13,11 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Database, InvalidObjectEx
 from tests.store.auxiliary.conftest import World
 from tests.store.auxiliary.test_privileges import EVERYWHERE, GROUP, ROLE, USER, HiveObjectRef, HiveObjectType, grant
 
+ON = SecuredObject("hive", "d", "t")
 USERS, ROLES = ("ann", "Ann", "bob", "o", "r1"), ("r1", "r2")
+GROUPS = ("bob", "g", "G")
+"""One has a user's name; two differ only for some collations."""
+
 DATABASES, TABLES = ("d", "e"), ("t", "u")
 WORDS = ("SELECT", "INSERT", "UPDATE", "DELETE", "ALL")
 ACTIONS = {Action.READ: WORDS[:4], Action.WRITE: ("INSERT",), Action.UPDATE: ("UPDATE",), Action.DELETE: ("DELETE",)}
@@ -39,24 +43,25 @@ def test_rights_as_a_model_sees_them(world: World) -> None:
     world.create_table("t")
     world.create_table("u")
     made: Table = world.objects.reads.tables.get_table(TableName("hive", "d", "t"))
-    for name, owner, kind in (("t", "ann", USER), ("u", "r1", ROLE)):
+    for name, owner, kind in (("t", "g", GROUP), ("u", "r1", ROLE)):
         made.dbName, made.tableName, made.owner, made.ownerType, made.sd.location = "e", name, owner, kind, None
         world.objects.writes.tables.create_table(made)
-    owners = {(None, "e"): ("r2", ROLE), (None, "d"): ("o", USER), ("t", "e"): ("ann", USER), ("u", "e"): ("r1", ROLE)}
+    owners = {(None, "e"): ("r2", ROLE), (None, "d"): ("o", USER), ("t", "e"): ("g", GROUP), ("u", "e"): ("r1", ROLE)}
     owners |= {("t", "d"): ("o", USER), ("u", "d"): ("o", USER)}
     objects = [METASTORE] + [SecuredObject("hive", d, t) for d in DATABASES for t in (None, *TABLES)]
     grants: set[tuple[SecuredObject, bool, str, str, int]] = set()
     members: set[tuple[str, str, int]] = set()
 
-    def roles_of(user: str) -> set[str]:
-        found, before = {"public", *(r for r, who, kind in members if (who, kind) == (user, USER))}, set()
+    def roles_of(user: str, groups: frozenset[str]) -> set[str]:
+        own = {(user, USER), *((group, GROUP) for group in groups)}
+        found, before = {"public", *(r for r, who, kind in members if (who, kind) in own)}, set()
         while found != before:
             before = set(found)
             found |= {r for r, who, kind in members if kind == ROLE and who in found}
         return found
 
-    def expected(user: str, action: Action, of: SecuredObject) -> bool:
-        mine = {(user, USER)} | {(role, ROLE) for role in roles_of(user)}
+    def expected(user: str, groups: frozenset[str], action: Action, of: SecuredObject) -> bool:
+        mine = {(user, USER)} | {(role, ROLE) for role in roles_of(user, groups)} | {(one, GROUP) for one in groups}
         if ("admin", ROLE) in mine:
             return True
         owns = owners.get((of.table, of.database or "")) in mine
@@ -76,14 +81,14 @@ def test_rights_as_a_model_sees_them(world: World) -> None:
         if chance.random() < 0.3:
             role, who, kind = (
                 chance.choice([*ROLES, "admin"]),
-                chance.choice([*USERS, *ROLES]),
-                chance.choice([USER, ROLE]),
+                chance.choice([*USERS, *ROLES, *GROUPS]),
+                chance.choice([USER, ROLE, GROUP]),
             )
             try:
                 if (role, who, kind) in members:
                     roles.revoke_role(role, who, kind)
                     members.discard((role, who, kind))
-                elif kind == USER or who in ROLES:
+                elif kind != ROLE or who in ROLES:
                     roles.grant_role(role, who, kind, "o", USER, grant_option=False)
                     members.add((role, who, kind))
             except (InvalidObjectException, MetaException):
@@ -92,7 +97,7 @@ def test_rights_as_a_model_sees_them(world: World) -> None:
             of = chance.choice(objects)
             column = of.table is not None and chance.random() < 0.3
             kind = chance.choice([USER, ROLE, GROUP])
-            who = chance.choice([*ROLES, "public"] if kind == ROLE else USERS)
+            who = chance.choice([*ROLES, "public"] if kind == ROLE else GROUPS if kind == GROUP else USERS)
             one = (of, column, chance.choice(WORDS), who, kind)
             change = grant(reference(of, column), one[2], who, kind)
             if one in grants:
@@ -102,22 +107,36 @@ def test_rights_as_a_model_sees_them(world: World) -> None:
                 privileges.grant_privileges([change])
                 grants.add(one)
         user = chance.choice(USERS)
-        judge = StandardJudge(world.stores.rights, user)
+        of_token, of_directory = (frozenset(chance.sample(GROUPS, chance.randint(0, 1))) for _ in range(2))
+        groups = of_token | of_directory
+        judge = StandardJudge(world.stores.rights, user, of_token, {user: of_directory}.__getitem__)
         if chance.random() < 0.5:
             judge.prepare([(Action.READ, one) for one in objects])
         for of in objects[1:]:
             for action in (*ACTIONS, Action.ALTER, Action.DROP, Action.CREATE):
                 allowed = judge.allow(action, of)
-                assert allowed == expected(user, action, of), (user, action, of, grants, members)
-            if of.table is None and any(expected(user, Action.READ, one) for one in objects[1:] if one[:2] == of[:2]):
+                assert allowed == expected(user, groups, action, of), (user, groups, action, of, grants, members)
+            seen = [one for one in objects[1:] if one[:2] == of[:2] and expected(user, groups, Action.READ, one)]
+            if of.table is None and seen:
                 assert judge.show(of)
 
 
 def test_names_that_a_collation_takes_for_others_have_no_rights(world: World) -> None:
     world.create_table("t")
-    on = SecuredObject("hive", "d", "t")
+    world.stores.privileges.grant_privileges([grant(reference(ON, False), "SELECT", "g", GROUP)])
+    run_write(world.database, lambda transaction: ensure_default_roles(transaction.connection, now_s=5))
+    world.stores.roles.create_role("r", "o")
+    world.stores.roles.grant_role("r", "h", GROUP, "o", USER, grant_option=False)
+    on = ON
     assert StandardJudge(world.stores.rights, "o").allow(Action.DROP, on)
     for user in ("O", "o ", "ó"):
         assert not StandardJudge(world.stores.rights, user).allow(Action.READ, on), user
+    for group in ("G", "g ", "ǵ"):
+        judge = StandardJudge(world.stores.rights, "x", frozenset({group}))
+        assert not judge.allow(Action.READ, on), group
+    for group in ("H", "h ", "ĥ"):
+        assert world.stores.rights.rights("x", on, frozenset({group})).roles == {"public"}, group
+    assert world.stores.rights.rights("x", on, frozenset({"h"})).roles == {"public", "r"}
+    assert StandardJudge(world.stores.rights, "x", frozenset({"g"})).allow(Action.READ, on)
     for table in ("T", "t ", "ť"):
         assert not StandardJudge(world.stores.rights, "o").allow(Action.READ, on._replace(table=table)), table

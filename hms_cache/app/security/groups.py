@@ -1,0 +1,68 @@
+"""Where groups of users are known: the directory of the configuration, and the operating system."""
+
+from __future__ import annotations
+
+from hms_cache.app.security.authentication import directory_options
+from hms_cache.authentication.delegation.proxy_users import GroupsOf, GroupsUnknownError
+from hms_cache.authentication.directory import Directory
+from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.authentication.system_groups import SystemGroups
+from hms_cache.authorization.decisions import UndecidedError
+from hms_cache.authorization.known_groups import KnownGroups
+from hms_cache.config import Settings
+from hms_cache.errors import StartupError
+
+SYSTEM_MAX_AGE_S = 60.0
+"""Of the system's groups; as old as a directory's may be by default."""
+
+
+def directory_groups(settings: Settings) -> KnownGroups | None:
+    """Groups of the directory; None where nobody wants them. Raises StartupError."""
+    authorizes = settings.authorization.directory_groups
+    if not authorizes and settings.authentication.proxy_groups != "directory":
+        return None
+    wanted_by = "authorization.directory_groups" if authorizes else "authentication.proxy_groups = directory"
+    section = settings.authentication
+    options = directory_options(section)
+    if not options.urls or not options.account:
+        raise StartupError(
+            f"{wanted_by} needs a directory and an account that looks for users and groups in it",
+            remedy="Set authentication.ldap_url, ldap_bind_dn and ldap_bind_password_file.",
+        )
+    if not (options.name_patterns or options.base) or not any(options.filters.group_bases):
+        raise StartupError(
+            f"{wanted_by}: where users and groups lie is not said",
+            remedy="Set authentication.ldap_base_dn, or ldap_user_dn_pattern and ldap_group_dn_pattern.",
+        )
+    directory = Directory(options)
+
+    def ask(user: str) -> frozenset[str]:
+        try:
+            return directory.groups_of(user)
+        except AuthenticationError as error:
+            raise UndecidedError(str(error)) from error
+
+    return KnownGroups(ask, settings.authorization.directory_groups_max_age_s)
+
+
+def groups_for_proxies(directory: KnownGroups | None) -> GroupsOf:
+    """For `ProxyUsers`: the directory's, or the system's."""
+    known = directory or KnownGroups(_ask_system(SystemGroups()), SYSTEM_MAX_AGE_S)
+
+    def groups_of(user: str) -> frozenset[str]:
+        try:
+            return known.recent(user)
+        except UndecidedError as error:
+            raise GroupsUnknownError from error
+
+    return groups_of
+
+
+def _ask_system(system: SystemGroups) -> GroupsOf:
+    def ask(user: str) -> frozenset[str]:
+        try:
+            return system.of(user)
+        except OSError as error:  # a TimeoutError is one
+            raise UndecidedError(f"the operating system does not tell groups: {error}") from error
+
+    return ask

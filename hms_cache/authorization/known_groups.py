@@ -1,0 +1,80 @@
+"""Groups of users that another system knows: an LDAP directory, or the operating system."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from hms_cache.authorization.decisions import NO_GROUPS, UndecidedError
+
+GroupsOf = Callable[[str], frozenset[str]]
+"""The groups of a user. May wait; raises UndecidedError."""
+
+RETRY_INTERVAL_S = 5.0
+"""After the other system did not answer, nobody waits for it again for so long."""
+
+MOST_USERS = 10_000
+"""Whose groups are held; those of others are asked for each time."""
+
+
+def nobody_knows(user: str) -> frozenset[str]:
+    """Stands for a system of groups where there is none."""
+    return NO_GROUPS
+
+
+class KnownGroups:
+    """Groups of users, as another system says; what it said last while it does not answer. Thread-safe."""
+
+    def __init__(
+        self,
+        ask: Callable[[str], frozenset[str]],
+        max_age_s: float,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`ask` raises UndecidedError when the other system does not answer."""
+        self._ask = ask
+        self.max_age_s = max_age_s
+        self.now_s = now_s
+        self._lock = threading.Lock()
+        """Guards what is known; never held while the other system is asked."""
+        self._known: OrderedDict[str, tuple[frozenset[str], float]] = OrderedDict()
+        self._silent_until_s = -1.0
+        self.outcomes = {"ok": 0, "kept": 0, "failed": 0}
+
+    def of(self, user: str) -> frozenset[str]:
+        """Asks now. Raises UndecidedError when nothing is known that is young enough."""
+        asked_at_s = self.now_s()
+        if asked_at_s < self._silent_until_s:
+            return self._kept(user)
+        try:
+            found = self._ask(user)
+        except UndecidedError:
+            self._silent_until_s = self.now_s() + RETRY_INTERVAL_S
+            return self._kept(user)
+        with self._lock:
+            self.outcomes["ok"] += 1
+            self._known[user] = found, asked_at_s
+            self._known.move_to_end(user)
+            if len(self._known) > MOST_USERS:
+                self._known.popitem(last=False)
+        return found
+
+    def recent(self, user: str) -> frozenset[str]:
+        """Not older than `max_age_s`; asks if nothing is. Raises UndecidedError like `of`."""
+        with self._lock:
+            found, said_at_s = self._known.get(user, (NO_GROUPS, -1.0))
+            if said_at_s >= 0 and self.now_s() - said_at_s <= self.max_age_s:
+                return found
+        return self.of(user)
+
+    def _kept(self, user: str) -> frozenset[str]:
+        """What was said at most twice `max_age_s` ago."""
+        with self._lock:
+            found, said_at_s = self._known.get(user, (NO_GROUPS, -1.0))
+            if said_at_s >= 0 and self.now_s() - said_at_s <= 2 * self.max_age_s:
+                self.outcomes["kept"] += 1
+                return found
+            self.outcomes["failed"] += 1
+        raise UndecidedError("nobody tells the groups of the user; retry")
