@@ -9,6 +9,7 @@ import socket
 import ssl
 import struct
 import threading
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,35 @@ def test_calls_hot_ones_pipelines_and_large_messages_are_as_without_tls(serve: S
     link.sock.sendall(link.request("shutdown"))
     assert link.sock.recv(1) == b"", "closed in order: with TLS's own end"
     assert handshakes(server) == {"ok": 1}
+
+
+def test_small_calls_allocate_nothing_large(serve: Serve, authority: Authority) -> None:
+    """What is large is mapped and unmapped by the system, which costs more than the whole call."""
+    server = serve(**authority.settings())
+    link = protected(server, authority.client())
+    link.call("create_database", database=database("d"))
+    request = link.request("get_database", name="d")
+    replies = []
+
+    def ask() -> None:
+        link.sock.sendall(request)
+        replies.append(link.sock.recv(4096))
+
+    for _ in range(20):
+        ask()
+    hot = server.service.metrics.server.calls.value(("get_database", "ok"))
+    tracemalloc.start()
+    try:
+        ask()
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(20):
+            ask()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert server.service.metrics.server.calls.value(("get_database", "ok")) == hot + 21 and replies[-1] == replies[0]
+    assert peak - before < 128 * 1024
 
 
 def test_a_protected_socket_has_the_options_of_others(serve: Serve, authority: Authority) -> None:

@@ -21,6 +21,10 @@ PIECE_BYTES = 256 * 1024
 """Of a reply, encrypted at once: the rest waits as it is until the client has taken this, so that a large reply is not
 held twice and other clients have their turn (at 1 GiB/s this takes a quarter of a millisecond)."""
 
+RECORD_BYTES = 16 * 1024
+"""Of a TLS record, at most (RFC 8446, 5.1): one read gives no more. A read allocates what it asks for, and what is large
+(`app.system.allocator`) the system may map and unmap each time."""
+
 OUTCOMES = (
     "ok",
     "plaintext",
@@ -249,9 +253,12 @@ class TlsLayer(Layer):
         pieces: list[bytes] = []
         ended = broken = False
         try:
-            while piece := self._tls.read(PIECE_BYTES):
+            while piece := self._tls.read(RECORD_BYTES):
                 pieces.append(piece)
-            ended = True
+                if not (self._incoming.pending or self._tls.pending()):
+                    break  # another read would tell the same, by an exception
+            else:
+                ended = True
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLZeroReturnError:
