@@ -22,8 +22,8 @@ PIECE_BYTES = 256 * 1024
 held twice and other clients have their turn (at 1 GiB/s this takes a quarter of a millisecond)."""
 
 RECORD_BYTES = 16 * 1024
-"""Of a TLS record, at most (RFC 8446, 5.1): one read gives no more. A read allocates what it asks for, and what is large
-(`app.system.allocator`) the system may map and unmap each time."""
+"""Of a TLS record, at most (RFC 8446, 5.1): one read gives no more. A read allocates what it asks for, and the system
+may map and unmap what is large (`app.system.allocator`) each time."""
 
 OUTCOMES = (
     "ok",
