@@ -1,10 +1,12 @@
-"""A write may take as long as it takes: no look at members, however old, keeps it from its commit."""
+"""A write may take as long as it takes: no look at members, however old, keeps it from its commit, and members answer
+by lease until it comes to its events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import Connection
 
 from hms_cache.lease.unannounced import LOOK_S, UnannouncedWrites
 from hms_cache.notifications.events import EventRow
@@ -57,3 +59,51 @@ def test_a_write_commits_at_its_first_attempt(
     for number in (1, 2):
         run_write(database, work)
         assert (len(attempts), read_log_end(database).last_event_id - before) == (number, number)
+
+
+class Told:
+    """A guard that notes when it is asked, beside what the work and the database do."""
+
+    def __init__(self, seen: list[str]) -> None:
+        self._seen = seen
+
+    def ready(self) -> None:
+        self._seen.append("ready")
+
+    def begin(self) -> Told:
+        self._seen.append("told")
+        return self
+
+    def before_commit(self, connection: Connection) -> None:
+        self._seen.append("before the commit")
+
+    def committed(self, first: int, last: int) -> None:
+        self._seen.append(f"committed {last - first + 1}")
+
+    def abandoned(self) -> None:
+        self._seen.append("abandoned")
+
+    outcome_unknown = abandoned
+
+
+def test_members_are_told_when_the_statements_are_done(database: Database) -> None:
+    """What a write does before its events changes no answer of anybody."""
+    seen: list[str] = []
+    database.write_guard = Told(seen)
+
+    def work(transaction: WriteTransaction) -> None:
+        for number in (1, 2):
+            transaction.append_event(EventRow("CREATE_DATABASE", "hive", "not_there", None, "{}", "json-0.2"))
+            seen.append(f"statement {number}")
+
+    run_write(database, work)
+    assert seen == ["ready", "statement 1", "statement 2", "told", "before the commit", "committed 2"]
+    del seen[:]
+
+    def failing(transaction: WriteTransaction) -> None:
+        work(transaction)
+        raise KeyError("after its statements")
+
+    with pytest.raises(KeyError):
+        run_write(database, failing)
+    assert seen == ["ready", "statement 1", "statement 2"]

@@ -57,7 +57,7 @@ class WriteGuard(Protocol):
         ...
 
     def begin(self) -> AnnouncedWrite:
-        """A write has its first event. Does not wait.
+        """A write comes to its events: they are written next. Does not wait.
 
         :raises RetryableConflict: it has to be run again.
         """

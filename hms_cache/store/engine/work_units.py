@@ -70,7 +70,7 @@ class WriteTransaction:
     def __init__(self, connection: Connection, ids: _Ids, guard: WriteGuard | None = None) -> None:
         self.connection = connection
         self.announced: AnnouncedWrite | None = None
-        """Set with the first event, if others have to agree."""
+        """Set when the events are written, if others have to agree."""
 
         self._guard = guard
         self.last_event_id: int | None = None
@@ -105,8 +105,6 @@ class WriteTransaction:
             raise MetaException(
                 f"The events of this request have more than {most} characters; send it in smaller parts ({told})"
             )
-        if self._guard is not None and self.announced is None:
-            self.announced = self._guard.begin()
         self._events.append(event)
 
     @property
@@ -141,6 +139,10 @@ class WriteTransaction:
         events = self._events
         if not events:
             return
+        # From here until they hear of the commit the others answer no read by lease. They acknowledge while the
+        # events are written.
+        if self._guard is not None:
+            self.announced = self._guard.begin()
         first = self._log_at_once(time_s)
         if first is None:
             first = self._log_in_turn(time_s)
