@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import socket
 import struct
 import time
 from collections.abc import Iterator
@@ -323,6 +324,29 @@ def test_who_is_refused_is_told_counted_and_logged_once(
         wait_for(lambda o=outcome, b=before: authentications(server).get(o, 0) == b.get(o, 0) + 1)  # type: ignore[misc]
     assert sum("no authentication with 127.0.0.1" in record.getMessage() for record in caplog.records) == 1
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert staying.call("getStatus") == 2
+
+
+@pytest.mark.parametrize("sent", [3, 4, 20], ids=["its length", "its length alone", "its body"])
+@pytest.mark.parametrize("ending", ["closed", "half closed", "stalled"])
+@pytest.mark.parametrize("quality", [1, 4], ids=["auth", "auth-conf"])
+def test_a_cut_frame_ends_the_connection_and_is_counted(
+    serve: Serve, realm: Realm, quality: int, ending: str, sent: int
+) -> None:
+    server = serve(**settings_of(realm, **{"server.message_timeout_s": 0.5 if ending == "stalled" else 60}))
+    staying = signed_in(server, realm, quality)
+    sock = SaslSocket(server.connect())
+    assert sock.gssapi(ann(realm), SERVICE, quality) == (5, b"")
+    body = request_bytes("getStatus", 1)
+    token = sock.wrap(body) if sock.wrap is not None else body
+    sock.sock.sendall((struct.pack("!I", len(token)) + token)[:sent])
+    if ending == "closed":
+        sock.sock.close()
+    else:
+        if ending == "half closed":
+            sock.sock.shutdown(socket.SHUT_WR)
+        assert sock.sock.recv(1) == b""
+    wait_for(lambda: authentications(server) == {"ok": 2, "bad_frame": 1})
     assert staying.call("getStatus") == 2
 
 

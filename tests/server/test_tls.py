@@ -292,6 +292,11 @@ def test_who_does_not_speak_tls_is_refused_counted_and_logged_once(
     assert staying.call("getStatus") == 2
 
 
+def test_a_handshake_has_ten_seconds_unless_the_operator_says_otherwise() -> None:
+    settings = load(environment={}).settings
+    assert (settings.server.tls_handshake_timeout_s, settings.authentication.handshake_timeout_s) == (10, 10)
+
+
 def test_connections_in_their_handshake_count(serve: Serve, authority: Authority) -> None:
     """The oldest of them makes way when all places are taken; who has called stays."""
     server = serve(**authority.settings(**{"server.max_connections": 2}))

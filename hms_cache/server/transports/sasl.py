@@ -88,10 +88,11 @@ class SaslLayer(Layer):
         self._stepping = False
         self._counted = False
         self._closing = False
+        self._reading_paused = False
         self._identity: Identity | None = None
         self._protection: SecurityLayer | None = None
         self._timer: asyncio.TimerHandle | None = None
-        """Of the negotiation; later of a protected frame that has begun to arrive."""
+        """Of the negotiation; later of a frame that has begun to arrive."""
         self._head = b""
         """Of a frame, when its length is cut off."""
         self._left_bytes = 0
@@ -130,7 +131,9 @@ class SaslLayer(Layer):
         """True: this layer closes the socket by itself."""
         if self._negotiation is not None:
             self.abort()
-        elif not self._upper.eof_received():
+            return True
+        self._count_cut_frame("the connection ended within a frame")
+        if not self._upper.eof_received():
             self.close()
         return True
 
@@ -140,6 +143,8 @@ class SaslLayer(Layer):
         if not self._counted:
             self._counted = True
             self._port.failed("closed", self._address, "the connection ended in the negotiation")
+        elif not self._closing:
+            self._count_cut_frame("the connection ended within a frame")
         self._closing = True
         self._frame.clear()
         self._port.buffers.charge(self, 0)
@@ -183,6 +188,20 @@ class SaslLayer(Layer):
         """Closes at once."""
         self._closing = True
         self._lower.abort()
+
+    def pause_reading(self) -> None:
+        """What is left of a frame cannot arrive meanwhile, and its time stands still."""
+        self._reading_paused = True
+        if self._negotiation is None:
+            self._cancel_timer()
+        super().pause_reading()
+
+    def resume_reading(self) -> None:
+        """Its time begins again."""
+        self._reading_paused = False
+        super().resume_reading()
+        if self._negotiation is None and not self._closing:
+            self._watch_frame(anew=True)
 
     # The budget's holder
 
@@ -257,6 +276,8 @@ class SaslLayer(Layer):
             self._counted = True
             limit_s = self._port.handshake_timeout_s
             self._port.failed("timeout", self._address, f"not authenticated within {limit_s:g} s")
+        else:
+            self._count_cut_frame(f"a frame is not whole after {self._port.message_timeout_s:g} s")
         self.abort()
 
     # Frames
@@ -287,6 +308,7 @@ class SaslLayer(Layer):
                 self._head = b""
                 if not self._is_allowed(self._left_bytes):
                     return
+        self._watch_frame(anew=bool(pieces))
         if pieces:
             self._upper.data_received(b"".join(pieces))
 
@@ -310,10 +332,7 @@ class SaslLayer(Layer):
             start = end
         del frame[:start]
         self._port.buffers.charge(self, len(frame))
-        if start:
-            self._cancel_timer()
-        if frame and self._timer is None and self._port.message_timeout_s:
-            self._timer = self._loop.call_later(self._port.message_timeout_s, self._overdue)
+        self._watch_frame(anew=bool(start))
         if pieces and not self._closing:
             self._upper.data_received(b"".join(pieces))
 
@@ -323,9 +342,26 @@ class SaslLayer(Layer):
             self._bad_frame(f"a frame of {length} bytes; {limit} are allowed (setting server.max_message_bytes)")
         return length <= limit
 
+    def _count_cut_frame(self, reason: str) -> None:
+        """A frame that has begun will not come whole: once for a connection."""
+        if self._frame or self._left_bytes or self._head:
+            self._port.failed("bad_frame", self._address, reason)
+            self._frame.clear()
+            self._left_bytes = 0
+            self._head = b""
+
     def _bad_frame(self, reason: str) -> None:
         self._port.failed("bad_frame", self._address, reason)
         self.abort()
+
+    def _watch_frame(self, *, anew: bool) -> None:
+        """What has begun to arrive has its time, while it can arrive; of an unprotected frame the connection has an eye
+        on the message in it. `anew`: another one than before."""
+        begun = bool(self._frame or self._head or self._left_bytes)
+        if anew or not begun:
+            self._cancel_timer()
+        if begun and self._timer is None and self._port.message_timeout_s and not self._reading_paused:
+            self._timer = self._loop.call_later(self._port.message_timeout_s, self._overdue)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
