@@ -45,7 +45,7 @@ REFUSAL_TIMEOUT_S = 2.0
 DIRECT_BYTES = 1024
 """What has come is decoded at once up to here, as nearly all requests are. More waits for its turn (`Turns`)."""
 
-SLICE_S = 0.0003
+SLICE_S = 0.00015
 """After so long of a long message, or of requests sent ahead, others have their turn. Structs of one byte take more
 than a microsecond each: a message of them would hold the loop for a second."""
 

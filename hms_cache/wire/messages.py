@@ -369,8 +369,8 @@ class MessageReader:
         except Exception as error:
             if buffer.ran_dry:
                 buffer.ran_dry = False
-                if frame_end is None:
-                    return self._start_stream(header, start, None)
+                if frame_end is None or buffer.timed_out:
+                    return self._start_stream(header, start, frame_end, later=buffer.timed_out)
                 raise MalformedMessage("the message does not end within its frame") from None
             raise undecodable(error) from error
         stop = buffer.stop() if in_windows else window_start + source.tell()
@@ -409,8 +409,8 @@ class MessageReader:
         self._message = None
         return message
 
-    def _start_stream(self, header: Header, start: int, frame_end: int | None) -> Message | None:
-        """Go on with a decoder that waits for what has not come."""
+    def _start_stream(self, header: Header, start: int, frame_end: int | None, later: bool = False) -> Message | None:
+        """Go on with a decoder that waits for what has not come; `later`: the time for now is used up."""
         message = self._message
         assert message is not None
         method = message.method
@@ -439,6 +439,9 @@ class MessageReader:
         self._position = 0
         self._raw = bytearray(data[start : header.arguments_start])
         self._push(data[header.arguments_start :])
+        if later:
+            self._stream.is_ready = True
+            return None
         return self._resume()
 
     def _push(self, data: bytes) -> None:

@@ -24,7 +24,7 @@ from hms_cache.wire.errors import MalformedMessage, MessageTooLarge, WireError
 
 #: How much the decoder gets at a time. What it makes of that, and how long it takes, is looked at in between: after a
 #: piece that takes long (a struct of one byte takes more than a microsecond) comes a smaller one.
-_FIRST_PIECE_BYTES: Final = 1024
+_FIRST_PIECE_BYTES: Final = 256
 _LEAST_PIECE_BYTES: Final = 128
 _MOST_PIECE_BYTES: Final = 64 * 1024
 _LONG_PIECE_S: Final = 0.0001

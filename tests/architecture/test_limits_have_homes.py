@@ -50,7 +50,6 @@ EXEMPT = {
     "store/warehouse/local_files.py:_PATH_MAX_BYTES": FORMAT + " (Linux)",
     "txn/id_lists.py:LONG_MAX": FORMAT,
     "txn/id_lists.py:_LONGEST_NUMBER": FORMAT + ": 64 bits have 19 digits",
-    "wire/codec.py:WINDOW_BYTES": "how much is looked at in one go",
     "wire/encodings.py:MAX_NAME_BYTES": FORMAT + ": the longest method has 46",
     "wire/messages.py:_FRAME_LENGTH_BYTES": FORMAT,
     "wire/replies.py:_MAX_FRAME_BYTES": FORMAT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -92,8 +92,12 @@ def memory_bound(limits: dict[str, object], quiet_bytes: int) -> int:
 
 
 @contextmanager
-def observed_server(directory: Path, **settings: object) -> Iterator[ObservedServer]:
+def observed_server(
+    directory: Path, while_starting: AbstractContextManager[object] | None = None, **settings: object
+) -> Iterator[ObservedServer]:
     """A server on SQLite with `LIMITS`, unless `settings` say otherwise. It must stop in order."""
     url = f"sqlite:///{directory / 'metastore.db'}"
-    with server_process(directory, url, {**LIMITS, **settings}) as process:
+    with ExitStack() as stack:
+        with while_starting or nullcontext():
+            process = stack.enter_context(server_process(directory, url, {**LIMITS, **settings}))
         yield ObservedServer(process)

@@ -466,6 +466,23 @@ def test_half_a_million_structs_without_a_field_are_refused_early() -> None:
             assert reader.is_ready
 
 
+@every_encoding
+@pytest.mark.parametrize("count", [1, 80, 150, 5_000, 40_000])
+def test_a_message_whose_decoding_takes_turns_is_the_same(encoding: Encoding, count: int) -> None:
+    """However short each turn is, and whatever part of the message has come: a busy machine makes any turn short."""
+    names = METHODS["get_partitions_by_names"].args_class("d", "t", [f"p={number}" for number in range(count)])
+    data = request(encoding, "get_partitions_by_names", names) + get_table(encoding)
+    for portion in (len(data), len(data) // 2 + 1):
+        reader = MessageReader(slice_s=0.0)
+        found = []
+        for start in range(0, len(data), portion):
+            reader.feed(data[start : start + portion])
+            while (message := reader.next_message()) is not None or reader.is_ready:
+                if message is not None:
+                    found.append(message.args)
+        assert found == [names, ARGUMENTS]
+
+
 @pytest.mark.parametrize("framed", [False, True])
 def test_a_method_with_a_limit_of_its_own_is_refused_before_its_text_has_come(framed: bool) -> None:
     reader = MessageReader(limits={"setOption": 100_000})

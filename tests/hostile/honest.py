@@ -1,0 +1,130 @@
+"""Honest clients in a process: ``python -m tests.hostile.honest PORT [CONNECTIONS]``, until its input ends.
+
+What they measure shall be the server's, so they do next to nothing: requests and replies are bytes made before, one
+thread waits for all connections, and nothing looks for garbage. Prints a line when they begin, and JSON at the end:
+`count`, `p50_ms`, `p99_ms`, `most_ms`.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import selectors
+import socket
+import struct
+import sys
+from contextlib import suppress
+from statistics import quantiles
+from time import perf_counter
+
+CONNECTIONS = 4
+
+PATIENCE_S = 30.0
+
+PAUSE_S = 0.005
+"""Between a reply and the connection's next request."""
+
+
+def _request(method: bytes, arguments: bytes) -> bytes:
+    return b"\x80\x01\x00\x01" + struct.pack("!i", len(method)) + method + b"\0\0\0\7" + arguments
+
+
+REQUESTS = (_request(b"getName", b"\0"), _request(b"get_database", b"\x0b\0\1\0\0\0\7default\0"))
+"""One that the server answers at once, and one that is read from the catalog. In turns."""
+
+SETTLE_S = 0.05
+"""A reply that was asked for before the measuring begins has ended when so long nothing came."""
+
+
+class Client:
+    """A connection that asks, waits for the whole reply, and pauses."""
+
+    def __init__(self, port: int) -> None:
+        self.link = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+        self.link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._replies = [self._first_reply(request) for request in REQUESTS]
+        self._calls = 0
+        self._got = b""
+        self.asked_s: float | None = None
+        """When; None in a pause."""
+        self.next_s = 0.0
+        """When the pause ends."""
+
+    def _first_reply(self, request: bytes) -> bytes:
+        """The bytes that each later reply must be."""
+        self.link.settimeout(PATIENCE_S)
+        self.link.sendall(request)
+        reply = self.link.recv(1 << 16)
+        assert reply[:4] == b"\x80\x01\x00\x02", reply
+        self.link.settimeout(SETTLE_S)
+        try:
+            while more := self.link.recv(1 << 16):
+                reply += more
+        except TimeoutError:
+            pass
+        self.link.settimeout(PATIENCE_S)
+        return reply
+
+    def ask(self) -> None:
+        """Sends the next request."""
+        request = REQUESTS[self._calls % len(REQUESTS)]
+        self.asked_s = perf_counter()
+        self.link.sendall(request)
+
+    def read(self) -> float | None:
+        """Takes what has come; how long the call took, if this was the end of its reply."""
+        self._got += self.link.recv(1 << 16)
+        now_s = perf_counter()
+        expected = self._replies[self._calls % len(REQUESTS)]
+        if self.asked_s is None or not expected.startswith(self._got) or not self._got:
+            raise AssertionError(f"{self._got[:200]!r} is not {expected[:200]!r}")
+        if len(self._got) < len(expected):
+            return None
+        took_s = now_s - self.asked_s
+        self._calls += 1
+        self._got = b""
+        self.asked_s = None
+        self.next_s = now_s + PAUSE_S
+        return took_s
+
+
+def measure(port: int, connections: int) -> list[float]:
+    """How long each call took, until the input ends."""
+    chosen = selectors.DefaultSelector()
+    clients = [Client(port) for _ in range(connections)]
+    for client in clients:
+        chosen.register(client.link, selectors.EVENT_READ, client)
+    chosen.register(sys.stdin, selectors.EVENT_READ)
+    waits: list[float] = []
+    gc.collect()
+    gc.disable()
+    if hasattr(os, "SCHED_FIFO"):
+        # A client on another machine does not wait for the server's processor. As far as the system lets us.
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    while True:
+        now_s = perf_counter()
+        for client in clients:
+            if client.asked_s is None and client.next_s <= now_s:
+                client.ask()
+        pauses = [client.next_s for client in clients if client.asked_s is None]
+        for key, _ in chosen.select(max(0.0, min(pauses) - perf_counter()) if pauses else None):
+            if key.data is None:
+                return waits
+            if (took_s := key.data.read()) is not None:
+                waits.append(took_s)
+
+
+def summary(waits_s: list[float]) -> dict[str, float]:
+    """Of all calls together."""
+    cuts = quantiles(waits_s, n=100)
+    values = {"p50_ms": cuts[49], "p99_ms": cuts[98], "most_ms": max(waits_s)}
+    return {"count": len(waits_s)} | {name: round(value_s * 1000, 4) for name, value_s in values.items()}
+
+
+if __name__ == "__main__":
+    wanted = int(sys.argv[2]) if len(sys.argv) > 2 else CONNECTIONS
+    sys.stdout.write(json.dumps(summary(measure(int(sys.argv[1]), wanted))) + "\n")
