@@ -8,11 +8,13 @@ import asyncio
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from h11 import LocalProtocolError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from hms_cache.server.shares import Turns
 from hms_cache.server.transports.tls import TlsPort
 
 #: Of the places, so many at most are for one address: a client that takes all it can get leaves room for a probe.
@@ -191,6 +193,8 @@ def on_each_socket(protocol: Callable[..., asyncio.Protocol], tls: TlsPort | Non
         return protocol
 
     port = tls
+    turns = cache(Turns)
+    """One for the loop that all sockets are of."""
 
     class FirstLook(asyncio.Protocol):
         """Lives until the socket is known."""
@@ -201,7 +205,7 @@ def on_each_socket(protocol: Callable[..., asyncio.Protocol], tls: TlsPort | Non
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             made = protocol(**self._options)
             if transport.get_extra_info("socket").family != socket.AF_UNIX:
-                made = port.protect(made)
+                made = port.protect(made, turns(asyncio.get_running_loop()))
             transport.set_protocol(made)
             made.connection_made(transport)
 

@@ -20,7 +20,8 @@ from hms_cache.server.faults import wire_fault
 from hms_cache.server.first_call import FirstCall
 from hms_cache.server.layer import part_from
 from hms_cache.server.session import ANONYMOUS, CLAIMED_USER, IDENTITY, Session
-from hms_cache.wire import Message, MessageReader, ServerFull, WireError, encode_exception
+from hms_cache.server.shares import SLICE_S
+from hms_cache.wire import Message, MessageReader, ServerFull, TruncatedMessage, WireError, encode_exception
 
 if TYPE_CHECKING:
     from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
@@ -39,15 +40,14 @@ read of each socket up to 8 MB in one turn."""
 LEAST_PROGRESS_BYTES = 64 * 1024
 """Of a reply, within `write_timeout_s`: a client that takes less is not slow, it keeps what it holds on purpose."""
 
+OWN_PART = 0.05
+"""Of the time that a message has: when the server itself took no more of it, the client was slow."""
+
 REFUSAL_TIMEOUT_S = 2.0
 """How long a connection that is refused may take to send the request that the reason is told to."""
 
 DIRECT_BYTES = 1024
 """What has come is decoded at once up to here, as nearly all requests are. More waits for its turn (`Turns`)."""
-
-SLICE_S = 0.00015
-"""After so long of a long message, or of requests sent ahead, others have their turn. Structs of one byte take more
-than a microsecond each: a message of them would hold the loop for a second."""
 
 _HOT = object()
 
@@ -85,6 +85,9 @@ class Connection(asyncio.Protocol):
         )
         self._queued = False
         """Whether it waits for a turn, to go on with what has come."""
+        self._queued_since_s = 0.0
+        self._own_s = 0.0
+        """How long it has waited for turns since the timer of the message that arrives was set."""
         self._transport: asyncio.Transport | None = None
         self._address = ""
         self._session: Session | None = None
@@ -307,6 +310,7 @@ class Connection(asyncio.Protocol):
     def take_turn(self) -> None:
         """A slice of the long message, or of the requests sent ahead."""
         self._queued = False
+        self._own_s += self._listener.loop.time() - self._queued_since_s
         if self._listener.draining:
             self.close()
         elif self._running is None and self._writable:
@@ -343,6 +347,7 @@ class Connection(asyncio.Protocol):
     def _queue(self) -> None:
         if not self._queued:
             self._queued = True
+            self._queued_since_s = self._listener.loop.time()
             self._listener.turns.later(self._address, self)
 
     def session(self) -> Session:
@@ -493,12 +498,30 @@ class Connection(asyncio.Protocol):
         """A message must arrive whole within a time, or half-sent ones would hold memory for ever (P11)."""
         timeout_s = self._listener.message_timeout_s
         if timeout_s:
+            self._own_s, self._queued_since_s = 0.0, self._listener.loop.time()
             self._arrival = self._listener.loop.call_later(timeout_s, self._message_overdue)
 
     def _message_overdue(self) -> None:
+        """The time is the client's: what the server has to decode, while it does not read the socket, is not counted.
+
+        A client with a large message on a busy machine would else be closed for the server's slowness.
+        """
         self._arrival = None
+        limit_s = self._listener.settings.message_timeout_s
+        now_s = self._listener.loop.time()
+        own_s = self._own_s + (now_s - self._queued_since_s if self._queued else 0.0)
+        if own_s > OWN_PART * limit_s:
+            self._own_s, self._queued_since_s = 0.0, now_s
+            self._arrival = self._listener.loop.call_later(own_s, self._message_overdue)
+            return
         self._listener.count_timeout("message")
-        self.abort()
+        error = TruncatedMessage(f"the request is not whole after {limit_s:g} s (setting server.message_timeout_s)")
+        self._reader.fail(error)
+        if error.message is None or not error.message.expects_reply or not self._writable:
+            self.abort()
+            return
+        self._write(encode_exception(error.message, wire_fault(error)))
+        self.part()
 
     def _watch_writing(self) -> None:
         """A reply must be taken, too: see `LEAST_PROGRESS_BYTES`."""

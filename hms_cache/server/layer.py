@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable
+from time import perf_counter
 from typing import Any, Protocol
+
+from hms_cache.server.shares import SLICE_S, Turns
 
 _log = logging.getLogger(__name__)
 
@@ -19,6 +23,19 @@ LINGER_QUIET_S = 2.0
 LINGER_S = 15.0
 """How long what a refused client still sends is thrown away: as long as a busy one takes to send a large message. Its
 place among the connections is taken for that time."""
+
+
+DIRECT_BYTES = 1024
+"""What has come is read at once up to here, as nearly all requests are. More waits for its turn (`Turns`)."""
+
+FIRST_PIECE_BYTES = 2048
+"""Of what waits. A client may send records or frames of a byte each, of which each takes some microseconds: after a
+piece that took long comes one of half the size, down to `LEAST_PIECE_BYTES`; after a quick one, one of twice the size.
+"""
+
+LEAST_PIECE_BYTES = 256
+
+MOST_PIECE_BYTES = 64 * 1024
 
 
 class Handshakes:
@@ -51,11 +68,87 @@ class Writer(Protocol):
 
 
 class Layer(asyncio.Protocol, asyncio.Transport):
-    """Passes on to both sides what needs no change. Whoever derives from it handles the bytes."""
+    """Passes on to both sides what needs no change. Whoever derives from it handles the bytes, in `_read`.
+
+    What comes in bulk is read by turns, a slice in each, and the socket is not read meanwhile.
+    """
 
     _lower: asyncio.Transport
     _upper: Writer
     _closing: bool
+
+    def __init__(self, turns: Turns) -> None:
+        super().__init__()
+        self._turns = turns
+        self._queued = False
+        """Whether it waits for a turn."""
+        self._received: deque[bytes] = deque()
+        """What waits to be read."""
+        self._piece_bytes = FIRST_PIECE_BYTES
+        self._end_waits = False
+        """Whether the client's end has come after that."""
+        self._holds: set[str] = set()
+        """Why the socket is not read: for the connection behind (`upper`), for what waits (`turn`), …"""
+
+    def _receive(self, data: bytes) -> None:
+        """Reads what has come, now or in turns."""
+        if len(data) <= DIRECT_BYTES and not self._queued:
+            self._read(data)
+        else:
+            self._receive_later(data)
+
+    def _receive_later(self, data: bytes) -> None:
+        self._received.append(data)
+        self._wait_for_turn()
+
+    def _read(self, data: bytes) -> None:
+        raise NotImplementedError
+
+    def _wait_for_turn(self) -> None:
+        if not self._queued:
+            self._queued = True
+            self._hold("turn")
+            self._turns.later(self._address, self)
+
+    def take_turn(self) -> None:
+        """Reads what waits, as far as it comes in a slice."""
+        self._queued = False
+        end_s = began_s = perf_counter()
+        end_s += SLICE_S
+        while self._received and not self._closing:
+            data = self._received.popleft()
+            if len(data) > self._piece_bytes:
+                self._received.appendleft(data[self._piece_bytes :])
+                data = data[: self._piece_bytes]
+            self._read(data)
+            now_s = perf_counter()
+            if now_s - began_s > SLICE_S / 2:
+                self._piece_bytes = max(self._piece_bytes // 2, LEAST_PIECE_BYTES)
+            elif now_s - began_s < SLICE_S / 8:
+                self._piece_bytes = min(self._piece_bytes * 2, MOST_PIECE_BYTES)
+            began_s = now_s
+            if now_s >= end_s:
+                break
+        if self._closing:
+            self._received.clear()
+        elif self._received:
+            self._wait_for_turn()
+        else:
+            self._let_go("turn")
+            if self._end_waits:
+                self._end_waits = False
+                self.eof_received()
+
+    def _hold(self, reason: str) -> None:
+        if not self._holds and not self._closing:
+            self._lower.pause_reading()
+        self._holds.add(reason)
+
+    def _let_go(self, reason: str) -> None:
+        if reason in self._holds:
+            self._holds.remove(reason)
+            if not self._holds and not self._closing and not self._lower.is_closing():
+                self._lower.resume_reading()
 
     def part(self) -> None:
         """Closes as `part_from` does, after what is already written."""
@@ -77,11 +170,11 @@ class Layer(asyncio.Protocol, asyncio.Transport):
 
     def pause_reading(self) -> None:
         """Takes nothing from the socket for a time."""
-        self._lower.pause_reading()
+        self._hold("upper")
 
     def resume_reading(self) -> None:
         """The end of that time."""
-        self._lower.resume_reading()
+        self._let_go("upper")
 
     def is_reading(self) -> bool:
         """Whether the socket is read."""

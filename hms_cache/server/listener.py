@@ -116,12 +116,12 @@ class Listener:
         """For a new socket."""
         protocol: asyncio.Protocol
         if self.http is not None:
-            protocol = self.http.protect(lambda: Connection(self))
+            protocol = self.http.protect(lambda: Connection(self), self.turns)
         else:
             protocol = Connection(self)
             if self.sasl is not None:
-                protocol = self.sasl.protect(protocol)
-        return protocol if self.tls is None else self.tls.protect(protocol)
+                protocol = self.sasl.protect(protocol, self.turns)
+        return protocol if self.tls is None else self.tls.protect(protocol, self.turns)
 
     @property
     def connections(self) -> int:

@@ -16,6 +16,11 @@ TURN_S = 0.00025
 """Of each turn of the loop, for all that waits together. A hot read takes a fifth of it."""
 
 
+SLICE_S = 0.00015
+"""After so long of a long message, or of requests sent ahead, others have their turn. Structs of one byte take more
+than a microsecond each: a message of them would hold the loop for a second."""
+
+
 class Shares:
     """Counts calls that have or wait for a thread. Everything runs on the event loop.
 

@@ -17,6 +17,7 @@ from hms_cache.config.hive_values import HiveValues
 from hms_cache.config.settings import Configuration
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.server.buffers import BufferBudget
+from hms_cache.server.shares import Waiter
 from hms_cache.server.transports.sasl import SaslLayer, SaslPort
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
@@ -84,8 +85,8 @@ def read_protected_frames(data: bytes) -> None:
         budget = BufferBudget(1 << 20, lambda: 0.0)
         port = SaslPort({}, 60, 60, 10_000, budget)
         upper = _Upper()
-        layer = SaslLayer(upper, port)
-        layer.connection_made(cast(Any, SimpleNamespace(abort=_nothing, close=_nothing, get_extra_info=_nothing)))
+        layer = SaslLayer(upper, port, cast(Any, _AtOnce()))
+        layer.connection_made(cast(Any, _Socket()))
         layer._negotiation, layer._protection, layer._counted = None, _Protection(), True
         for start in range(0, len(data), portion):
             layer.data_received(data[start : start + portion])
@@ -104,8 +105,21 @@ def read_protected_frames(data: bytes) -> None:
     asyncio.run(both())
 
 
-def _nothing(*_: object) -> None:
-    return None
+class _AtOnce:
+    """Turns that nobody waits for."""
+
+    def later(self, _address: str, waiter: Waiter) -> None:
+        waiter.take_turn()
+
+
+class _Socket:
+    """What is below the layer."""
+
+    def is_closing(self) -> bool:
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: None
 
 
 def read_gssapi_choice(data: bytes) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import struct
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,8 +17,9 @@ from sqlalchemy import Engine, event
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.Thrift import TApplicationException, TException, TType
 from thrift.transport.TSocket import TSocket
-from thrift.transport.TTransport import TBufferedTransport, TTransportException
+from thrift.transport.TTransport import TBufferedTransport, TMemoryBuffer, TTransportException
 
+from hms_cache.app.process import tune_interpreter
 from hms_cache.app.service import Service
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, OpenTxnRequest
@@ -163,12 +166,26 @@ def open_txns(uri: str, count: int) -> None:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     directory: Path = tmp_path_factory.mktemp("served")
-    service = Service(configured(directory))
-    uri = service.start()
-    with client(uri) as metastore:
-        metastore.create_database(Database(name="d"))
-    yield uri
-    service.stop()
+    with a_servers_interpreter():
+        service = Service(configured(directory))
+        uri = service.start()
+        with client(uri) as metastore:
+            metastore.create_database(Database(name="d"))
+        yield uri
+        service.stop()
+
+
+@contextmanager
+def a_servers_interpreter() -> Iterator[None]:
+    """This process is set up as a server's."""
+    thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
+    tune_interpreter()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
+        sys.setswitchinterval(interval)
 
 
 outcomes: dict[Any, str] = {}
@@ -184,13 +201,27 @@ def make_table(uri: str) -> None:
         metastore.create_table(table("d", "t", keys=(("p", "string"),)))
 
 
-def call(uri: str, method: str, path: Path_, count: int) -> tuple[int, str]:
-    """Statements that the call sent, and what is wrong with its end."""
+def send(metastore: Any, method: str, path: Path_, count: int) -> None:
+    """Makes the request's bytes, and lets go of what they were made from: a million objects of the client's make each
+    look for garbage, and each count of objects, in this process a long one.
+    """
+    written = TMemoryBuffer()
+    to_bytes = ThriftHiveMetastore.Client(None, TBinaryProtocolAccelerated(written, fallback=False))
+    getattr(to_bytes, f"send_{method}")(*_arguments(method, path, count))
+    metastore._iprot.trans.write(written.getvalue())
+    metastore._iprot.trans.flush()
+
+
+def _arguments(method: str, path: Path_, count: int) -> list[Any]:
     arguments = filled(METHODS[method].args_class, path, count)
     if method.startswith("create_table"):
         made = next(getattr(arguments, name) for name in ("tbl", "request") if hasattr(arguments, name))
         getattr(made, "table", made).tableName = f"made{next(_NUMBERS)}"
-    given = [getattr(arguments, field[2]) for field in METHODS[method].args_class.thrift_spec if field is not None]
+    return [getattr(arguments, field[2]) for field in METHODS[method].args_class.thrift_spec if field is not None]
+
+
+def call(uri: str, method: str, path: Path_, count: int) -> tuple[int, str]:
+    """Statements that the call sent, and what is wrong with its end."""
     sent: list[int] = [0]
 
     def count_one(*_: Any) -> None:
@@ -201,7 +232,9 @@ def call(uri: str, method: str, path: Path_, count: int) -> tuple[int, str]:
     began_s = time.process_time()
     try:
         with client(uri) as metastore:
-            getattr(metastore, method)(*given)
+            send(metastore, method, path, count)
+            if not METHODS[method].oneway:
+                getattr(metastore, f"recv_{method}")()
     except TTransportException as error:
         wrong = f"the connection ended: {error}"
     except TApplicationException as error:

@@ -6,11 +6,13 @@ import logging
 import socket
 import struct
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from thrift.Thrift import TApplicationException
 
+from hms_cache.server.connection import Connection
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 from tests.server.conftest import PATIENCE_S, Serve, database, request_bytes, table
 
@@ -195,5 +197,28 @@ def test_half_a_message_does_not_stay_for_ever(serve: Serve) -> None:
     server = serve(**{"server.message_timeout_s": 0.2})
     link = server.link()
     link.sock.sendall(link.request("get_database", name="default")[:-3])
+    with pytest.raises(TApplicationException, match=r"not whole after 0\.2 s \(setting server\.message_timeout_s\)"):
+        link.reply("get_database")
     assert link.sock.recv(1) == b""
+    unnamed = server.connect()
+    unnamed.sendall(b"\x80\x01\x00\x01\x00")
+    assert unnamed.recv(1) == b""
     assert server.link().call("getStatus") == 2
+
+
+def test_the_time_of_a_message_is_its_clients(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is slow to decode closes no honest client for it."""
+    server = serve(**{"server.message_timeout_s": 0.2})
+    take_turn, turns = Connection.take_turn, []
+
+    def slow(connection: Connection) -> None:
+        turns.append(connection)
+        if len(turns) <= 10:  # more than two time-outs
+            time.sleep(0.05)
+        take_turn(connection)
+
+    monkeypatch.setattr(Connection, "take_turn", slow)
+    names = [f"p={number}" for number in range(60_000)]
+    with pytest.raises(NoSuchObjectException, match=r"nope table not found"):
+        server.link().call("get_partitions_by_names", db_name="default", tbl_name="nope", names=names)
+    assert len(turns) > 10

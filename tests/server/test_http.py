@@ -137,6 +137,41 @@ def open_connections(server: Running) -> int:
     return int(samples[0].value)
 
 
+@pytest.mark.parametrize(
+    ("headers", "status", "told"),
+    [
+        ("content-length: 5\r\ntransfer-encoding: chunked\r\n", 400, "not both"),
+        ("transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n", None, ""),
+        ("transfer-encoding: xchunked\r\n", None, ""),
+        ("content-length: 5\r\ncontent-length: 6\r\n", 400, "onflicting"),
+        ("content-length: -1\r\n", 400, ""),
+        ("content-length: 0x10\r\n", 400, ""),
+        ("content-length : 5\r\n", 400, ""),
+        ("x-actor-username: a\r\nX-Actor-Username: b\r\ncontent-length: 5\r\n", 400, "2 times"),
+        ("authorization: Bearer a\r\nauthorization: Bearer b\r\ncontent-length: 5\r\n", 400, "2 times"),
+        ("a:\r\n" * 1000, 431, "too many lines"),
+        ("a:\n" * 1000, 431, "too many lines"),
+        ("a: b\r\n c\r\n" * 500, 431, "too many lines"),
+    ],
+)
+def test_what_two_readers_may_read_differently_is_refused(
+    server: Running, headers: str, status: int | None, told: str
+) -> None:
+    """What comes after it on the socket is no request: a proxy may have taken it for the body."""
+    call = request_bytes("getName", 1)
+    second = f"POST /metastore HTTP/1.1\r\nhost: a\r\ncontent-length: {len(call)}\r\n\r\n".encode() + call
+    with server.connect() as sock:
+        sock.sendall(f"POST /metastore HTTP/1.1\r\nhost: a\r\n{headers}\r\n".encode() + b"0\r\n\r\n" + second)
+        answer = b""
+        while more := sock.recv(1 << 16):
+            answer += more
+    assert answer.count(b"HTTP/1.1 ") == 1
+    found = int(answer.split(b" ")[1])
+    assert found == status if status else found in (400, 501)
+    assert told.encode() in answer
+    assert post(server, call)[0] == 200
+
+
 def test_users_of_one_socket_share_nothing(server: Running) -> None:
     """A proxy may send requests of many users over one socket."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)

@@ -187,7 +187,8 @@ class ServerSettings(Section):
     )
     message_timeout_s: Seconds = setting(
         120.0,
-        "A connection is closed if a message has not arrived completely within this time.",
+        "A connection is closed if a message has not arrived completely within this time. What the server needs to"
+        " decode it does not count.",
         reason="100 MiB at 1 MiB/s take 100 s; a client that stalls longer is gone.",
         gt=0,
     )

@@ -9,8 +9,10 @@ proxy may have it, is another connection to the server behind.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
 from typing import Any, Protocol, cast
 
 import h11
@@ -21,6 +23,7 @@ from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import CLAIMED_USER, IDENTITY
+from hms_cache.server.shares import SLICE_S, Turns
 
 USER_HEADER = b"x-actor-username"
 
@@ -35,6 +38,15 @@ _HTTP_REQUIRED = (
 )
 
 _CONTENT = (b"content-type", b"application/x-thrift")
+
+_MAX_HEADER_LINES = 200
+"""A line takes a microsecond to read, however short it is: a header of the longest size has thousands of the shortest.
+Clients and proxies send some twenty."""
+
+_END_OF_HEADER = re.compile(rb"\n\r?\n")
+
+_ONCE = frozenset((b"authorization", USER_HEADER, b"transfer-encoding"))
+"""Of two of these a proxy may judge the one, and the server follow the other."""
 
 
 class HttpPort(Handshakes):
@@ -58,9 +70,9 @@ class HttpPort(Handshakes):
         self.header_timeout_s = header_timeout_s
         self.threads = ThreadPoolExecutor(CHECK_THREADS, "hms-jwt")
 
-    def protect(self, connect: Callable[[], Caller]) -> HttpLayer:
+    def protect(self, connect: Callable[[], Caller], turns: Turns) -> HttpLayer:
         """A protocol for a new socket; `connect` makes a connection for each user on it."""
-        return HttpLayer(connect, self)
+        return HttpLayer(connect, self, turns)
 
     def close(self) -> None:
         """No more checks; who waits for one is not answered."""
@@ -103,8 +115,8 @@ class HttpLayer(Layer):
 
     _upper: Caller
 
-    def __init__(self, connect: Callable[[], Caller], port: HttpPort) -> None:
-        super().__init__()
+    def __init__(self, connect: Callable[[], Caller], port: HttpPort, turns: Turns) -> None:
+        super().__init__(turns)
         self._connect = connect
         self._port = port
         self._loop = asyncio.get_running_loop()
@@ -173,6 +185,13 @@ class HttpLayer(Layer):
         if not self._in_body:  # else the end of the body is next, or the connection closes
             self._loop.call_soon(self._next_request)
 
+    def take_turn(self) -> None:
+        """Goes on with what has come."""
+        self._queued = False
+        self._let_go("turn")
+        if not self._closing:
+            self._go_on()
+
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """As asyncio's transports; and who the client is."""
         if name == IDENTITY:
@@ -220,7 +239,11 @@ class HttpLayer(Layer):
             self._refuse(_Refusal(status, f"not a request of HTTP: {error}"))
 
     def _take_events(self) -> None:
-        while not self._checking and not self._closing:
+        """For no longer than a slice: a chunk of a body takes some ten microseconds, and may be a byte long."""
+        end_s = perf_counter() + SLICE_S
+        while not self._checking and not self._closing and not self._queued:
+            if self._http.their_state is h11.IDLE:
+                self._count_header_lines()
             event = self._http.next_event()
             if event is h11.NEED_DATA:
                 if self._http.they_are_waiting_for_100_continue:
@@ -240,8 +263,16 @@ class HttpLayer(Layer):
                 self._body_ended()
             else:  # PAUSED until the response is sent, or the client's end
                 if event is h11.PAUSED and self._http.trailing_data[0]:
-                    self._lower.pause_reading()  # or a client that does not wait would fill the buffer
+                    self._hold("ahead")  # or a client that does not wait would fill the buffer
                 return
+            if perf_counter() >= end_s and not self._checking and not self._closing:
+                self._wait_for_turn()
+
+    def _count_header_lines(self) -> None:
+        buffered = self._http.trailing_data[0]
+        end = _END_OF_HEADER.search(buffered, 0, self._port.max_header_bytes)
+        if buffered.count(b"\n", 0, end.start() if end else len(buffered)) > _MAX_HEADER_LINES:
+            raise _Refusal(431, f"the header has too many lines; {_MAX_HEADER_LINES} are allowed")
 
     def _begin(self, request: h11.Request) -> None:
         self._awaited = True
@@ -252,6 +283,13 @@ class HttpLayer(Layer):
             limit = f"{port.max_header_bytes} are allowed (setting server.http_max_header_bytes)"
             raise _Refusal(431, f"the header is too long; {limit}")
         headers = dict(request.headers)
+        names = [name for name, _ in request.headers]
+        for name in _ONCE:
+            if names.count(name) > 1:
+                raise _Refusal(400, f"the header {name.decode()} is there {names.count(name)} times")
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            # RFC 9112, 6.1: a proxy before the server may see another end of the request than the server does.
+            raise _Refusal(400, "a request has content-length or transfer-encoding, not both")
         # Below the path, too: Hive's client asks for `/metastore/*`, as its servlet is mapped.
         if not (_path_of(request.target) + b"/").startswith(port.target + b"/"):
             raise _Refusal(404, f"the metastore is at {port.target.decode()}")
@@ -289,7 +327,7 @@ class HttpLayer(Layer):
 
     def _check(self, tokens: BearerTokens, token: str) -> None:
         self._checking = True
-        self._lower.pause_reading()
+        self._hold("check")
 
         def check() -> None:
             identity, failure = None, None
@@ -307,7 +345,7 @@ class HttpLayer(Layer):
         self._checking = False
         if self._closing:
             return
-        self._lower.resume_reading()
+        self._let_go("check")
         if failure is not None:
             self._port.failed(failure.outcome, self._address, str(failure))
             if failure.outcome == "unavailable":
@@ -350,7 +388,7 @@ class HttpLayer(Layer):
             self.close()
             return
         self._http.start_next_cycle()
-        self._lower.resume_reading()
+        self._let_go("ahead")
         self._go_on()
 
     def _respond(self, status: int, headers: list[tuple[bytes, bytes]], body: list[Any]) -> None:

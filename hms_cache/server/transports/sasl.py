@@ -14,6 +14,7 @@ from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import IDENTITY
+from hms_cache.server.shares import Turns
 
 STEP_THREADS = 8
 """Threads that check tickets and passwords: a directory that is silent keeps one for each client, up to its time-out,
@@ -64,9 +65,9 @@ class SaslPort(Handshakes):
         self.buffers = buffers
         self.threads = ThreadPoolExecutor(STEP_THREADS, "hms-sasl")
 
-    def protect(self, upper: asyncio.Protocol) -> SaslLayer:
+    def protect(self, upper: asyncio.Protocol, turns: Turns) -> SaslLayer:
         """A protocol for a new socket, that hands to `upper` what an authenticated client sends."""
-        return SaslLayer(upper, self)
+        return SaslLayer(upper, self, turns)
 
     def close(self) -> None:
         """No more steps; who waits for one is not answered."""
@@ -78,8 +79,8 @@ class SaslLayer(Layer):
 
     _upper: asyncio.Protocol
 
-    def __init__(self, upper: asyncio.Protocol, port: SaslPort) -> None:
-        super().__init__()
+    def __init__(self, upper: asyncio.Protocol, port: SaslPort, turns: Turns) -> None:
+        super().__init__(turns)
         self._upper = upper
         self._port = port
         self._loop = asyncio.get_running_loop()
@@ -116,7 +117,7 @@ class SaslLayer(Layer):
             return
         negotiation = self._negotiation
         if negotiation is None:
-            self._take(data)
+            self._receive(data)
             return
         if not self._greeted:
             if data[0] not in (START, BAD, ERROR):
@@ -129,6 +130,9 @@ class SaslLayer(Layer):
 
     def eof_received(self) -> bool:
         """True: this layer closes the socket by itself."""
+        if self._received:
+            self._end_waits = True
+            return True
         if self._negotiation is not None:
             self.abort()
             return True
@@ -146,6 +150,7 @@ class SaslLayer(Layer):
         elif not self._closing:
             self._count_cut_frame("the connection ended within a frame")
         self._closing = True
+        self._received.clear()
         self._frame.clear()
         self._port.buffers.charge(self, 0)
         self._upper.connection_lost(error)
@@ -222,7 +227,7 @@ class SaslLayer(Layer):
         if response is None or mechanism is None:
             return
         self._stepping = True
-        self._lower.pause_reading()
+        self._hold("step")
 
         def step() -> None:
             challenge, failure = b"", None
@@ -246,7 +251,7 @@ class SaslLayer(Layer):
         mechanism = negotiation.mechanism
         assert mechanism is not None
         self._lower.write(negotiation.answer(challenge))
-        self._lower.resume_reading()
+        self._let_go("step")
         if not mechanism.complete:
             self._advance(negotiation)
             return
@@ -258,7 +263,7 @@ class SaslLayer(Layer):
         self._protection = mechanism.layer
         rest = negotiation.rest()
         if rest:
-            self._take(rest)
+            self._receive(rest)
 
     def _refuse(self, error: AuthenticationError) -> None:
         self._end_in_vain(error.outcome, str(error), Negotiation.refusal(error))
@@ -282,7 +287,7 @@ class SaslLayer(Layer):
 
     # Frames
 
-    def _take(self, data: bytes) -> None:
+    def _read(self, data: bytes) -> None:
         if self._protection is not None:
             self._take_protected(data, self._protection)
             return

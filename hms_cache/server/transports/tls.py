@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from hms_cache.server.layer import Handshakes, Layer, part_from
+from hms_cache.server.shares import Turns
 
 PIECE_BYTES = 256 * 1024
 """Of a reply, encrypted at once: the rest waits as it is until the client has taken this, so that a large reply is not
@@ -62,9 +63,9 @@ class TlsPort(Handshakes):
         self.handshake_timeout_s = handshake_timeout_s
         self.answer_plaintext = answer_plaintext
 
-    def protect(self, upper: asyncio.Protocol) -> TlsLayer:
+    def protect(self, upper: asyncio.Protocol, turns: Turns) -> TlsLayer:
         """A protocol for a new socket, that hands to `upper` what the client sent in TLS."""
-        return TlsLayer(upper, self)
+        return TlsLayer(upper, self, turns)
 
 
 class TlsLayer(Layer):
@@ -72,8 +73,8 @@ class TlsLayer(Layer):
 
     _upper: asyncio.Protocol
 
-    def __init__(self, upper: asyncio.Protocol, port: TlsPort) -> None:
-        super().__init__()
+    def __init__(self, upper: asyncio.Protocol, port: TlsPort, turns: Turns) -> None:
+        super().__init__(turns)
         self._upper = upper
         self._port = port
         self._incoming = ssl.MemoryBIO()
@@ -112,13 +113,22 @@ class TlsLayer(Layer):
             self._refuse_plaintext(data)
             return
         self._greeted = True
+        if self._established:
+            self._receive(data)
+        else:
+            # A handshake takes a millisecond of signing: those of many clients take turns.
+            self._receive_later(data)
+
+    def _read(self, data: bytes) -> None:
         self._incoming.write(data)
         if self._established or self._shake_hands():
             self._deliver()
 
     def eof_received(self) -> bool:
         """True: this layer closes the socket by itself."""
-        if self._established:
+        if self._received:
+            self._end_waits = True
+        elif self._established:
             self._end()
         else:
             self.abort()
@@ -131,6 +141,7 @@ class TlsLayer(Layer):
         if not self._counted:
             self._fail("closed", "the connection ended in the handshake")
         self._closing = True
+        self._received.clear()
         self._drop_backlog()
         self._upper.connection_lost(error)
 

@@ -1,0 +1,229 @@
+"""What lies between a socket and a connection reads in slices: no form of bytes holds the event loop for long.
+
+The clock here runs by what reaches the connection: `ITEM_S` for each byte, as each comes in a record, a frame or a
+chunk of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import struct
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from hms_cache.server import layer as layer_module
+from hms_cache.server.buffers import BufferBudget
+from hms_cache.server.layer import FIRST_PIECE_BYTES, Layer
+from hms_cache.server.plain_calls import refusal_of_plain_call
+from hms_cache.server.shares import SLICE_S, Turns, Waiter
+from hms_cache.server.transports import http as http_module
+from hms_cache.server.transports.http import HttpPort
+from hms_cache.server.transports.sasl import SaslPort
+from hms_cache.server.transports.tls import TlsPort
+from tests.server.test_tls import Authority
+
+ITEM_S = 5e-6
+
+ITEMS = 20_000
+
+MOST_ITEMS = FIRST_PIECE_BYTES // 4 + SLICE_S / ITEM_S
+"""In one go: the first piece is taken on trust; the shortest frame of a byte has five."""
+
+
+class Upper(asyncio.Protocol):
+    """The connection behind."""
+
+    has_refused_bytes = False
+
+    def __init__(self) -> None:
+        self.received = bytearray()
+        self.ended_after: int | None = None
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+
+    def eof_received(self) -> bool:
+        self.ended_after = len(self.received)
+        return True
+
+    def is_idle(self) -> bool:
+        return False
+
+    def is_decoding(self) -> bool:
+        return True
+
+
+class Socket:
+    """What is below the layer."""
+
+    def __init__(self) -> None:
+        self.sent = bytearray()
+        self.is_read = True
+
+    def write(self, data: bytes) -> None:
+        self.sent += data
+
+    def pause_reading(self) -> None:
+        self.is_read = False
+
+    def resume_reading(self) -> None:
+        self.is_read = True
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_extra_info(self, *_: object) -> None:
+        return None
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: None
+
+
+class Bench:
+    """A layer, and what is above and below it."""
+
+    def __init__(self, protect: Callable[[Upper, Turns], Layer]) -> None:
+        self.waiting: deque[Waiter] = deque()
+        self.upper, self.socket = Upper(), Socket()
+        self.layer = protect(self.upper, cast(Turns, self))
+        self.layer.connection_made(cast(asyncio.Transport, self.socket))
+
+    def later(self, _address: str, waiter: Waiter) -> None:
+        self.waiting.append(waiter)
+
+    def run(self) -> list[int]:
+        """All turns; how many bytes each handed on."""
+        handed = []
+        while self.waiting:
+            before = len(self.upper.received)
+            assert not self.socket.is_read, "what comes meanwhile would have no limit"
+            self.waiting.popleft().take_turn()
+            handed.append(len(self.upper.received) - before)
+        return handed
+
+    def take(self, data: bytes) -> list[int]:
+        """Bytes from the socket, as a loop reads them; how many bytes each turn handed on."""
+        handed = []
+        for start in range(0, len(data), 256 * 1024):
+            before = len(self.upper.received)
+            self.layer.data_received(data[start : start + 256 * 1024])
+            handed += [len(self.upper.received) - before, *self.run()]
+        return handed
+
+
+def http_body() -> tuple[Bench, bytes]:
+    """A body in chunks of a byte."""
+    port = HttpPort("metastore", None, max_header_bytes=1 << 15, max_message_bytes=1 << 20, header_timeout_s=60)
+    head = b"POST /metastore HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+    return Bench(lambda upper, turns: port.protect(cast(Any, lambda: upper), turns)), head + b"1\r\nx\r\n" * ITEMS
+
+
+class TlsClient:
+    """The client's end in memory."""
+
+    def __init__(self) -> None:
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        self.tls = trusting.wrap_bio(self.incoming, self.outgoing)
+
+    def shake_hands(self) -> bytes:
+        """Goes on; what is to be sent."""
+        with suppress(ssl.SSLWantReadError):
+            self.tls.do_handshake()
+        return self.outgoing.read()
+
+
+def tls_port(authority: Authority) -> TlsPort:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.server_file)
+    return TlsPort(context, 60, refusal_of_plain_call)
+
+
+def tls_records(authority: Authority) -> tuple[Bench, bytes]:
+    """Records of a byte."""
+    port = tls_port(authority)
+    bench = Bench(port.protect)
+    client = TlsClient()
+    for _ in range(3):
+        bench.take(client.shake_hands())
+        client.incoming.write(bytes(bench.socket.sent))
+        bench.socket.sent.clear()
+    assert port.outcomes["ok"] == 1
+    for _ in range(ITEMS):
+        client.tls.write(b"x")
+    return bench, client.outgoing.read()
+
+
+def sasl_frames() -> tuple[Bench, bytes]:
+    """Frames of a byte, which nothing protects."""
+    port = SaslPort({}, 60, 60, 1 << 20, BufferBudget(1 << 24, lambda: 0.0))
+    bench = Bench(port.protect)
+    cast(Any, bench.layer)._negotiation = None
+    return bench, struct.pack("!I", 1).join([b""] + [b"x"] * ITEMS)
+
+
+def protected_frames() -> tuple[Bench, bytes]:
+    """Frames of a byte, each to be unwrapped."""
+
+    class Protection:
+        def unwrap(self, token: bytes) -> bytes:
+            return token
+
+    bench, frames = sasl_frames()
+    cast(Any, bench.layer)._protection = Protection()
+    return bench, frames
+
+
+@pytest.mark.parametrize("kind", ["http", "tls", "sasl", "protected"])
+def test_the_smallest_parts_are_read_in_slices(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def read() -> None:
+        made = {"http": http_body, "sasl": sasl_frames, "protected": protected_frames}
+        bench, data = tls_records(Authority(tmp_path)) if kind == "tls" else made[kind]()
+        for module in (layer_module, http_module):
+            monkeypatch.setattr(module, "perf_counter", lambda: len(bench.upper.received) * ITEM_S)
+        handed = bench.take(data)
+        assert bench.upper.received == b"x" * ITEMS
+        assert max(handed) <= MOST_ITEMS
+        assert bench.socket.is_read
+        bench.layer.connection_lost(None)
+
+    asyncio.run(read())
+
+
+def test_handshakes_take_turns(tmp_path: Path) -> None:
+    """Each signs, for a millisecond: a crowd of them does not come between two calls of others."""
+
+    async def read() -> None:
+        port = tls_port(Authority(tmp_path))
+        crowd = [Bench(port.protect) for _ in range(5)]
+        for bench in crowd:
+            bench.layer.data_received(TlsClient().shake_hands())
+            assert not bench.socket.sent and not bench.socket.is_read
+        for bench in crowd:
+            bench.run()
+            assert bench.socket.sent and bench.socket.is_read
+            bench.layer.connection_lost(None)
+
+    asyncio.run(read())
+
+
+@pytest.mark.parametrize("kind", ["tls", "sasl", "protected"])
+def test_the_clients_end_comes_after_what_it_sent(kind: str, tmp_path: Path) -> None:
+    async def read() -> None:
+        made = {"sasl": sasl_frames, "protected": protected_frames}
+        bench, data = tls_records(Authority(tmp_path)) if kind == "tls" else made[kind]()
+        bench.layer.data_received(data)
+        assert bench.layer.eof_received()
+        assert bench.upper.ended_after is None
+        bench.run()
+        assert bench.upper.ended_after == ITEMS
+        bench.layer.connection_lost(None)
+
+    asyncio.run(read())
