@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, insert, select, text, update
+from sqlalchemy import Connection, Index, MetaData, Table, UniqueConstraint, func, insert, select, text, update
+from sqlalchemy.schema import CreateIndex
 
 from hms_cache.errors import SchemaError
 from hms_cache.store.engine.database import Database
@@ -27,6 +28,7 @@ from hms_cache.store.schema import (
     TXNS,
     VERSION,
 )
+from hms_cache.store.schema.keys import exists_on
 
 #: What the scripts of Hive 4.0.0 and 4.0.1 write, which share one schema.
 SCHEMA_VERSION = "4.0.0"
@@ -82,6 +84,8 @@ def init_schema(database: Database) -> None:
     """
     with database.writing() as connection, alone_with_the_schema(database, connection):
         METADATA.create_all(connection)
+        if connection.dialect.name == "sqlite":
+            _index_foreign_keys(connection)
         version = connection.execute(select(VERSION.c.SCHEMA_VERSION)).scalar()
         if version is None:
             insert_first_rows(connection)
@@ -205,3 +209,23 @@ def ensure_default_database(
     }
     connection.execute(insert(DBS).values(values if features is None else features.writable(DBS, values)))
     return True
+
+
+def _index_foreign_keys(connection: Connection) -> None:
+    """For each row that is deleted SQLite looks for rows that refer to it: without an index in the whole of each table.
+
+    A table with 40,000 skewed values took minutes to drop, under the lock of all writes. On MySQL each foreign key has
+    an index. Also in databases that were made before.
+    """
+    there = set(connection.scalars(text("SELECT name FROM sqlite_master WHERE type = 'index'")))
+    for table in METADATA.tables.values():
+        unique = [one for one in table.constraints if isinstance(one, UniqueConstraint)]
+        indexed = [tuple(one.columns.keys()) for one in (*table.indexes, *unique) if exists_on(one, connection.dialect)]
+        indexed.append(tuple(table.primary_key.columns.keys()))
+        for key in table.foreign_key_constraints:
+            columns = set(key.column_keys)
+            name = "_".join(("IDX", table.name, *key.column_keys))
+            if name not in there and not any(set(one[: len(columns)]) == columns for one in indexed):
+                made = table.to_metadata(MetaData())
+                index = Index(name, *(made.c[column] for column in key.column_keys))
+                connection.execute(CreateIndex(index, if_not_exists=True))
