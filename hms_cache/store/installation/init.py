@@ -219,8 +219,9 @@ def _index_foreign_keys(connection: Connection) -> None:
     """
     there = set(connection.scalars(text("SELECT name FROM sqlite_master WHERE type = 'index'")))
     for table in METADATA.tables.values():
-        unique = [one for one in table.constraints if isinstance(one, UniqueConstraint)]
-        indexed = [tuple(one.columns.keys()) for one in (*table.indexes, *unique) if exists_on(one, connection.dialect)]
+        keys: list[UniqueConstraint | Index] = [*table.indexes]
+        keys += [one for one in table.constraints if isinstance(one, UniqueConstraint)]
+        indexed = [tuple(one.columns.keys()) for one in keys if exists_on(one, connection.dialect)]
         indexed.append(tuple(table.primary_key.columns.keys()))
         for key in table.foreign_key_constraints:
             columns = set(key.column_keys)
