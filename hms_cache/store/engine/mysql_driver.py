@@ -14,9 +14,10 @@ from typing import Any
 
 from pymysql.connections import Connection
 from pymysql.constants import CLIENT, COMMAND, CR, SERVER_STATUS
+from pymysql.constants.ER import NET_PACKET_TOO_LARGE
 from pymysql.converters import escape_string
 from pymysql.cursors import Cursor
-from pymysql.err import OperationalError
+from pymysql.err import DataError, OperationalError
 
 from hms_cache.computing import turns
 from hms_cache.store.engine.mysql_rows import BUFFER_BYTES, BufferedResult
@@ -43,6 +44,10 @@ def escaped(text: str) -> str:
     for character, escape in _ESCAPES:
         text = text.replace(character, escape)
     return text
+
+
+LARGE_STATEMENT_BYTES = 1024 * 1024
+"""From here on it is looked whether the server takes the statement (`max_allowed_packet`): no server takes less."""
 
 
 class SeveralStatements(str):
@@ -81,6 +86,8 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         self.rolls_back_later = False
         """Whether `rollback` waits for no answer: reads have nothing to learn from it."""
         self._owes_answer = False
+        self._largest_statement_bytes: int | None = None
+        """None until a large one is sent."""
         super().__init__(*arguments, cursorclass=MySqlCursor, **options)
 
     def connect(self, sock: Any = None) -> None:
@@ -134,11 +141,34 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         the driver reads answers packet by packet, and would not say when it waits."""
         if self._sock:  # else the driver says that it is closed
             self._settle()
+            if len(sql) >= LARGE_STATEMENT_BYTES // 4:  # characters have four bytes at most
+                sql = self._allowed(sql)
         super()._execute_command(command, sql)
         if turns.pause():
             with suppress(OSError):  # the driver's own read fails, too, and says so in its way
                 self._rfile.peek(1)
             turns.resume()
+
+    def _allowed(self, sql: Any) -> bytes:
+        """The statement's bytes. Raises DataError if they are more than the server takes.
+
+        It would close the connection in the middle, which looks as if it had gone: the statement was sent again, the
+        client told to retry, and the pool's other connections were thrown away with this one.
+        """
+        data: bytes = sql.encode(self.encoding, "surrogateescape") if isinstance(sql, str) else bytes(sql)
+        if len(data) >= LARGE_STATEMENT_BYTES:
+            if self._largest_statement_bytes is None:
+                super()._execute_command(COMMAND.COM_QUERY, "SELECT @@max_allowed_packet")
+                self._read_query_result()
+                assert self._result is not None
+                self._largest_statement_bytes = int(self._result.rows[0][0])
+            if len(data) >= self._largest_statement_bytes:
+                raise DataError(
+                    NET_PACKET_TOO_LARGE,
+                    f"a statement of {len(data)} bytes; the database takes less than {self._largest_statement_bytes}"
+                    " (its max_allowed_packet)",
+                )
+        return data
 
     def escape(self, obj: Any, mapping: Any = None) -> str:
         """A value as it stands in a statement."""

@@ -240,6 +240,7 @@ def run_read(database: Database, work: Callable[[Connection], T]) -> T:
     that transaction and is run once: whoever opened the snapshot has to begin anew.
 
     :raises DatabaseUnavailable: no connection came free, or the database is gone.
+    :raises MetaException: the database does not take a value, such as a name of megabytes.
     :raises RuntimeError: this thread holds a connection already.
     """
 
@@ -247,9 +248,12 @@ def run_read(database: Database, work: Callable[[Connection], T]) -> T:
         with database.loading() as connection:
             return work(connection)
 
-    if database.in_snapshot:
-        return read_once()
-    return _run_with_retries(database, read_once)
+    try:
+        if database.in_snapshot:
+            return read_once()
+        return _run_with_retries(database, read_once)
+    except DataError as error:
+        raise MetaException(f"The database refuses a value: {error.orig}") from error
 
 
 def _write_once(

@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pymysql.converters import escape_string
-from sqlalchemy import bindparam, text
+from sqlalchemy import Connection, bindparam, text
+from sqlalchemy.exc import DataError
 
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.mysql_driver import LONG_TEXT_CHARACTERS, MySqlConnection, escaped
+from hms_cache.store.engine.work_units import run_read, run_write
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 ON_MARIADB = pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
 
@@ -43,3 +46,31 @@ def test_read_back_as_written(initialized_database: Database, mode: str) -> None
                 assert found.scalar_one() == value
         finally:
             connection.execute(text("SET SESSION sql_mode = DEFAULT"))
+
+
+@ON_MARIADB
+def test_what_the_server_does_not_take_is_refused_and_the_connection_stays(initialized_database: Database) -> None:
+    """It would be cut off in the middle, as if the database had gone."""
+    with initialized_database.check_engine.connect() as connection:
+        number = connection.execute(text("SELECT CONNECTION_ID()")).scalar_one()
+        limit = connection.execute(text("SELECT @@max_allowed_packet")).scalar_one()
+        statement = text("SELECT LENGTH(:value)").bindparams(bindparam("value"))
+        overhead = len("SELECT LENGTH('')") + 1
+        longest = limit - overhead - 1
+        assert connection.execute(statement, {"value": "x" * longest}).scalar_one() == longest
+        for value in ("x" * limit, "\N{GREEK SMALL LETTER ALPHA}" * (limit // 2), "'" * (limit // 2), "x" * 3 * limit):
+            with pytest.raises(DataError, match="max_allowed_packet"):
+                connection.execute(statement, {"value": value})
+            assert connection.execute(text("SELECT CONNECTION_ID()")).scalar_one() == number
+
+
+@ON_MARIADB
+def test_a_client_is_told_of_what_the_server_does_not_take(initialized_database: Database) -> None:
+    def work(connection: Connection) -> object:
+        statement = text("SELECT LENGTH(:value)").bindparams(bindparam("value"))
+        return connection.execute(statement, {"value": "x" * (32 << 20)}).scalar_one()
+
+    with pytest.raises(MetaException, match="max_allowed_packet"):
+        run_read(initialized_database, work)
+    with pytest.raises(MetaException, match="max_allowed_packet"):
+        run_write(initialized_database, lambda transaction: work(transaction.connection))
