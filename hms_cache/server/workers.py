@@ -81,15 +81,15 @@ class WorkerPool:
         self._observe_wait = observe_wait
         self._takes_turns = takes_turns
         self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
         self._waiting: deque[_Waiting | Group] = deque()
         """Single calls, and groups of which calls wait and that no thread is carrying out."""
         self._gathering: dict[Group, deque[_Waiting]] = {}
         """Calls that wait, of each group that has any or is being carried out."""
         self._carried_out: dict[Group, int] = {}
         """The identifier of the thread that does."""
-        self._idle = 0
-        """Threads that wait to be notified."""
+        self._idle: list[threading.Lock] = []
+        """What wakes each thread that has nothing to do, when it is released. The last to go idle is the first to be
+        woken: its stack, its connection and the database's thread behind that are still in the processor's caches."""
         self._running: dict[object, int] = {}
         """Token of each call that runs: the identifier of its thread."""
         self._stuck: set[object] = set()
@@ -113,6 +113,7 @@ class WorkerPool:
         With a `group` it is run only if the call is alone: else the group carries `member` out.
         """
         one = _Waiting(work, token, time.monotonic(), member)
+        woken: threading.Lock | None = None
         with self._lock:
             if self._count_waiting() >= self._most_waiting:
                 self._refused += 1
@@ -126,8 +127,15 @@ class WorkerPool:
                 self._gathering[group] = deque((one,))
                 self._waiting.append(group)
             if self._idle:
-                self._changed.notify()
+                woken = self._idle.pop()
+        if woken is not None:
+            woken.release()  # not before the lock, for which it would wait
         return True
+
+    def _wake(self, count: int = 1) -> None:
+        """Under the lock: so many idle threads look into the queue."""
+        for _ in range(min(count, len(self._idle))):
+            self._idle.pop().release()
 
     def _count_waiting(self) -> int:
         if not self._gathering:
@@ -199,9 +207,9 @@ class WorkerPool:
 
     def close(self) -> None:
         """Takes no more; what is queued still runs."""
-        with self._changed:
+        with self._lock:
             self._closed = True
-            self._changed.notify_all()
+            self._wake(len(self._idle))
 
     def join(self, timeout_s: float) -> None:
         """Waits for each thread at most `timeout_s`, after `close`."""
@@ -227,8 +235,8 @@ class WorkerPool:
         del self._carried_out[group]
         if self._gathering[group]:
             self._waiting.append(group)
-            if self._idle and len(self._waiting) > takers:
-                self._changed.notify()
+            if len(self._waiting) > takers:
+                self._wake()
         else:
             del self._gathering[group]
 
@@ -248,9 +256,11 @@ class WorkerPool:
                 return False
         return True
 
-    def _next(self, done: list[_Waiting], group: Group | None) -> tuple[list[_Waiting], Group | None] | None:
-        """The next calls for this thread, which has `done` others; None: it is to end."""
-        with self._changed:
+    def _next(
+        self, done: list[_Waiting], group: Group | None, bell: threading.Lock
+    ) -> tuple[list[_Waiting], Group | None] | None:
+        """The next calls for this thread, which has `done` others and is woken by `bell`; None: it is to end."""
+        with self._lock:
             if not self._end(done, group):
                 return None
             taken: list[_Waiting] = []
@@ -259,9 +269,12 @@ class WorkerPool:
                 while not self._waiting:
                     if self._closed:
                         return None
-                    self._idle += 1
-                    self._changed.wait()
-                    self._idle -= 1
+                    self._idle.append(bell)
+                    self._lock.release()
+                    try:
+                        bell.acquire()
+                    finally:
+                        self._lock.acquire()
                 first = self._waiting.popleft()
                 if isinstance(first, _Waiting):
                     taken, group = [first], None
@@ -287,7 +300,9 @@ class WorkerPool:
             self._on_thread_start()
         done: list[_Waiting] = []
         group: Group | None = None
-        while (found := self._next(done, group)) is not None:
+        bell = threading.Lock()
+        bell.acquire()
+        while (found := self._next(done, group, bell)) is not None:
             done, group = found
             del found  # a thread that waits would keep the last request and its connection
             try:
@@ -308,4 +323,4 @@ class WorkerPool:
                 del self._running[one.token]
             calls[:] = [one for one in calls if one.token in self._stuck]
             self._waiting.extendleft(reversed(alone))
-            self._changed.notify(len(alone))
+            self._wake(len(alone))

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Insert, Integer, bindparam, insert, literal, select, union_all, update
+from sqlalchemy import Connection, Insert, Integer, bindparam, func, insert, literal, select, union_all, update
 
+from hms_cache.store.engine.direct_statements import Direct, execute_directly, row_count
 from hms_cache.store.engine.events import EventRow
-from hms_cache.store.engine.mysql_driver import SeveralStatements
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 
 MOST_EVENTS: Final = 64
@@ -63,9 +63,28 @@ def log_at_once(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> in
         given = {f"{name}_{number}": row[name] for number, row in enumerate(rows) for name in _COLUMNS}
         ids = connection.execute(_on_postgresql(len(rows)), {"count": len(rows), **given}).scalars().all()
         return min(ids) if ids else None
-    values = tuple(row[name] for row in rows for name in _COLUMNS)
-    taken = connection.exec_driver_sql(_on_mysql(len(rows)), (len(rows), *values))
-    return int(taken.lastrowid) if taken.rowcount else None
+    taken, *_ = execute_directly(
+        connection,
+        [(TAKE_EVENT_IDS, {"count": len(rows)}), (_on_mysql(len(rows)), _numbered(rows))],
+    )
+    return taken.last_id if taken.rows else None
+
+
+def log_and_commit(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the rows, which have an EVENT_ID that was taken in this transaction, and commit it, in one packet.
+
+    On MySQL and MariaDB. Waits for no lock. `has_refused_rows` tells what an error was about. `Connection.commit` is
+    still to be called.
+    """
+    execute_directly(connection, [(_with_ids(len(rows)), _numbered(rows))], commits=True)
+
+
+def has_refused_rows(connection: Connection) -> bool:
+    """After `log_and_commit` has failed: whether the database has said that it does not take the rows.
+
+    Then COMMIT was not carried out; else that is unknown.
+    """
+    return not connection.invalidated and bool(getattr(connection.connection.dbapi_connection, "has_refused", False))
 
 
 @lru_cache(MOST_EVENTS)
@@ -89,15 +108,47 @@ def _on_postgresql(count: int) -> Insert:
     return insert(NOTIFICATION_LOG).from_select(["EVENT_ID", *_COLUMNS], source).returning(log.EVENT_ID)
 
 
+def _numbered(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if len(rows) == 1:
+        return {f"{name}_0": value for name, value in rows[0].items()}
+    return {f"{name}_{number}": value for number, row in enumerate(rows) for name, value in row.items()}
+
+
+TAKING_EVENT_IDS: Final = update(NOTIFICATION_SEQUENCE).values(
+    {
+        NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID: func.last_insert_id(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID)
+        + bindparam("count", type_=Integer())
+    }
+)
+"""Locks the sequence; the first id is the acknowledgement's `last_id`. On MySQL and MariaDB."""
+
+TAKE_EVENT_IDS: Final = Direct(TAKING_EVENT_IDS)
+TAKE_FOR_LAST_ROW: Final = Direct(TAKING_EVENT_IDS.where(row_count() == 1))
+"""As `TAKE_EVENT_IDS` if the statement before it concerned one row, else nothing."""
+
+
 @lru_cache(MOST_EVENTS)
-def _on_mysql(count: int) -> str:
-    names = ", ".join(f"`{name}`" for name in ("EVENT_ID", *_COLUMNS))
-    values = ", ".join(["%s"] * len(_COLUMNS))
+def _on_mysql(count: int) -> Direct:
     # Without a row of the sequence nothing is written.
-    rows = " UNION ALL ".join(
-        f"SELECT LAST_INSERT_ID() + {number}, {values} FROM `NOTIFICATION_SEQUENCE`" for number in range(count)
-    )
-    return SeveralStatements(
-        "UPDATE `NOTIFICATION_SEQUENCE` SET `NEXT_EVENT_ID` = LAST_INSERT_ID(`NEXT_EVENT_ID`) + %s; "
-        f"INSERT INTO `NOTIFICATION_LOG` ({names}) {rows}"
+    rows = [
+        select(
+            func.last_insert_id() + literal(number, Integer()),
+            *(bindparam(f"{name}_{number}", type_=NOTIFICATION_LOG.c[name].type) for name in _COLUMNS),
+        ).select_from(NOTIFICATION_SEQUENCE)
+        for number in range(count)
+    ]
+    source = rows[0] if count == 1 else union_all(*rows)
+    return Direct(insert(NOTIFICATION_LOG).from_select(["EVENT_ID", *_COLUMNS], source))
+
+
+@lru_cache(MOST_EVENTS)
+def _with_ids(count: int) -> Direct:
+    columns = NOTIFICATION_LOG.c
+    return Direct(
+        insert(NOTIFICATION_LOG).values(
+            [
+                {name: bindparam(f"{name}_{number}", type_=columns[name].type) for name in ("EVENT_ID", *_COLUMNS)}
+                for number in range(count)
+            ]
+        )
     )

@@ -9,15 +9,16 @@ Rows are read by `mysql_rows.BufferedResult`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from pymysql.connections import Connection
 from pymysql.constants import CLIENT, COMMAND, CR, SERVER_STATUS
 from pymysql.constants.ER import NET_PACKET_TOO_LARGE
 from pymysql.converters import escape_string
-from pymysql.cursors import Cursor
-from pymysql.err import DataError, OperationalError
+from pymysql.err import DataError, MySQLError, OperationalError
+from pymysql.protocol import OKPacketWrapper
 
 from hms_cache.computing import turns
 from hms_cache.store.engine.mysql_rows import BUFFER_BYTES, BufferedResult
@@ -50,27 +51,20 @@ LARGE_STATEMENT_BYTES = 1024 * 1024
 """From here on it is looked whether the server takes the statement (`max_allowed_packet`): no server takes less."""
 
 
-class SeveralStatements(str):
-    """Statements that go to the server as one packet, and are carried out until one fails. None may answer rows.
+class Acknowledged(NamedTuple):
+    """What the server says of a statement that answers no rows."""
 
-    For connections made with `several_statements`. What `MySqlCursor` tells of them is the first one's.
-    """
+    rows: int
+    """How many it found or made."""
+    last_id: int
+    """The number given out for it, or set by LAST_INSERT_ID(expression)."""
 
-    __slots__ = ()
 
-
-class MySqlCursor(Cursor):  # type: ignore[misc]  # the driver has no types
-    """The driver's; of `SeveralStatements` it reads all answers, so that none that failed is overlooked."""
-
-    def execute(self, query: str, args: Any = None) -> Any:
-        """Sends the query; how many rows it concerned. Raises what the driver raises, for any of several statements."""
-        count = super().execute(query, args)
-        if type(query) is SeveralStatements:
-            first: tuple[Any, Any] = (self.rowcount, self.lastrowid)  # type: ignore[has-type]
-            while self.nextset():
-                pass
-            self.rowcount, self.lastrowid = first
-        return count
+_OK: Final = 0x00
+_HEADER: Final = 4
+_SHORTEST: Final = _HEADER + 7
+_LENGTH_BYTES: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}
+"""Of a number that is longer than a byte, by the byte before it."""
 
 
 class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no types
@@ -78,6 +72,7 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
 
     _rfile: Any
     _sock: Any
+    _next_seq_id: int
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._requires_tls = options.pop(REQUIRE_TLS, False)
@@ -88,7 +83,10 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         self._owes_answer = False
         self._largest_statement_bytes: int | None = None
         """None until a large one is sent."""
-        super().__init__(*arguments, cursorclass=MySqlCursor, **options)
+        self._has_committed = False
+        self.has_refused = False
+        """Whether the server has refused the first statement of the last packet, and with it the others."""
+        super().__init__(*arguments, **options)
 
     def connect(self, sock: Any = None) -> None:
         """Connects, with a larger buffer to read from than the driver's. Nothing has been read ahead at this moment."""
@@ -118,6 +116,79 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
                 CR.CR_CONN_HOST_ERROR, "TLS is required by the URL's ssl_mode, and the server does not offer it"
             )
 
+    def literal(self, value: Any) -> str:
+        """A value as it stands in a statement, whatever its type."""
+        if type(value) is int:
+            return str(value)
+        return "NULL" if value is None else self.escape(value)
+
+    def send_together(self, statements: Sequence[str], *, commits: bool = False) -> list[Acknowledged]:
+        """Sends statements that answer no rows, and are filled in, as one packet; what was said of each.
+
+        They are carried out until one fails, whose error is raised. `commits`: COMMIT is the last of them, its answer
+        is left out, and `commit` has nothing left to do.
+        """
+        self.has_refused = False
+        texts = [*statements, "COMMIT"] if commits else statements
+        # As the driver's `query`: what came as bytes that are no text goes out as these bytes.
+        self._execute_command(COMMAND.COM_QUERY, ";".join(texts).encode(self.encoding, "surrogateescape"))
+        answers: list[Acknowledged] = []
+        try:
+            while len(answers) < len(texts):
+                if not self._take_acknowledgements(len(texts), answers):
+                    answers.append(self._acknowledgement())
+        except MySQLError:
+            self.has_refused = not answers and self._sock is not None  # the driver closes it when nothing comes
+            raise
+        if commits:
+            self._has_committed = True
+            answers.pop()
+        return answers
+
+    def _take_acknowledgements(self, count: int, answers: list[Acknowledged]) -> bool:
+        """Appends those that stand whole in the buffer, up to so many in all; whether there was one."""
+        try:
+            buffer = self._rfile.peek(1)
+        except OSError:  # the driver's own read fails, too, and says so in its way
+            return False
+        position, size, sequence = 0, len(buffer), self._next_seq_id
+        while len(answers) < count and position + _SHORTEST <= size:
+            end = position + _HEADER + (buffer[position] | buffer[position + 1] << 8 | buffer[position + 2] << 16)
+            if (
+                not position + _SHORTEST <= end <= size
+                or buffer[position + 3] != sequence
+                or buffer[position + 4] != _OK
+            ):
+                break
+            rows, at = _number(buffer, position + _HEADER + 1)
+            last_id, at = _number(buffer, at)
+            self.server_status = buffer[at] | buffer[at + 1] << 8
+            answers.append(Acknowledged(rows, last_id))
+            sequence = (sequence + 1) & 255
+            position = end
+        if not position:
+            return False
+        self._rfile.read(position)
+        self._next_seq_id = sequence
+        return True
+
+    def _acknowledgement(self) -> Acknowledged:
+        """The next packet, as the driver reads it. Raises the error that it is, or that it does not come."""
+        packet = self._read_packet()
+        if not packet.is_ok_packet():
+            self._force_close()  # rows of it would be taken for the next statement's
+            raise OperationalError(CR.CR_MALFORMED_PACKET, "a statement that answers no rows has answered some")
+        ok = OKPacketWrapper(packet)
+        self.server_status = ok.server_status
+        return Acknowledged(ok.affected_rows, ok.insert_id)
+
+    def commit(self) -> None:
+        """Ends the transaction, if it was not ended by the last packet."""
+        if self._has_committed:
+            self._has_committed = False
+            return
+        super().commit()
+
     def rollback(self) -> None:
         """Ends the transaction. With `rolls_back_later` the answer is read before the next command: a round trip less.
 
@@ -139,6 +210,7 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
     def _execute_command(self, command: Any, sql: Any) -> None:
         """Sends a command. A thread that computes by turns gives its turn to another until the answer begins to come:
         the driver reads answers packet by packet, and would not say when it waits."""
+        self._has_committed = False
         if self._sock:  # else the driver says that it is closed
             self._settle()
             if len(sql) >= LARGE_STATEMENT_BYTES // 4:  # characters have four bytes at most
@@ -175,6 +247,15 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         if type(obj) is str and not self.server_status & SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES:
             return f"'{escaped(obj)}'"
         return str(super().escape(obj, mapping))
+
+
+def _number(buffer: bytes, at: int) -> tuple[int, int]:
+    """A number of the length that it begins with, and where it ends."""
+    first = buffer[at]
+    if first < 0xFB:
+        return first, at + 1
+    end = at + 1 + _LENGTH_BYTES[first]
+    return int.from_bytes(buffer[at + 1 : end], "little"), end
 
 
 def connect(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> MySqlConnection:

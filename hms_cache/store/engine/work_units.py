@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, column, insert, table
 from sqlalchemy.exc import DataError, IntegrityError
@@ -24,10 +24,18 @@ from hms_cache.store import schema
 from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.dialects import take_from_counter
+from hms_cache.store.engine.direct_statements import Acknowledged, Direct, Values, execute_directly
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.events import AnnouncedWrite, EventRow, WriteGuard
 from hms_cache.store.engine.features import read_features
-from hms_cache.store.engine.log_writes import can_log_at_once, log_at_once, rows_of_events
+from hms_cache.store.engine.log_writes import (
+    TAKE_EVENT_IDS,
+    can_log_at_once,
+    has_refused_rows,
+    log_and_commit,
+    log_at_once,
+    rows_of_events,
+)
 from hms_cache.store.engine.sequences import NOTIFICATION_LOG, IdBlocks, take_ids
 from hms_cache.store.warehouse.waits import FileWaits, StillWaiting, waits_of_a_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -77,6 +85,10 @@ class WriteTransaction:
         """Id of the last event. Set by the commit: None before, and without events."""
 
         self._ids = ids
+        self._taken_event_ids: range | None = None
+        """Those that the work took with its own statements."""
+        self._unsent_rows: list[dict[str, Any]] = []
+        """Rows of the log that go with COMMIT."""
         self._events: list[EventRow] = []
         self._event_characters = 0
         self._after_commit: list[Callable[[], None]] = []
@@ -92,6 +104,31 @@ class WriteTransaction:
         :raises NeedMoreIds: must reach `run_write` unchanged, which runs the work again with enough of them.
         """
         return self._ids.take(self.connection, model, count) if count else []
+
+    @property
+    def takes_event_ids_early(self) -> bool:
+        """Whether `execute_and_take_event_ids` takes any: where others have to agree, the lock is taken as late as can
+        be."""
+        return self._guard is None
+
+    def execute_directly(self, statements: Sequence[tuple[Direct, Values]]) -> list[Acknowledged]:
+        """Send statements as one packet; what was said of each. On MySQL and MariaDB."""
+        return execute_directly(self.connection, statements)
+
+    def execute_and_take_event_ids(
+        self, statements: Sequence[tuple[Direct, Values]], count: int, taking: Direct = TAKE_EVENT_IDS
+    ) -> list[Acknowledged]:
+        """As `execute_directly`, for the last statements of the work that wait for anybody's locks: ids for ``count``
+        events are taken in the same packet, and NOTIFICATION_SEQUENCE stays locked from then on.
+
+        :param taking: a form of `TAKE_EVENT_IDS` that takes none where its own condition says so.
+        """
+        if not self.takes_event_ids_early or self._taken_event_ids is not None:
+            return self.execute_directly(statements)
+        *answers, taken = self.execute_directly([*statements, (taking, {"count": count})])
+        if taken.rows:
+            self._taken_event_ids = range(taken.last_id, taken.last_id + count)
+        return answers
 
     def append_event(self, event: EventRow) -> None:
         """Have the event written with the commit, after those appended before it, in the same transaction (P10).
@@ -137,6 +174,10 @@ class WriteTransaction:
         NOTIFICATION_SEQUENCE is locked first, then the log's id sequence if no ids are at hand: Hive's order.
         """
         events = self._events
+        taken = self._taken_event_ids
+        if taken is not None:
+            self._log_with_commit(taken, time_s)
+            return
         if not events:
             return
         # From here until they hear of the commit the others answer no read by lease. They acknowledge while the
@@ -149,6 +190,35 @@ class WriteTransaction:
         self.last_event_id = first + len(events) - 1
         if self.announced is not None:
             self.announced.before_commit(self.connection)
+
+    def _log_with_commit(self, taken: range, time_s: int) -> None:
+        """Make the rows for `commit`: the ids are there, and nobody is waited for any more."""
+        events = self._events
+        if len(events) != len(taken):
+            # The row is locked: what follows is ours, and what is left over goes back.
+            counter = schema.NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID
+            take_from_counter(self.connection, counter, len(events) - len(taken))
+        if not events:
+            return
+        row_ids = self._ids.take_here(self.connection, NOTIFICATION_LOG, len(events))
+        rows = rows_of_events(events, row_ids, time_s)
+        numbered = [{**row, "EVENT_ID": id_} for id_, row in enumerate(rows, start=taken.start)]
+        if can_log_at_once(self.connection, [event.message for event in events]):
+            self._unsent_rows = numbered
+        else:
+            self.connection.execute(_LOG_EVENTS, numbered)
+        self.last_event_id = taken.start + len(events) - 1
+
+    def commit(self) -> None:
+        """Commit, after `write_events`: with the rows of the log, if they are still to be sent."""
+        if self._unsent_rows:
+            log_and_commit(self.connection, self._unsent_rows)
+        self.connection.commit()
+
+    @property
+    def was_refused(self) -> bool:
+        """After `commit` has failed: whether it is certain that nothing was committed."""
+        return bool(self._unsent_rows) and has_refused_rows(self.connection)
 
     def _log_at_once(self, time_s: int) -> int | None:
         """The id of the first event; None, and nothing is written, where that is not possible."""
@@ -303,11 +373,13 @@ def _write_once(
 
 def _commit(transaction: WriteTransaction) -> None:
     try:
-        transaction.connection.commit()
-    except (RetryableConflict, IntegrityError):
+        transaction.commit()
+    except (RetryableConflict, IntegrityError, DataError):
         # The database says no: rolled back.
         raise
     except BaseException as error:
+        if transaction.was_refused:
+            raise
         # Anything else, an interrupt of this thread included, says nothing about what the database did.
         raise CommitOutcomeUnknown(
             f"a write was being committed when this happened: {error}", connection_lost=True

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Delete,
     Insert,
     Select,
+    Update,
     and_,
     bindparam,
     case,
@@ -33,6 +34,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.elements import ColumnElement
 
+from hms_cache.store.engine.direct_statements import Direct, row_count, takes_direct_statements
+from hms_cache.store.engine.log_writes import TAKING_EVENT_IDS
+from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,
     HIVE_LOCKS,
@@ -102,21 +106,28 @@ class CommittingTxn:
 # Marking
 
 
-def mark_committed(connection: Connection, context: TxnContext, txn_id: int) -> CommittingTxn | None:
-    """Give an open transaction its new state, keep its row locked; None, and nothing is changed, if it is not open."""
+def mark_committed(
+    transaction: WriteTransaction, context: TxnContext, txn_id: int, *, takes_event_id: bool
+) -> CommittingTxn | None:
+    """Give an open transaction its new state, keep its row locked; None, and nothing is changed, if it is not open.
+
+    On MySQL its history is deleted with that. `takes_event_id`: the id of its one event is taken, too, if it holds
+    nothing else.
+    """
     levels, ids = context.use_min_history_level, context.use_min_history_write_id
-    if is_mysql(connection):
+    connection, values = transaction.connection, {"txn_id": txn_id}
+    if takes_direct_statements(connection):
         # The number comes back with the acknowledgement, as the "last insert id".
-        marked = connection.execute(_marking(levels, ids, on_mysql=True), {"txn_id": txn_id})
-        if marked.rowcount == 0:
-            return None
-        facts = int(marked.lastrowid)
-    else:
-        row = connection.execute(_marking(levels, ids, on_mysql=False), {"txn_id": txn_id}).first()
-        if row is None:
-            return None
-        facts = int(row[0])
-    return _committing_txn(txn_id, facts)
+        statements = [(_marking_on_mysql(ids), values)]
+        if levels:
+            statements.append((_FORGET_HISTORY, values))
+        if takes_event_id:
+            marked, *_ = transaction.execute_and_take_event_ids(statements, 1, _TAKE_IF_PLAIN)
+        else:
+            marked, *_ = transaction.execute_directly(statements)
+        return _committing_txn(txn_id, marked.last_id) if marked.rows else None
+    row = connection.execute(_marking(levels, ids), values).first()
+    return None if row is None else _committing_txn(txn_id, int(row[0]))
 
 
 _FACTS = 6
@@ -163,28 +174,44 @@ def _committing_txn(txn_id: int, facts: int) -> CommittingTxn:
 def _facts_number(txn_id: ColumnElement[int], use_levels: bool, use_write_ids: bool) -> ColumnElement[int]:
     own = C.TC_TXNID == txn_id
     locks = HIVE_LOCKS.c.HL_TXNID == txn_id
-    facts = (
-        _there_is(TXN_COMPONENTS, own, C.TC_OPERATION_TYPE != COMPACT),
-        _there_is(TXN_COMPONENTS, own, C.TC_OPERATION_TYPE.in_(ROW_CHANGES)),
-        _there_is(HIVE_LOCKS, locks),
-        _there_is(HIVE_LOCKS, locks, HIVE_LOCKS.c.HL_LOCK_TYPE == SHARED_WRITE),
-        _there_is(MIN_HISTORY_LEVEL, MIN_HISTORY_LEVEL.c.MHL_TXNID == txn_id) if use_levels else None,
-        _there_is(MIN_HISTORY_WRITE_ID, MIN_HISTORY_WRITE_ID.c.MH_TXNID == txn_id) if use_write_ids else None,
+    # A look at each table: with the higher bit comes the lower one.
+    writes = select(func.max(case((C.TC_OPERATION_TYPE.in_(ROW_CHANGES), 0b11), else_=0b01))).where(
+        own, C.TC_OPERATION_TYPE != COMPACT
     )
+    held = select(func.max(case((HIVE_LOCKS.c.HL_LOCK_TYPE == SHARED_WRITE, 0b1100), else_=0b0100))).where(locks)
     txn_type = func.coalesce(T.TXN_TYPE, literal(int(TxnType.DEFAULT)))
     number: ColumnElement[int] = txn_type * (2 * _IS_TOLD) + _IS_TOLD
-    for bit, fact in enumerate(facts):
-        if fact is not None:
-            number = number + case((fact, 1 << bit), else_=0)
+    number = number + func.coalesce(writes.scalar_subquery(), 0) + func.coalesce(held.scalar_subquery(), 0)
+    if use_levels:
+        number = number + case((_there_is(MIN_HISTORY_LEVEL, MIN_HISTORY_LEVEL.c.MHL_TXNID == txn_id), 1 << 4), else_=0)
+    if use_write_ids:
+        history = _there_is(MIN_HISTORY_WRITE_ID, MIN_HISTORY_WRITE_ID.c.MH_TXNID == txn_id)
+        number = number + case((history, 1 << 5), else_=0)
     return number
 
 
 @lru_cache
-def _marking(use_levels: bool, use_write_ids: bool, *, on_mysql: bool) -> Any:
-    number = _facts_number(_TXN_ID, use_levels, use_write_ids)
-    is_open = and_(T.TXN_ID == _TXN_ID, T.TXN_STATE == TXN_OPEN)
-    statement = update(TXNS).where(is_open).values(TXN_STATE=TXN_COMMITTED)
-    return statement.where(func.last_insert_id(number) > 0) if on_mysql else statement.returning(number)
+def _marking(use_levels: bool, use_write_ids: bool) -> Any:
+    return _to_be_marked().returning(_facts_number(_TXN_ID, use_levels, use_write_ids))
+
+
+@lru_cache
+def _marking_on_mysql(use_write_ids: bool) -> Direct:
+    number = _facts_number(_TXN_ID, False, use_write_ids)
+    return Direct(_to_be_marked().where(func.last_insert_id(number) > 0))
+
+
+def _to_be_marked() -> Update:
+    return update(TXNS).where(and_(T.TXN_ID == _TXN_ID, T.TXN_STATE == TXN_OPEN)).values(TXN_STATE=TXN_COMMITTED)
+
+
+_FORGET_HISTORY = Direct(delete(MIN_HISTORY_LEVEL).where(MIN_HISTORY_LEVEL.c.MHL_TXNID == _TXN_ID))
+
+_TAKE_IF_PLAIN = Direct(
+    # Of one that is not open there is no history, and the number is an older one's.
+    TAKING_EVENT_IDS.where(row_count() == 1, func.last_insert_id() == int(TxnType.DEFAULT) * 2 * _IS_TOLD + _IS_TOLD)
+)
+"""After marking: where nothing is left to be done that waits for locks of others, the event's id is taken at once."""
 
 
 def _there_is(table: Any, *conditions: Any) -> Any:
@@ -252,13 +279,18 @@ def lock_all_and_complete(connection: Connection, txn: CommittingTxn) -> bool:
     return True
 
 
-def clean_up(connection: Connection, txn: CommittingTxn, *, completes_components: bool) -> None:
-    """Delete what only an open transaction has: components, locks, history; in one statement where the database can.
+def clean_up(
+    transaction: WriteTransaction, txn: CommittingTxn, *, completes_components: bool, takes_event_id: bool
+) -> None:
+    """Delete what only an open transaction has: components, locks, history; in one round trip where the database can.
 
-    `completes_components`: what it wrote is first noted as complete.
+    `completes_components`: what it wrote is first noted as complete. `takes_event_id`: these are its last statements,
+    and it logs one event.
     """
+    connection = transaction.connection
     # A soft delete takes away whole tables and partitions: Hive does not look which rows it changed.
-    completion = _COMPLETIONS[txn.joins_write_set and txn.has_row_changes] if completes_components else None
+    has_changed = txn.joins_write_set and txn.has_row_changes
+    completion = _COMPLETIONS[has_changed] if completes_components else None
     targets = (
         txn.has_components or txn.is_compaction,
         txn.has_locks,
@@ -271,11 +303,17 @@ def clean_up(connection: Connection, txn: CommittingTxn, *, completes_components
         if statement is not None:
             connection.execute(statement, parameters)
         return
+    if takes_direct_statements(connection):
+        statements = [(_COMPLETIONS_ON_MYSQL[has_changed], parameters)] if completes_components else []
+        if any(targets):
+            statements.append((_deleting_on_mysql(targets), parameters))
+        if takes_event_id and statements:
+            transaction.execute_and_take_event_ids(statements, 1)
+        elif statements:
+            transaction.execute_directly(statements)
+        return
     if completion is not None:
         connection.execute(completion, parameters)
-    if is_mysql(connection) and sum(targets) > 1:
-        connection.execute(_deleting_on_mysql(targets), parameters)
-        return
     for is_target, deletion in zip(targets, _DELETIONS, strict=True):
         if is_target:
             connection.execute(deletion, parameters)
@@ -320,6 +358,7 @@ def _completing(
 _COMPLETION_UNDER_LOCK = _completing("Y", under_lock=True)
 _COMPLETE_ALL = _completing("N", whose=C.TC_TXNID.in_(bindparam("txn_ids", expanding=True)))
 _COMPLETIONS = {False: _completing("N"), True: _completing("Y")}
+_COMPLETIONS_ON_MYSQL = {has_changed: Direct(completion) for has_changed, completion in _COMPLETIONS.items()}
 
 
 @lru_cache
@@ -336,7 +375,10 @@ def _moving_on_postgresql(targets: _Targets, completion: Insert | None) -> Inser
 
 
 @lru_cache
-def _deleting_on_mysql(targets: _Targets) -> Any:
+def _deleting_on_mysql(targets: _Targets) -> Direct:
+    deletions = [deletion for is_target, deletion in zip(targets, _DELETIONS, strict=True) if is_target]
+    if len(deletions) == 1:
+        return Direct(deletions[0])
     # One table of numbers, and each target joined to its own number: the rows add up instead of multiplying.
     columns = [column for is_target, column in zip(targets, _TARGETS, strict=True) if is_target]
     names = ", ".join(f"`{column.table.name}`" for column in columns)
@@ -345,4 +387,4 @@ def _deleting_on_mysql(targets: _Targets) -> Any:
         f"LEFT JOIN `{column.table.name}` ON part.number = {number} AND `{column.name}` = :txn_id"
         for number, column in enumerate(columns)
     )
-    return text(f"DELETE {names} FROM ({numbers}) AS part {joins}")
+    return Direct(text(f"DELETE {names} FROM ({numbers}) AS part {joins}"))

@@ -88,7 +88,7 @@ def commit_txn(transaction: WriteTransaction, context: TxnContext, request: Comm
             # Closed already, or its opening was never replicated.
             return
         txn_id = target
-    txn = mark_committed(connection, context, txn_id)
+    txn = mark_committed(transaction, context, txn_id, takes_event_id=not commits_alone(request))
     if txn is None:
         # As in Hive, one that was committed past its replication stays in the map.
         _check_is_committed(connection, txn_id)
@@ -117,7 +117,9 @@ def _finish(
         context.replication_marks.set_last_replicated_id(transaction, request.replLastIdInfo)
     if request.keyValue is not None:
         _set_key_value(connection, txn_id, request.keyValue)
-    clean_up(connection, txn, completes_components=not is_completed)
+    is_last = not txn.notes_next_txn and txn.txn_type != TxnType.MATER_VIEW_REBUILD
+    takes_event_id = is_last and txn.txn_type != TxnType.READ_ONLY and not commits_alone(request)
+    clean_up(transaction, txn, completes_components=not is_completed, takes_event_id=takes_event_id)
     if txn.txn_type == TxnType.MATER_VIEW_REBUILD:
         rebuild_locks = MATERIALIZATION_REBUILD_LOCKS
         connection.execute(delete(rebuild_locks).where(rebuild_locks.c.MRL_TXN_ID == txn_id))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 
 from hms_cache.clock import Clock
 from hms_cache.config.sections import CompactionSettings, EventSettings, TransactionSettings
@@ -25,6 +25,29 @@ class ReplicationMarks(Protocol):
         ...
 
 
+class LowestOpenTxn:
+    """The last look at the lowest transaction that may be open. Shared by threads: what they replace is one value.
+
+    It may be used for a while, since it only grows: below it there is none, and there will be none.
+    """
+
+    USED_FOR_S: Final = 0.1
+    """A tenth of the time for which a gap counts as open, and by which it is behind anyway."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._seen: tuple[int, float] | None = None
+
+    def known(self) -> int | None:
+        """None: it is to be read, and to be `seen`."""
+        seen = self._seen
+        return seen[0] if seen is not None and self._clock.monotonic_s() - seen[1] < self.USED_FOR_S else None
+
+    def seen(self, txn_id: int) -> None:
+        """It was read just now."""
+        self._seen = txn_id, self._clock.monotonic_s()
+
+
 @dataclass(frozen=True, slots=True)
 class TxnContext:
     """Settings, the builder of events and the machine's clock (for durations only). Shared by threads."""
@@ -41,3 +64,7 @@ class TxnContext:
     """The setting of this name, off where the database has no such table."""
 
     replication_marks: ReplicationMarks
+    lowest_open: LowestOpenTxn = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lowest_open", LowestOpenTxn(self.clock))

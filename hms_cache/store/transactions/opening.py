@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Insert, Integer, bindparam, case, func, insert, literal, select, text
+from sqlalchemy import Connection, Dialect, Integer, Select, bindparam, case, func, insert, literal, select, text
 
+from hms_cache.store.engine.direct_statements import Direct
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import MIN_HISTORY_LEVEL, TXN_LOCK_TBL, TXNS
 from hms_cache.store.transactions.codes import TXN_OPEN
@@ -56,10 +57,10 @@ def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenT
             return sorted(known.values())
     row = _row_of(request)
     if takes_lock_itself:
-        txn_ids = [_insert_one_on_mysql(connection, row)]
+        txn_ids = [_open_one_on_mysql(transaction, context, request)]
     else:
         txn_ids = _insert(connection, row, count)
-    _note_lowest_open(connection, context, txn_ids)
+        _note_lowest_open(connection, context, txn_ids)
     if source_ids:
         map_txns(connection, policy, source_ids, txn_ids)
     _append_event(transaction, context, request, txn_ids)
@@ -100,17 +101,36 @@ def _row_of(request: OpenTxnRequest) -> dict[str, Any]:
     }
 
 
+def _lowest_open(connection: Connection, context: TxnContext) -> int:
+    """The oldest transaction that new ones see open, gaps included: what a Java cleaner goes by (MIN_HISTORY_LEVEL).
+
+    To read it takes the database longer than all else that opens a transaction, so it is not read for each. One that
+    is too low keeps files for a moment longer.
+    """
+    lowest = context.lowest_open.known()
+    if lowest is None:
+        timeout_ms = context.transactions.open_timeout_ms
+        lowest = int(connection.execute(_READ_LOWEST_OPEN, {"timeout_ms": timeout_ms}).scalar_one())
+        context.lowest_open.seen(lowest)
+    return lowest
+
+
 def _note_lowest_open(connection: Connection, context: TxnContext, txn_ids: list[int]) -> None:
     if context.use_min_history_level:
-        timeout_ms = context.transactions.open_timeout_ms
-        connection.execute(_NOTE_LOWEST_OPEN, {"txn_ids": txn_ids, "timeout_ms": timeout_ms})
+        lowest = _lowest_open(connection, context)
+        rows = [{"MHL_TXNID": txn_id, "MHL_MIN_OPEN_TXNID": lowest} for txn_id in txn_ids]
+        connection.execute(_NOTE_LOWEST_OPEN, rows)
+
+
+def _is_logged(request: OpenTxnRequest) -> bool:
+    is_hives_own_replication = bool(request.replPolicy) and not request.replSrcTxnIds
+    return _type_of(request) != TxnType.READ_ONLY and not is_hives_own_replication
 
 
 def _append_event(
     transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest, txn_ids: list[int]
 ) -> None:
-    is_hives_own_replication = bool(request.replPolicy) and not request.replSrcTxnIds
-    if _type_of(request) != TxnType.READ_ONLY and not is_hives_own_replication:
+    if _is_logged(request):
         for first, last in _runs(txn_ids):
             transaction.append_event(context.messages.build_open_transactions(first, last))
 
@@ -123,9 +143,8 @@ _INSERT_ONE = insert(TXNS).values(
     }
 )
 
-_INSERT_ONE_UNDER_LOCK = (
-    insert(TXNS)
-    .from_select(
+_INSERT_ONE_UNDER_LOCK = Direct(
+    insert(TXNS).from_select(
         ["TXN_STATE", "TXN_USER", "TXN_HOST", "TXN_AGENT_INFO", "TXN_TYPE", "TXN_STARTED", "TXN_LAST_HEARTBEAT"],
         select(
             *(bindparam(name) for name in ("TXN_STATE", "TXN_USER", "TXN_HOST", "TXN_AGENT_INFO", "TXN_TYPE")),
@@ -136,18 +155,29 @@ _INSERT_ONE_UNDER_LOCK = (
         .select_from(TXN_LOCK_TBL)
         .with_for_update(read=True),
     )
-    .execution_options(preserve_rowcount=True)
 )
 """The shared lock and the row in one statement: the lock's row is read, and locked, before an id is drawn."""
 
+_NOTE_LOWEST_OPEN_OF_LAST = Direct(
+    insert(MIN_HISTORY_LEVEL).values(
+        MHL_TXNID=func.last_insert_id(), MHL_MIN_OPEN_TXNID=bindparam("lowest", type_=T.TXN_ID.type)
+    )
+)
 
-def _insert_one_on_mysql(connection: Connection, row: Mapping[str, Any]) -> int:
-    result = connection.execute(_INSERT_ONE_UNDER_LOCK, row)
-    if result.rowcount != 1:
-        raise MetaException(
-            f"TXN_LOCK_TBL must have one row, as Hive's schema script makes it: found {result.rowcount}"
-        )
-    return int(result.lastrowid)
+
+def _open_one_on_mysql(transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest) -> int:
+    """All rows of a new transaction in one packet, and the id of its event."""
+    statements: list[tuple[Direct, Mapping[str, Any]]] = [(_INSERT_ONE_UNDER_LOCK, _row_of(request))]
+    if context.use_min_history_level:
+        lowest = _lowest_open(transaction.connection, context)
+        statements.append((_NOTE_LOWEST_OPEN_OF_LAST, {"lowest": lowest}))
+    if _is_logged(request):
+        opened, *_ = transaction.execute_and_take_event_ids(statements, 1)
+    else:
+        opened, *_ = transaction.execute_directly(statements)
+    if opened.rows != 1:
+        raise MetaException(f"TXN_LOCK_TBL must have one row, as Hive's schema script makes it: found {opened.rows}")
+    return opened.last_id
 
 
 def _insert(connection: Connection, row: Mapping[str, Any], count: int) -> list[int]:
@@ -194,19 +224,18 @@ _NAMED = re.compile(r"%\((\w+)\)s")
 """A parameter in the driver's form."""
 
 
-def _noting_lowest_open() -> Insert:
-    """The oldest transaction the new ones see open, gaps included: what a Java cleaner goes by (MIN_HISTORY_LEVEL)."""
+def _reading_lowest_open() -> Select[Any]:
     # Not `min`: of the ids in order the first open one is enough.
     lowest_open = select(T.TXN_ID).where(T.TXN_STATE == TXN_OPEN).order_by(T.TXN_ID).limit(1).scalar_subquery()
     is_old = T.TXN_STARTED < now_ms() - bindparam("timeout_ms", type_=Integer())
     newest_old = select(T.TXN_ID).where(is_old).order_by(T.TXN_ID.desc()).limit(1).scalar_subquery()
     low_boundary = func.coalesce(newest_old, literal(0)) + 1
-    watermark = case((low_boundary < lowest_open, low_boundary), else_=lowest_open)
-    rows = select(T.TXN_ID, watermark).where(T.TXN_ID.in_(bindparam("txn_ids", expanding=True)))
-    return insert(MIN_HISTORY_LEVEL).from_select(["MHL_TXNID", "MHL_MIN_OPEN_TXNID"], rows)
+    # Without an open one: those that are being opened are above the boundary.
+    return select(case((lowest_open < low_boundary, lowest_open), else_=low_boundary))
 
 
-_NOTE_LOWEST_OPEN = _noting_lowest_open()
+_READ_LOWEST_OPEN = _reading_lowest_open()
+_NOTE_LOWEST_OPEN = insert(MIN_HISTORY_LEVEL)
 
 
 def _runs(ids: Iterable[int]) -> Iterator[tuple[int, int]]:

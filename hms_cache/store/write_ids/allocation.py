@@ -7,7 +7,7 @@ Source of the rules: Hive 4.0 `AllocateTableWriteIdsFunction`, `GetValidWriteIds
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -29,7 +29,9 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store.engine.dialects import take_from_counter
+from hms_cache.store.engine.direct_statements import Direct, row_count, takes_direct_statements
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.log_writes import TAKE_FOR_LAST_ROW
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
 from hms_cache.store.transactions.abort_reasons import ABORTED_AS_REPLICATED_WRITE_ID
@@ -82,9 +84,8 @@ def allocate_table_write_ids(
     if not txn_ids:
         raise MetaException(f"Write ID allocation on {database}.{table} needs at least one transaction")
     if len(txn_ids) == 1 and not request.replPolicy and not request.reallocate:
-        only = _take_for_one(connection, database, table, txn_ids[0])
+        only = _give_to_one(transaction, database, table, txn_ids[0])
         if only is not None:
-            _insert(connection, database, table, {txn_ids[0]: only})
             event = context.messages.build_allocate_write_ids(database, table, [(txn_ids[0], only)])
             transaction.append_event(event)
             return AllocateTableWriteIdsResponse(txnToWriteIds=[TxnToWriteId(txnId=txn_ids[0], writeId=only)])
@@ -251,6 +252,39 @@ def _take_for_one(connection: Connection, database: str, table: str, txn_id: int
     return take_from_counter(connection, N.NWI_NEXT, 1, _IS_OWN_FOR_NEW_WRITER, own)
 
 
+def _give_to_one(transaction: WriteTransaction, database: str, table: str, txn_id: int) -> int | None:
+    """As `_take_for_one`, and the write id is noted as the transaction's."""
+    connection = transaction.connection
+    if not takes_direct_statements(connection):
+        only = _take_for_one(connection, database, table, txn_id)
+        if only is not None:
+            _insert(connection, database, table, {txn_id: only})
+        return only
+    own = {"database": database, "table": table, "txn_id": txn_id}
+    try:
+        taken, _ = transaction.execute_and_take_event_ids([(_TAKE, own), (_NOTE_TAKEN, own)], 1, TAKE_FOR_LAST_ROW)
+    except IntegrityError as error:
+        raise _given_twice([(database, table)]) from error
+    return taken.last_id if taken.rows else None
+
+
+_TAKE = Direct(
+    update(NEXT_WRITE_ID).values({N.NWI_NEXT: func.last_insert_id(N.NWI_NEXT) + 1}).where(_IS_OWN_FOR_NEW_WRITER)
+)
+_NOTE_TAKEN = Direct(
+    insert(TXN_TO_WRITE_ID).from_select(
+        ["T2W_TXNID", "T2W_DATABASE", "T2W_TABLE", "T2W_WRITEID"],
+        select(
+            bindparam("txn_id", type_=W.T2W_TXNID.type),
+            bindparam("database", type_=W.T2W_DATABASE.type),
+            bindparam("table", type_=W.T2W_TABLE.type),
+            func.last_insert_id(),
+        ).where(row_count() == 1),
+    )
+)
+"""Where `_TAKE` has taken one."""
+
+
 def _known_write_ids(connection: Connection, database: str, table: str, txn_ids: Sequence[int]) -> dict[int, int]:
     """The write ids that transactions have of the table. Raises MetaException when one of them may get none."""
     is_own = (W.T2W_TXNID == T.TXN_ID) & (W.T2W_DATABASE == database) & (W.T2W_TABLE == table)
@@ -311,8 +345,12 @@ def _insert_rows(connection: Connection, found: Sequence[tuple[str, str, int, in
             connection.execute(_INSERT, rows)
     except IntegrityError as error:
         # Two calls for one transaction at the same moment: the other's ids will be found.
-        names = ", ".join(sorted({f"{database}.{table}" for database, table, _, _ in found}))
-        raise RetryableConflict(f"write ids of {names} were given to the same transaction twice") from error
+        raise _given_twice((database, table) for database, table, _, _ in found) from error
+
+
+def _given_twice(tables: Iterable[tuple[str, str]]) -> RetryableConflict:
+    names = ", ".join(sorted({f"{database}.{table}" for database, table in tables}))
+    return RetryableConflict(f"write ids of {names} were given to the same transaction twice")
 
 
 def max_allocated_write_id(connection: Connection, request: MaxAllocatedTableWriteIdRequest) -> int:

@@ -1,0 +1,184 @@
+"""Statements as bare packets do what the same statements do through SQLAlchemy, and fail as they do."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError, OperationalError
+
+from hms_cache.store import schema
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.direct_statements import Direct, execute_directly, row_count, takes_direct_statements
+from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable
+from hms_cache.store.engine.events import EventRow
+from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from tests.store.foundation.writes import event_ids, next_event_id
+
+pytestmark = [pytest.mark.mariadb, pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)]
+
+P = schema.METASTORE_DB_PROPERTIES.c
+ADD = Direct(insert(schema.METASTORE_DB_PROPERTIES), ["PROPERTY_KEY", "PROPERTY_VALUE"])
+CHANGE = Direct(
+    update(schema.METASTORE_DB_PROPERTIES).where(P.PROPERTY_KEY == bindparam("key")).values(DESCRIPTION="100")
+)
+REMOVE = Direct(delete(schema.METASTORE_DB_PROPERTIES).where(P.PROPERTY_KEY.in_(bindparam("keys", expanding=True))))
+
+AWKWARD = ["it's", '"', "\\", "%", "%s %(key)s %%", ":x", "; COMMIT; ", "ä 雪", "\0\n\r\x1a", "", "x" * 900]
+
+
+def row(key: str, value: str | None = "v") -> dict[str, Any]:
+    return {"PROPERTY_KEY": key, "PROPERTY_VALUE": value}
+
+
+def stored(database: Database) -> dict[str, str]:
+    with database.checking() as connection:
+        return dict(connection.execute(select(P.PROPERTY_KEY, P.PROPERTY_VALUE)).tuples().all())
+
+
+def socket_of(transaction: WriteTransaction) -> socket.socket:
+    driver: Any = transaction.connection.connection.dbapi_connection
+    sock: socket.socket = driver._sock
+    return sock
+
+
+def test_values_come_as_they_are(initialized_database: Database) -> None:
+    def work(transaction: WriteTransaction) -> list[Any]:
+        assert takes_direct_statements(transaction.connection)
+        return transaction.execute_directly([(ADD, row(f"k{at}", value)) for at, value in enumerate(AWKWARD)])
+
+    answers = run_write(initialized_database, work)
+    assert [one.rows for one in answers] == [1] * len(AWKWARD)
+    found = stored(initialized_database)
+    assert [found[f"k{at}"] for at in range(len(AWKWARD))] == [one.encode().decode("utf-8") for one in AWKWARD]
+    gone = {"keys": ["k0", "k1", "no ' such"]}
+    [removed] = run_write(initialized_database, lambda transaction: transaction.execute_directly([(REMOVE, gone)]))
+    assert removed.rows == 2
+
+
+def test_a_later_statement_hears_of_an_earlier_one(initialized_database: Database) -> None:
+    taking = Direct(
+        update(schema.NOTIFICATION_SEQUENCE).values(
+            NEXT_EVENT_ID=func.last_insert_id(schema.NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID) + 70_000
+        )
+    )
+    noting = Direct(
+        insert(schema.METASTORE_DB_PROPERTIES).from_select(
+            ["PROPERTY_KEY", "PROPERTY_VALUE"], select(bindparam("key"), func.last_insert_id()).where(row_count() == 1)
+        )
+    )
+
+    def take(key: str) -> list[Any]:
+        statements = [(taking, {}), (noting, {"key": key})]
+        return run_write(initialized_database, lambda transaction: transaction.execute_directly(statements))
+
+    first, second = take("a"), take("b")
+    assert [first[0].last_id, second[0].last_id] == [1, 70_001], "a number of more than two bytes"
+    assert stored(initialized_database) == {"a": "1", "b": "70001"}
+    # Without a row nothing was given out, and the number is an older one's.
+    [changed, noted] = run_write(
+        initialized_database,
+        lambda transaction: transaction.execute_directly([(CHANGE, {"key": "?"}), (noting, {"key": "c"})]),
+    )
+    assert (changed.rows, noted.rows) == (0, 0)
+
+
+def test_what_follows_a_statement_that_fails_is_not_carried_out(initialized_database: Database) -> None:
+    with initialized_database.writing() as connection:
+        with pytest.raises(IntegrityError):
+            execute_directly(connection, [(ADD, row("a")), (ADD, row("a")), (ADD, row("b"))], commits=True)
+        assert connection.execute(select(P.PROPERTY_KEY)).scalars().all() == ["a"]
+    assert stored(initialized_database) == {}, "nor committed"
+
+
+def test_commit_goes_with_the_statements(initialized_database: Database) -> None:
+    with initialized_database.writing() as connection:
+        execute_directly(connection, [(ADD, row("a"))], commits=True)
+        assert stored(initialized_database) == {"a": "v"}
+        connection.commit()
+    with initialized_database.writing() as connection:
+        execute_directly(connection, [(ADD, row("b"))])
+    assert stored(initialized_database) == {"a": "v"}, "rolled back"
+    with initialized_database.writing() as connection:
+        execute_directly(connection, [(ADD, row("c"))], commits=True)
+        execute_directly(connection, [(ADD, row("d"))])
+        connection.commit()
+    assert stored(initialized_database).keys() == {"a", "c", "d"}
+
+
+def test_a_statement_that_answers_rows_is_refused(initialized_database: Database) -> None:
+    asking = Direct(select(P.PROPERTY_KEY))
+    with pytest.raises((DatabaseUnavailable, OperationalError)), initialized_database.writing() as connection:
+        execute_directly(connection, [(asking, {})])
+    assert run_write(initialized_database, lambda transaction: transaction.execute_directly([(ADD, row("a"))]))
+    assert stored(initialized_database) == {"a": "v"}, "the next one has another connection"
+
+
+def test_a_value_in_the_text_must_be_a_plain_one(initialized_database: Database) -> None:
+    statement = Direct(delete(schema.METASTORE_DB_PROPERTIES).where(P.PROPERTY_KEY == "it's"))
+    with initialized_database.writing() as connection, pytest.raises(TypeError):
+        execute_directly(connection, [(statement, {})])
+
+
+def log_early(transaction: WriteTransaction, taken: int, events: list[EventRow]) -> None:
+    transaction.execute_and_take_event_ids([(ADD, row(f"k{next_key()}"))], taken)
+    for event in events:
+        transaction.append_event(event)
+
+
+_keys = iter(range(1_000_000))
+
+
+def next_key() -> int:
+    return next(_keys)
+
+
+def an_event(kind: str = "T") -> EventRow:
+    return EventRow(kind, "hive", "d", "t", "m", "json-0.2")
+
+
+@pytest.mark.parametrize("taken", [1, 2, 3])
+@pytest.mark.parametrize("logged", [0, 1, 2, 3])
+def test_ids_that_are_taken_early_leave_no_gap(initialized_database: Database, taken: int, logged: int) -> None:
+    for _ in range(2):
+        run_write(
+            initialized_database, lambda transaction: log_early(transaction, taken, [an_event() for _ in range(logged)])
+        )
+    assert event_ids(initialized_database) == list(range(1, 2 * logged + 1))
+    assert next_event_id(initialized_database) == 2 * logged + 1
+    assert len(stored(initialized_database)) == 2
+
+
+def test_rows_of_the_log_that_are_refused_are_no_unknown_outcome(initialized_database: Database) -> None:
+    with pytest.raises(MetaException):
+        run_write(initialized_database, lambda transaction: log_early(transaction, 1, [an_event("T" * 500)]))
+    assert (event_ids(initialized_database), stored(initialized_database)) == ([], {})
+    run_write(initialized_database, lambda transaction: log_early(transaction, 1, [an_event()]))
+    assert event_ids(initialized_database) == [1]
+
+
+def test_a_connection_that_breaks_before_is_replaced_and_with_the_log_it_is_unknown(
+    initialized_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts: list[int] = []
+
+    def break_first(transaction: WriteTransaction) -> None:
+        attempts.append(1)
+        if len(attempts) == 1:
+            socket_of(transaction).shutdown(socket.SHUT_RDWR)
+        log_early(transaction, 1, [an_event()])
+
+    run_write(initialized_database, break_first)
+    assert len(attempts) == 2
+
+    def break_last(transaction: WriteTransaction) -> None:
+        log_early(transaction, 1, [an_event()])
+        socket_of(transaction).shutdown(socket.SHUT_RDWR)
+
+    with pytest.raises(CommitOutcomeUnknown):
+        run_write(initialized_database, break_last)
+    run_write(initialized_database, lambda transaction: log_early(transaction, 1, [an_event()]))
+    assert event_ids(initialized_database) == [1, 2]
