@@ -23,10 +23,11 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from hms_cache.store.engine.mysql_driver import Acknowledged, MySqlConnection
 
-__all__ = ["Acknowledged", "Direct", "Values", "execute_directly", "row_count", "takes_direct_statements"]
-
 Values = Mapping[str, Any]
 """Of a statement's parameters, by name; a list for one that expands."""
+
+Statement = tuple["Direct", Values | Sequence[Values]]
+"""A statement and its values: of each row, for `DirectRows`."""
 
 
 class row_count(FunctionElement[int]):
@@ -53,14 +54,35 @@ class Direct:
         self._statement = statement.inline() if isinstance(statement, Insert) else statement
         self._columns = None if columns is None else list(columns)
 
-    def text_for(self, dialect: Dialect) -> _Text:
-        """Its text on this engine."""
-        return _text_of(self, dialect)
-
     def compiled(self, dialect: Dialect) -> SQLCompiler:
         """As SQLAlchemy compiles it."""
         statement: Any = self._statement
         return cast(SQLCompiler, statement.compile(dialect=dialect, column_keys=self._columns))
+
+    def filled(self, driver: MySqlConnection, dialect: Dialect, values: Any) -> tuple[str, str]:
+        """What may be shown of it, and its text with the values."""
+        text, conversions = _text_of(self, dialect)
+        return text, _filled(driver, text, conversions, values)
+
+
+class DirectRows(Direct):
+    """An INSERT of one row; it is sent for a sequence of them, whose number may be another each time."""
+
+    __slots__ = ()
+
+    def filled(self, driver: MySqlConnection, dialect: Dialect, values: Any) -> tuple[str, str]:
+        """As `Direct.filled`, with the values of each row."""
+        text, conversions = _text_of(self, dialect)
+        head, _, row = text.partition(" VALUES ")
+        rows = ", ".join([_filled(driver, row, conversions, one) for one in values])
+        return text, f"{head} VALUES {rows}"
+
+
+def _filled(driver: MySqlConnection, text: str, conversions: Mapping[str, Any], values: Values) -> str:
+    literal = driver.literal
+    if conversions:
+        values = {**values, **{name: convert(values[name]) for name, convert in conversions.items()}}
+    return text % {name: literal(value) for name, value in values.items()}
 
 
 class _Text(NamedTuple):
@@ -110,7 +132,7 @@ def takes_direct_statements(connection: Connection) -> bool:
 
 
 def execute_directly(
-    connection: Connection, statements: Iterable[tuple[Direct, Values]], *, commits: bool = False
+    connection: Connection, statements: Iterable[Statement], *, commits: bool = False
 ) -> list[Acknowledged]:
     """Send the statements as one packet; what the server answered to each.
 
@@ -121,13 +143,10 @@ def execute_directly(
     dialect = connection.dialect
     texts: list[str] = []
     filled: list[str] = []
-    literal = driver.literal
     for statement, values in statements:
-        text, conversions = _text_of(statement, dialect)
-        if conversions:
-            values = {**values, **{name: convert(values[name]) for name, convert in conversions.items()}}
+        text, full = statement.filled(driver, dialect, values)
         texts.append(text)
-        filled.append(text % {name: literal(value) for name, value in values.items()})
+        filled.append(full)
     if not connection.in_transaction():
         connection.begin()
     events = connection.engine.dispatch

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Insert, Integer, bindparam, func, insert, literal, select, union_all, update
 
-from hms_cache.store.engine.direct_statements import Direct, execute_directly, row_count
+from hms_cache.store.engine.direct_statements import Direct, DirectRows, execute_directly, row_count
 from hms_cache.store.engine.events import EventRow
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 
@@ -76,7 +76,7 @@ def log_and_commit(connection: Connection, rows: Sequence[Mapping[str, Any]]) ->
     On MySQL and MariaDB. Waits for no lock. `has_refused_rows` tells what an error was about. `Connection.commit` is
     still to be called.
     """
-    execute_directly(connection, [(_with_ids(len(rows)), _numbered(rows))], commits=True)
+    execute_directly(connection, [(_ADD_WITH_IDS, rows)], commits=True)
 
 
 def has_refused_rows(connection: Connection) -> bool:
@@ -141,14 +141,4 @@ def _on_mysql(count: int) -> Direct:
     return Direct(insert(NOTIFICATION_LOG).from_select(["EVENT_ID", *_COLUMNS], source))
 
 
-@lru_cache(MOST_EVENTS)
-def _with_ids(count: int) -> Direct:
-    columns = NOTIFICATION_LOG.c
-    return Direct(
-        insert(NOTIFICATION_LOG).values(
-            [
-                {name: bindparam(f"{name}_{number}", type_=columns[name].type) for name in ("EVENT_ID", *_COLUMNS)}
-                for number in range(count)
-            ]
-        )
-    )
+_ADD_WITH_IDS: Final = DirectRows(insert(NOTIFICATION_LOG), ["EVENT_ID", *_COLUMNS])

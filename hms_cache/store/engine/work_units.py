@@ -24,7 +24,7 @@ from hms_cache.store import schema
 from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.dialects import take_from_counter
-from hms_cache.store.engine.direct_statements import Acknowledged, Direct, Values, execute_directly
+from hms_cache.store.engine.direct_statements import Direct, Statement, execute_directly
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.events import AnnouncedWrite, EventRow, WriteGuard
 from hms_cache.store.engine.features import read_features
@@ -36,6 +36,7 @@ from hms_cache.store.engine.log_writes import (
     log_at_once,
     rows_of_events,
 )
+from hms_cache.store.engine.mysql_driver import Acknowledged
 from hms_cache.store.engine.sequences import NOTIFICATION_LOG, IdBlocks, take_ids
 from hms_cache.store.warehouse.waits import FileWaits, StillWaiting, waits_of_a_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -111,12 +112,12 @@ class WriteTransaction:
         be."""
         return self._guard is None
 
-    def execute_directly(self, statements: Sequence[tuple[Direct, Values]]) -> list[Acknowledged]:
+    def execute_directly(self, statements: Sequence[Statement]) -> list[Acknowledged]:
         """Send statements as one packet; what was said of each. On MySQL and MariaDB."""
         return execute_directly(self.connection, statements)
 
     def execute_and_take_event_ids(
-        self, statements: Sequence[tuple[Direct, Values]], count: int, taking: Direct = TAKE_EVENT_IDS
+        self, statements: Sequence[Statement], count: int, taking: Direct = TAKE_EVENT_IDS
     ) -> list[Acknowledged]:
         """As `execute_directly`, for the last statements of the work that wait for anybody's locks: ids for ``count``
         events are taken in the same packet, and NOTIFICATION_SEQUENCE stays locked from then on.

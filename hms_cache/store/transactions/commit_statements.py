@@ -34,7 +34,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.elements import ColumnElement
 
-from hms_cache.store.engine.direct_statements import Direct, row_count, takes_direct_statements
+from hms_cache.store.engine.direct_statements import (
+    Direct,
+    Statement,
+    execute_directly,
+    row_count,
+    takes_direct_statements,
+)
 from hms_cache.store.engine.log_writes import TAKING_EVENT_IDS
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
@@ -118,7 +124,7 @@ def mark_committed(
     connection, values = transaction.connection, {"txn_id": txn_id}
     if takes_direct_statements(connection):
         # The number comes back with the acknowledgement, as the "last insert id".
-        statements = [(_marking_on_mysql(ids), values)]
+        statements: list[Statement] = [(_marking_on_mysql(ids), values)]
         if levels:
             statements.append((_FORGET_HISTORY, values))
         if takes_event_id:
@@ -138,7 +144,7 @@ _IS_TOLD = 1 << _FACTS
 
 
 def mark_all_committed(connection: Connection, context: TxnContext, txn_ids: Collection[int]) -> list[CommittingTxn]:
-    """As `mark_committed` for those of the transactions that are open, in the order of their ids.
+    """As `mark_committed` for those of the transactions that are open, in the order of their ids, without event ids.
 
     Their rows are locked first, by a statement of its own: whoever changes what a transaction holds locks its row, too,
     so that what is read after it is what there is.
@@ -148,15 +154,30 @@ def mark_all_committed(connection: Connection, context: TxnContext, txn_ids: Col
     if not locked:
         return []
     parameters = {"txn_ids": locked}
-    rows = connection.execute(_telling(context.use_min_history_level, context.use_min_history_write_id), parameters)
+    levels, ids, is_direct = (
+        context.use_min_history_level,
+        context.use_min_history_write_id,
+        takes_direct_statements(connection),
+    )
+    rows = connection.execute(_telling(levels and not is_direct, ids), parameters)
     told = {int(row[0]): int(row[1]) for row in rows}
-    connection.execute(_MARK_ALL, parameters)
+    if is_direct:
+        statements: list[Statement] = [(_MARK_ALL_ON_MYSQL, parameters)]
+        if levels:
+            statements.append((_FORGET_HISTORIES, parameters))
+        execute_directly(connection, statements)
+    else:
+        connection.execute(_MARK_ALL, parameters)
     return [_committing_txn(txn_id, told.get(txn_id, 0)) for txn_id in locked]
 
 
 _TXN_IDS: Final = T.TXN_ID.in_(bindparam("txn_ids", expanding=True))
 _LOCK_OPEN: Final = select(T.TXN_ID).where(_TXN_IDS, T.TXN_STATE == TXN_OPEN).order_by(T.TXN_ID).with_for_update()
 _MARK_ALL: Final = update(TXNS).where(_TXN_IDS).values(TXN_STATE=TXN_COMMITTED)
+_MARK_ALL_ON_MYSQL: Final = Direct(_MARK_ALL)
+_FORGET_HISTORIES: Final = Direct(
+    delete(MIN_HISTORY_LEVEL).where(MIN_HISTORY_LEVEL.c.MHL_TXNID.in_(bindparam("txn_ids", expanding=True)))
+)
 
 
 @lru_cache
@@ -304,7 +325,9 @@ def clean_up(
             connection.execute(statement, parameters)
         return
     if takes_direct_statements(connection):
-        statements = [(_COMPLETIONS_ON_MYSQL[has_changed], parameters)] if completes_components else []
+        statements: list[Statement] = []
+        if completes_components:
+            statements.append((_COMPLETIONS_ON_MYSQL[has_changed], parameters))
         if any(targets):
             statements.append((_deleting_on_mysql(targets), parameters))
         if takes_event_id and statements:
@@ -322,17 +345,20 @@ def clean_up(
 def clean_up_all(connection: Connection, txns: Sequence[CommittingTxn]) -> None:
     """As `clean_up` for transactions that changed no rows; what they wrote is first noted as complete."""
     completed = [txn.txn_id for txn in txns if txn.completes_components]
-    if completed:
-        connection.execute(_COMPLETE_ALL, {"txn_ids": completed})
     targets = (
         [txn.txn_id for txn in txns if txn.has_components],
         [txn.txn_id for txn in txns if txn.has_locks],
         [txn.txn_id for txn in txns if txn.has_history],
         [txn.txn_id for txn in txns if txn.has_write_id_history],
     )
-    for txn_ids, deletion in zip(targets, _DELETE_ALL, strict=True):
-        if txn_ids:
-            connection.execute(deletion, {"txn_ids": txn_ids})
+    changes = [(number, {"txn_ids": txn_ids}) for number, txn_ids in enumerate((completed, *targets)) if txn_ids]
+    if not changes:
+        return
+    if takes_direct_statements(connection):
+        execute_directly(connection, [(_CLEAN_ALL_ON_MYSQL[number], values) for number, values in changes])
+        return
+    for number, values in changes:
+        connection.execute(_CLEAN_ALL[number], values)
 
 
 _TARGETS = (C.TC_TXNID, HIVE_LOCKS.c.HL_TXNID, MIN_HISTORY_LEVEL.c.MHL_TXNID, MIN_HISTORY_WRITE_ID.c.MH_TXNID)
@@ -357,6 +383,8 @@ def _completing(
 
 _COMPLETION_UNDER_LOCK = _completing("Y", under_lock=True)
 _COMPLETE_ALL = _completing("N", whose=C.TC_TXNID.in_(bindparam("txn_ids", expanding=True)))
+_CLEAN_ALL: Final = (_COMPLETE_ALL, *_DELETE_ALL)
+_CLEAN_ALL_ON_MYSQL: Final = tuple(map(Direct, _CLEAN_ALL))
 _COMPLETIONS = {False: _completing("N"), True: _completing("Y")}
 _COMPLETIONS_ON_MYSQL = {has_changed: Direct(completion) for has_changed, completion in _COMPLETIONS.items()}
 

@@ -7,14 +7,12 @@ younger than a time-out as open, and whoever took longer than that to open gives
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Integer, Select, bindparam, case, func, insert, literal, select, text
+from sqlalchemy import Connection, Integer, Select, bindparam, case, func, insert, literal, select, text
 
-from hms_cache.store.engine.direct_statements import Direct
+from hms_cache.store.engine.direct_statements import Direct, DirectRows, Statement, execute_directly
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import MIN_HISTORY_LEVEL, TXN_LOCK_TBL, TXNS
 from hms_cache.store.transactions.codes import TXN_OPEN
@@ -79,9 +77,7 @@ def open_one_each(
     connection = transaction.connection
     if not is_mysql(connection):
         return [open_txns(transaction, context, request) for request in requests]
-    lock_all_txns_shared(connection)
-    txn_ids = _insert_on_mysql(connection, [_row_of(request) for request in requests])
-    _note_lowest_open(connection, context, txn_ids)
+    txn_ids = _insert_on_mysql(connection, [_row_of(request) for request in requests], context)
     for request, txn_id in zip(requests, txn_ids, strict=True):
         _append_event(transaction, context, request, [txn_id])
     return [[txn_id] for txn_id in txn_ids]
@@ -167,7 +163,7 @@ _NOTE_LOWEST_OPEN_OF_LAST = Direct(
 
 def _open_one_on_mysql(transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest) -> int:
     """All rows of a new transaction in one packet, and the id of its event."""
-    statements: list[tuple[Direct, Mapping[str, Any]]] = [(_INSERT_ONE_UNDER_LOCK, _row_of(request))]
+    statements: list[Statement] = [(_INSERT_ONE_UNDER_LOCK, _row_of(request))]
     if context.use_min_history_level:
         lowest = _lowest_open(transaction.connection, context)
         statements.append((_NOTE_LOWEST_OPEN_OF_LAST, {"lowest": lowest}))
@@ -192,36 +188,46 @@ def _insert(connection: Connection, row: Mapping[str, Any], count: int) -> list[
     return sorted(inserted_ids)
 
 
-def _insert_on_mysql(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The ids of the rows, in their order.
+def _insert_on_mysql(
+    connection: Connection, rows: Sequence[Mapping[str, Any]], context: TxnContext | None = None
+) -> list[int]:
+    """The ids of the rows, in their order. With `context` the lock of all transactions, and their histories, too.
 
     InnoDB gives the rows of one INSERT … VALUES consecutive ids in every innodb_autoinc_lock_mode; a Galera cluster
     counts in steps.
     """
-    statement, names = _inserting_on_mysql(len(rows), connection.dialect)
-    values = tuple(row[name] for row in rows for name in names)
-    first = connection.exec_driver_sql(statement, values).lastrowid
     step = connection.info.get(_STEP)
     if step is None:
         step = int(connection.execute(text("SELECT @@auto_increment_increment")).scalar_one())
         connection.info[_STEP] = step
-    return list(range(first, first + len(rows) * step, step))
+    ids_after_first = range(0, len(rows) * step, step)
+    statements: list[Statement] = [(_INSERT_ROWS, rows)]
+    if context is not None:
+        statements.insert(0, (_LOCK_ALL_TXNS_SHARED, {}))
+        if context.use_min_history_level:
+            lowest = _lowest_open(connection, context)
+            histories = [{"further": further, "lowest": lowest} for further in ids_after_first]
+            statements.append((_NOTE_LOWEST_OPEN_OF_NEW, histories))
+    answers = execute_directly(connection, statements)
+    first = answers[0 if context is None else 1].last_id
+    return [first + further for further in ids_after_first]
 
 
 _STEP = "hms_cache.auto_increment_increment"
 """Of the session: where its connection keeps it."""
 
+_INSERT_ROWS = DirectRows(_INSERT_ONE)
 
-@lru_cache(maxsize=1024)
-def _inserting_on_mysql(count: int, dialect: Dialect) -> tuple[str, tuple[str, ...]]:
-    """An INSERT of so many rows, and the names of a row's parameters. SQLAlchemy would compile it for each call."""
-    head, _, row = str(_INSERT_ONE.compile(dialect=dialect)).partition(" VALUES ")
-    names = tuple(_NAMED.findall(row))
-    return f"{head} VALUES {', '.join([_NAMED.sub('%s', row)] * count)}", names
+_NOTE_LOWEST_OPEN_OF_NEW = DirectRows(
+    insert(MIN_HISTORY_LEVEL).values(
+        MHL_TXNID=func.last_insert_id() + bindparam("further", type_=Integer()),
+        MHL_MIN_OPEN_TXNID=bindparam("lowest", type_=T.TXN_ID.type),
+    )
+)
+"""A row for each that was just inserted."""
 
-
-_NAMED = re.compile(r"%\((\w+)\)s")
-"""A parameter in the driver's form."""
+_LOCK_ALL_TXNS_SHARED = Direct(text("SELECT `TXN_LOCK` INTO @hms_cache_lock FROM `TXN_LOCK_TBL` LOCK IN SHARE MODE"))
+"""As `lock_all_txns_shared`, without an answer of rows."""
 
 
 def _reading_lowest_open() -> Select[Any]:

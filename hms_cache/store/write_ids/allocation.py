@@ -29,7 +29,13 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store.engine.dialects import take_from_counter
-from hms_cache.store.engine.direct_statements import Direct, row_count, takes_direct_statements
+from hms_cache.store.engine.direct_statements import (
+    Direct,
+    DirectRows,
+    execute_directly,
+    row_count,
+    takes_direct_statements,
+)
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.log_writes import TAKE_FOR_LAST_ROW
 from hms_cache.store.engine.work_units import WriteTransaction
@@ -329,6 +335,7 @@ def _begin(connection: Connection, database: str, table: str, following: int) ->
 
 
 _INSERT = insert(TXN_TO_WRITE_ID)
+_INSERT_ON_MYSQL = DirectRows(_INSERT, ["T2W_TXNID", "T2W_DATABASE", "T2W_TABLE", "T2W_WRITEID"])
 
 
 def _insert(connection: Connection, database: str, table: str, write_ids: dict[int, int]) -> None:
@@ -341,7 +348,9 @@ def _insert_rows(connection: Connection, found: Sequence[tuple[str, str, int, in
         for database, table, txn_id, write_id in found
     ]
     try:
-        if rows:
+        if rows and takes_direct_statements(connection):
+            execute_directly(connection, [(_INSERT_ON_MYSQL, rows)])
+        elif rows:
             connection.execute(_INSERT, rows)
     except IntegrityError as error:
         # Two calls for one transaction at the same moment: the other's ids will be found.
