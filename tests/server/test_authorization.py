@@ -14,6 +14,7 @@ from thrift.Thrift import TApplicationException
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification.verify import verify
 from hms_cache.errors import StartupError
+from hms_cache.metrics.call_trace import CallTrace
 from hms_cache.store.locks import locking
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.server.conftest import Link, Running, Serve, database, request_bytes, table
@@ -160,6 +161,42 @@ def test_what_may_not_be_read_is_answered_as_what_is_not_there(world: World) -> 
         error = outcome(ann, "get_table_objects_by_name", dbname=name, tbl_names=["hidden"])
         assert error == (t.UnknownDBException, f"Could not find database hive.{name}: database hive.{name}")
     assert outcome(world.root, "get_database", name="absent") == (*(t.NoSuchObjectException, "database hive.absent"),)
+
+
+def test_what_may_not_be_read_costs_what_is_not_there_costs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is told by the time of an answer: neither that an object exists, nor that others have asked for it."""
+    sent = 0
+    original = CallTrace.statement_sent
+
+    def counted(trace: CallTrace) -> None:
+        nonlocal sent
+        sent += 1
+        original(trace)
+
+    monkeypatch.setattr(CallTrace, "statement_sent", counted)
+    ann = world.link("ann")
+    asked = of_table("secret")
+    for method, arguments in asked.items():
+        for _ in range(3):  # kept for others
+            outcome(world.root, method, **arguments)
+    service = world.server.service
+
+    def cost(link: Link, method: str, name: str) -> tuple[int, int, dict[str, int]]:
+        nonlocal sent
+        sent, hits, before = 0, world.hits(), service.reads_by_outcome()
+        outcome(link, method, **of_table(name)[method])
+        after = service.reads_by_outcome()
+        return (
+            sent,
+            world.hits() - hits,
+            {key: n - before.get(key, 0) for key, n in after.items() if n != before.get(key)},
+        )
+
+    for method in ("get_partition", "get_partitions"):
+        assert cost(world.root, method, "secret") != cost(world.root, method, "absent"), "it would be seen"
+    for method in asked:
+        for _ in range(3):
+            assert cost(ann, method, "secret") == cost(ann, method, "absent"), method
 
 
 def test_lists_show_what_may_be_read(world: World) -> None:
