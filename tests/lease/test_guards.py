@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.soak, pytest.mark.mariadb]
 
 Make = Callable[[], Member]
 
+TRIES = 3
+
 
 @contextmanager
 def makes(url: str, tmp_path: Path) -> Iterator[Make]:
@@ -120,7 +122,17 @@ def joined_during_a_write(make: Make) -> bool:
         joined[0].falls_silent()
         wait_until(joined[0].freshness.holds_lease)
 
-    write(writer, join)
+    begin = LeaseWrites.begin
+
+    def begin_and_join(self: LeaseWrites) -> Any:
+        found = begin(self)
+        if not joined:
+            join()
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LeaseWrites, "begin", begin_and_join)
+        write(writer)
     return joined[0].is_wrong()
 
 
@@ -189,7 +201,8 @@ def test_a_mutant_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mutant(monkeypatch)
-    assert scenario(make)
+    # On a busy machine a lease may be over before the wrong moment is looked at.
+    assert any(scenario(make) for _ in range(TRIES))
 
 
 @pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)

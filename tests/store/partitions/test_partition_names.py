@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hms_cache.metadata.partition_name_codec import values_of_partition_name
@@ -92,6 +92,9 @@ def test_values_follow_the_keys_of_the_table() -> None:
 damaged = st.lists(st.sampled_from(["%", "%4", "%41", "%zz", "+", "5", "a", "k=", "=", "/", "１", "٣"]), max_size=10)
 
 
+@example("k=%+5")
+@example("k=%１5/k2=%41")
+@example("k=%٣1")
 @given(damaged.map("".join))
 def test_events_and_the_store_read_a_name_alike(name: str) -> None:
     """What an event drops from memory and what the database holds is the same partition, escapes damaged or not."""
