@@ -125,7 +125,7 @@ def _cases() -> Iterator[Any]:
                 yield pytest.param(kind, failure, setting, marks=marks, id=f"{kind}-{failure}-{setting}")
 
 
-@pytest.mark.parametrize(("kind", "failure", "setting"), _cases())
+@pytest.mark.parametrize(("kind", "failure", "setting"), list(_cases()))
 def test_a_failover_that_loses_an_event(kind: str, failure: str, setting: str, tmp_path: Path) -> None:
     _run(kind, failure, setting, tmp_path, ServerProcess)
 

@@ -257,9 +257,9 @@ def test_what_was_decided_is_kept_and_another_metastore_counts_after_the_age(ser
     asked: list[Any] = []
     original = GrantedRights.rights
 
-    def counted(self: Any, user: str, within: Any) -> Any:
+    def counted(self: Any, user: str, *more: Any) -> Any:
         asked.append(user)
-        return original(self, user, within)
+        return original(self, user, *more)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(GrantedRights, "rights", counted)
