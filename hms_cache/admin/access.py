@@ -1,50 +1,85 @@
-"""Who may command: whoever carries ``admin.token``. Who may read: anyone, or whoever carries ``admin.read_token``."""
+"""Who may command: whoever carries ``admin.token``. Who may read: anyone, or whoever carries ``admin.read_token``.
+
+With ``admin.jwt_rights_claim`` bearers of the issuer's tokens may do what their tokens say.
+"""
 
 from __future__ import annotations
 
 import base64
 import hmac
+from collections.abc import Collection
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from hms_cache.admin.bearers import Bearers
 from hms_cache.admin.sources import AdminSources
+from hms_cache.authentication.bearer_tokens import Bearer
+from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.config.sections import AdminSettings
 
 #: Browsers ask for a password then, which the button of a page needs; programs send ``Bearer``.
 CHALLENGE = 'Basic realm="hms-cache, password: the token", Bearer'
 
+_COMMANDER = "hms_cache.commander"
+"""Where the scope of a request has the user whose token commands."""
 
-def refusal(sources: AdminSources, request: Request) -> Response | None:
+Refusal = tuple[int, str]
+"""Status and sentence."""
+
+
+async def refusal(sources: AdminSources, request: Request) -> Response | None:
     """The answer to a request that may not command; None for one that may."""
-    token = sources.configuration.settings.admin.token.get_secret_value()
+    settings = sources.configuration.settings.admin
+    given = _token_of(request)
+    token = settings.token.get_secret_value()
+    if token and hmac.compare_digest(given.encode(), token.encode()):
+        return None
+    if sources.bearers is not None:
+        found = await _bearer_with(sources.bearers, given, settings.jwt_command_rights, "command")
+        if isinstance(found, Bearer):
+            request.scope[_COMMANDER] = found.identity.user
+            return None
+        status, text = found
+        return PlainTextResponse(f"{text}\n", status, {"WWW-Authenticate": CHALLENGE} if status == 401 else {})
     if not token:
         return PlainTextResponse("commands are off: set admin.token_file\n", 403)
-    if not hmac.compare_digest(_token_of(request).encode(), token.encode()):
-        return PlainTextResponse("the token is missing or wrong\n", 401, {"WWW-Authenticate": CHALLENGE})
-    return None
+    return PlainTextResponse("the token is missing or wrong\n", 401, {"WWW-Authenticate": CHALLENGE})
 
 
-def refusal_of_reading(settings: AdminSettings, authorization: str) -> tuple[int, str] | None:
-    """Status and sentence for a request that may not even read; None for one that may.
+async def refusal_of_reading(settings: AdminSettings, authorization: str, bearers: Bearers | None) -> Refusal | None:
+    """For a request that may not even read; None for one that may.
 
     `authorization`: its header. Whoever may command may read.
     """
     wanted = settings.read_token.get_secret_value()
-    if not wanted:
+    if not wanted and bearers is None:
         return None
-    given = token_in(authorization).encode()
+    token = token_in(authorization)
     tokens = (wanted, settings.token.get_secret_value())
-    if any(token and hmac.compare_digest(given, token.encode()) for token in tokens):
+    if any(one and hmac.compare_digest(token.encode(), one.encode()) for one in tokens):
         return None
-    return 401, "the token is missing or wrong (setting admin.read_token)"
+    if bearers is None:
+        return 401, "the token is missing or wrong (setting admin.read_token)"
+    found = await _bearer_with(bearers, token, (*settings.jwt_read_rights, *settings.jwt_command_rights), "read")
+    return None if isinstance(found, Bearer) else found
 
 
-def refusal_of_button(sources: AdminSources, request: Request) -> Response | None:
+async def _bearer_with(bearers: Bearers, token: str, rights: Collection[str], what: str) -> Bearer | Refusal:
+    try:
+        bearer = await bearers.find(token)
+    except AuthenticationError as error:
+        return 503 if error.outcome == "unavailable" else 401, str(error)
+    if not bearer.rights.intersection(rights):
+        return 403, f"user {bearer.identity.user} may not {what} here: the token has no right of {', '.join(rights)}"
+    return bearer
+
+
+async def refusal_of_button(sources: AdminSources, request: Request) -> Response | None:
     """The same for what changes nothing but costs database time: without a token of the server's anyone may."""
-    if not sources.configuration.settings.admin.token.get_secret_value():
+    if sources.bearers is None and not sources.configuration.settings.admin.token.get_secret_value():
         return None
-    return refusal(sources, request)
+    return await refusal(sources, request)
 
 
 def _token_of(request: Request) -> str:
@@ -70,5 +105,6 @@ def who(request: Request) -> str:
     A worker that passes a command on says for whom; only through a socket file, which no stranger can open.
     """
     if request.client is not None and request.client.host:
-        return request.client.host
+        user = request.scope.get(_COMMANDER)
+        return f"{user} at {request.client.host}" if user else request.client.host
     return request.headers.get("x-commanded-by") or "this machine"

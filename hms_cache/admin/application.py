@@ -1,5 +1,5 @@
 """The HTTP application. Reading is open to whoever reaches the port under a name of ours, or carries
-``admin.read_token`` where that is set; a command must carry ``admin.token``.
+``admin.read_token`` where that is set; a command must carry ``admin.token``; or both the token of an issuer.
 """
 
 from __future__ import annotations
@@ -86,4 +86,5 @@ def build_application(
         lambda: sources.configuration.settings.admin,
         sources.metrics.management.refused_requests.add,
         judging_themselves=frozenset({"/changes"} if sources.listeners is not None else ()),
+        bearers=sources.bearers,
     )

@@ -32,7 +32,7 @@ class EventRoutes:
 
         409 when the command is not legal now, 502 when it was carried out here and not by every other worker.
         """
-        refused = refusal(self._sources, request)
+        refused = await refusal(self._sources, request)
         if refused is not None:
             return refused
         poller = self._sources.poller

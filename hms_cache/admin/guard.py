@@ -20,6 +20,7 @@ from starlette.routing import BaseRoute
 from starlette.types import Message, Receive, Scope, Send
 
 from hms_cache.admin.access import CHALLENGE, refusal_of_reading
+from hms_cache.admin.bearers import Bearers
 from hms_cache.config.secrets import redacted
 from hms_cache.config.sections import AdminSettings
 
@@ -80,8 +81,11 @@ class Guard:
         settings: Callable[[], AdminSettings],
         refused: Callable[[], None],
         judging_themselves: frozenset[str] = frozenset(),
+        bearers: Bearers | None = None,
     ) -> None:
-        """`settings`: those in force. `judging_themselves`: paths whose routes decide who may read them."""
+        """`settings`: those in force. `judging_themselves`: paths whose routes decide who may read them. `bearers`:
+        None where tokens of an issuer open nothing."""
+        self._bearers = bearers
         self._unguarded = _FOR_PROBES | judging_themselves
         self._app = app
         self._settings = settings
@@ -98,7 +102,7 @@ class Guard:
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008})
             return
-        problem = self._problem(scope) if scope.get("client") else None
+        problem = await self._problem(scope) if scope.get("client") else None
         if problem is None:
             await self._app(scope, receive, _masking(send))
             return
@@ -107,7 +111,7 @@ class Guard:
         more = {"WWW-Authenticate": CHALLENGE} if status == 401 else {}
         await PlainTextResponse(f"{text}\n", status, {"Connection": "close", **more})(scope, receive, send)
 
-    def _problem(self, scope: Scope) -> tuple[int, str] | None:
+    async def _problem(self, scope: Scope) -> tuple[int, str] | None:
         """Status and sentence of a refusal."""
         headers: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
@@ -121,7 +125,8 @@ class Guard:
         if scope["method"] not in _READING and not _comes_from_us(headers, hosts[0] if hosts else ""):
             return 403, "refused: the request comes from another site"
         if scope["path"] not in self._unguarded:
-            problem = refusal_of_reading(self._settings(), headers.get("authorization", [""])[0])
+            authorization = headers.get("authorization", [""])[0]
+            problem = await refusal_of_reading(self._settings(), authorization, self._bearers)
             if problem is not None:
                 return problem
         length = headers.get("content-length", ["0"])[0]

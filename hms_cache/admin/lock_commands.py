@@ -25,7 +25,7 @@ class LockRoutes:
 
     async def release(self, request: Request) -> Response:
         """404 for a lock that is not there, 409 for one of a live owner without `force` or of a transaction."""
-        refused = refusal(self._sources, request)
+        refused = await refusal(self._sources, request)
         if refused is not None:
             return refused
         text = request.query_params.get("lock_id", "")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from hms_cache.admin.bearers import Bearers
 from hms_cache.admin.commands.subject import CommandParts
 from hms_cache.admin.feed.listeners import ListenerGate
 from hms_cache.cache.reads.assembly import Cache
@@ -17,6 +18,7 @@ from hms_cache.metrics import Metrics
 from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import Traffic
 from hms_cache.metrics.operations import Operations
+from hms_cache.metrics.ports import PortState
 from hms_cache.notifications.poller import Poller
 from hms_cache.store.snapshots import StoreReads
 from hms_cache.store.txn_store import TxnStore
@@ -54,6 +56,8 @@ class AdminSources:
     """Leases; None under `cache.exactness = check`."""
     listeners: ListenerGate | None = None
     """Who may listen to the change feed, by user; None without authorization."""
+    bearers: Bearers | None = None
+    """Knows what bearers of the issuer's tokens may do here; None where such tokens open nothing."""
     kept_replies: KeptReplies | None = None
     """Asks the database what is kept encoded, for comparing."""
     cache_off_reason: str = ""
@@ -61,6 +65,8 @@ class AdminSources:
     """What the lanes of calls do now."""
     traffic_by: Callable[[Literal["user", "address"]], tuple[Traffic, ...]] = lambda of: ()
     """What open connections have carried."""
+    ports: Callable[[], tuple[PortState, ...]] = tuple
+    """Those of clients."""
     pending_restart: Callable[[], tuple[str, ...]] = tuple
     """Settings whose new values, seen at the last reload, wait for a restart."""
 

@@ -11,6 +11,7 @@ from hms_cache.admin.health import DatabaseProbe
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.metrics import quantile_s
+from hms_cache.metrics.ports import PortState
 from hms_cache.metrics.sharded import DURATION_BOUNDS_S
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.store.members.members import MemberRow
@@ -126,6 +127,8 @@ class ServerStatus:
     workers: int
     uptime_s: float
     connections: int
+    ports: tuple[PortState, ...]
+    """Those of clients, the main one first."""
     accepted_insecure: tuple[str, ...]
     """Protection that was asked for and is not given: keys of site files, parameters of the database's URL."""
     calls: tuple[CallStatus, ...]
@@ -148,6 +151,7 @@ def server_status(sources: AdminSources, siblings: Siblings, probe: DatabaseProb
         workers=siblings.count,
         uptime_s=round(sources.clock.epoch_s() - sources.started_at_s, 3),
         connections=int(_sample(sources, "hms_cache_connections")),
+        ports=sources.ports(),
         accepted_insecure=tuple(one.name for one in sources.configuration.accepted_insecure),
         calls=_calls(sources),
         cache=cache_status(sources),

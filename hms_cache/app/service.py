@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from importlib.metadata import version
 from typing import Literal
 
+from hms_cache.admin.bearers import Bearers
 from hms_cache.admin.feed.listeners import ListenerGate
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
@@ -25,7 +27,6 @@ from hms_cache.app.housekeeping import Housekeeping
 from hms_cache.app.leasing import show_unannounced, start_lease
 from hms_cache.app.management import Management, start_management
 from hms_cache.app.positions import position_source
-from hms_cache.app.security.authentication import mechanisms
 from hms_cache.app.security.authorization import (
     asking_authorizer,
     follow_grants,
@@ -38,8 +39,8 @@ from hms_cache.app.security.authorization import reload as reload_policy
 from hms_cache.app.security.certificates import server_context
 from hms_cache.app.security.delegation import token_manager
 from hms_cache.app.security.groups import directory_groups, groups_for_proxies
-from hms_cache.app.security.http_port import http_port
 from hms_cache.app.security.listeners import listener_tokens, reload_listener_tokens
+from hms_cache.app.security.ports import Ports, open_ports, settings_of_ports
 from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.app.system.allocator import keep_trimmed
@@ -55,24 +56,22 @@ from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.worker_positions import WorkerPositions
-from hms_cache.config import Configuration, finite_s
+from hms_cache.config import Configuration
 from hms_cache.errors import StartupError
 from hms_cache.input_limits import use_input_limits
 from hms_cache.lease.membership import Membership
 from hms_cache.metrics import Metrics
 from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import Traffic
+from hms_cache.metrics.ports import PortState
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.hot_path import HotPath
 from hms_cache.server.kept_replies import KeptReplies
-from hms_cache.server.plain_calls import refusal_of_plain_call
+from hms_cache.server.listener import Listener, ListenError
 from hms_cache.server.service import MetastoreServer
 from hms_cache.server.stores import Stores
-from hms_cache.server.transports.http import HttpPort
-from hms_cache.server.transports.sasl import SaslPort
-from hms_cache.server.transports.tls import TlsPort
 from hms_cache.store.contract.metadata import MetadataReads
 from hms_cache.store.engine.database import Database
 from hms_cache.store.transactions.committed_writes import read_committed_writes
@@ -110,16 +109,16 @@ class Service:
         self._started = ExitStack()
         self._caching: Caching | None = None
         self._dispatcher: Dispatcher | None = None
-        self._tls: TlsPort | None = None
+        self._ports: Ports | None = None
         self._policy: PolicyFile | None = None
         self._authorizer: Authorizer | None = None
         self._listener_tokens: ListenerTokens | None = None
-        self._http: HttpPort | None = None
         self._cache_off_reason = ""
         self.membership: Membership | None = None
         """This server as a member of a set that reads by lease; None under `cache.exactness = check`."""
         self._lane_loads: Callable[[], tuple[LaneLoad, ...]] = tuple
         self._traffic_by: Callable[[Literal["user", "address"]], tuple[Traffic, ...]] = lambda of: ()
+        self._port_states: Callable[[], tuple[PortState, ...]] = tuple
         self.admin_sources: AdminSources | None = None
         """What the management port looks at; None without one."""
         self.management: Management | None = None
@@ -174,6 +173,11 @@ class Service:
         self._started.close()
 
     @property
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """Host and number of each port that listens, the main one first; none before `start`."""
+        return tuple((port.host, port.number) for port in self._ports.ports) if self._ports is not None else ()
+
+    @property
     def management_address(self) -> tuple[str, int] | None:
         """Host and port of the management port; None without one."""
         return self.management.address if self.management is not None else None
@@ -196,9 +200,11 @@ class Service:
             reload_listener_tokens(self._listener_tokens, configuration.settings)
         if self._policy is not None:
             reload_policy(self._policy)
-        if self._tls is not None:
-            # The files may be new although their names are not.
-            self._tls.context = server_context(configuration.settings.server)
+        if self._ports is not None:
+            # The files may be new although their names are not. Which ports there are is settled at the start.
+            self._ports.reload(
+                configuration.settings.server.model_copy(update={"listeners": self._settings.server.listeners})
+            )
         if self.management is not None and self.management.tls is not None:
             self.management.tls.context = server_context(configuration.settings.server, asks_clients=False)
         taken, refused = self._configuration.reloadable_changes(configuration.settings)
@@ -263,16 +269,22 @@ class Service:
             cache_off_reason=self._cache_off_reason,
             lane_loads=self._lane_loads,
             traffic_by=self._traffic_by,
+            ports=self._port_states,
             pending_restart=lambda: self._pending_restart,
             membership=self.membership,
             listeners=self._listener_gate(),
+            bearers=self._bearers(),
         )
+
+    def _bearers(self) -> Bearers | None:
+        tokens = self._ports.tokens if self._ports is not None and self._settings.admin.jwt_rights_claim else None
+        return Bearers(tokens) if tokens is not None else None
 
     def _listener_gate(self) -> ListenerGate | None:
         if self._authorizer is None:
             return None
         tokens = self._listener_tokens = listener_tokens(self._settings)
-        return ListenerGate(self._authorizer, tokens, self._http.tokens if self._http is not None else None)
+        return ListenerGate(self._authorizer, tokens, self._ports.tokens if self._ports is not None else None)
 
     def _listen(self, stores: Stores, database: Database, starting: ExitStack) -> str:
         settings = self._settings.server
@@ -300,31 +312,13 @@ class Service:
         self._dispatcher = server.dispatcher
         self._lane_loads = server.lane_loads
         self._traffic_by = server.traffic_by
-        if settings.tls_enabled:
-            self._tls = TlsPort(server_context(settings), settings.tls_handshake_timeout_s, refusal_of_plain_call)
-            server.listener.tls = self._tls
-            tls = self._tls
-            self.metrics.server.tls_handshakes.include(lambda: {(outcome,): n for outcome, n in tls.outcomes.items()})
-        found = mechanisms(self._settings, stores.delegation)
-        if found:
-            sasl = server.listener.sasl = SaslPort(
-                found,
-                self._settings.authentication.handshake_timeout_s,
-                finite_s(settings.message_timeout_s) or 0,
-                settings.max_message_bytes,
-                server.listener.buffers,
-            )
-            starting.callback(sasl.close)
-            self.metrics.server.authentications.include(lambda: {(outcome,): n for outcome, n in sasl.outcomes.items()})
-        http = self._http = server.listener.http = http_port(self._settings)
-        if http is not None:
-            starting.callback(http.close)
-            self.metrics.server.authentications.include(lambda: {(outcome,): n for outcome, n in http.outcomes.items()})
+        ports = self._ports = open_ports(self._settings, stores.delegation, server.listener.buffers)
+        starting.callback(ports.close)
         try:
-            host, port = loop.run(server.start(settings.host, settings.port, reuse_port=settings.workers > 1))
-        except OSError as error:
+            loop.run(server.start(ports.ports, reuse_port=settings.workers > 1))
+        except ListenError as error:
             raise StartupError(
-                f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}",
+                error.problem,
                 remedy="Is another metastore running there? Choose another port: --port 0 picks a free one.",
             ) from error
         starting.callback(lambda: loop.run(server.stop(), settings.drain_timeout_s + _STOP_MARGIN_S))
@@ -350,11 +344,34 @@ class Service:
         metrics.audit_queue.set_function(lambda: server.audit.queued_bytes)
         if cache is not None and listener.hot_path is not None:
             self._count_hot_path(cache, listener.hot_path)
-        _log.info("listening on %s:%d", host, port)
+        self._show_ports(ports, listener)
+        host, port = ports.ports[0].host, ports.ports[0].number
         return f"thrift://{f'[{host}]' if ':' in host else host}:{port}"
 
+    def _show_ports(self, ports: Ports, listener: Listener) -> None:
+        metrics = self.metrics.server
+        metrics.tls_handshakes.include(ports.handshakes)
+        metrics.authentications.include(ports.authentications)
+        for port in ports.ports:
+            metrics.connections_by_port.labels(str(port.number)).set_function(partial(listener.connections_of, port))
+            _log.info(
+                "listening on %s:%d: %s, authentication: %s", port.host, port.number, port.uri, port.authentication
+            )
+        if any(port.mechanisms for port in ports.ports):
+            for port in ports.ports:
+                if not port.mechanisms:
+                    _log.warning(
+                        "port %d asks nobody who they are, beside ports that do: whoever reaches it may do everything"
+                        " under any name",
+                        port.number,
+                    )
+        self._port_states = lambda: tuple(
+            PortState(port.uri, port.authentication, listener.connections_of(port)) for port in ports.ports
+        )
+
     def _authorize(self, stores: DatabaseStores, groups: KnownGroups | None, starting: ExitStack) -> None:
-        require_authentication(self._settings)
+        for _, settings in settings_of_ports(self._settings):
+            require_authentication(settings)
         metrics = self.metrics.server
         policy = self._authorizer = self._policy = policy_file(self._settings)
         if policy is not None:

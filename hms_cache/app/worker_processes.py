@@ -1,4 +1,4 @@
-"""``server.workers`` processes on one port: each a whole server, and so a full member of the set of servers.
+"""``server.workers`` processes on the same ports: each a whole server, and so a full member of the set of servers.
 
 The kernel spreads connections over the processes (SO_REUSEPORT). What one of them writes, the others learn from the
 notification log as they do from servers on other machines; how far each has come they tell each other in a page of
@@ -16,7 +16,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from hms_cache.app.child_processes import end_with_parent
 from hms_cache.app.management import hold_management_port
 from hms_cache.app.process import run
 from hms_cache.cache.worker_positions import WorkerPositions
-from hms_cache.config import Configuration
+from hms_cache.config import Configuration, ServerSettings
 from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.errors import StartupError
 
@@ -53,11 +53,13 @@ _SHORT_DIRECTORIES = ("/tmp", "/var/tmp", "/dev/shm")
 class _Workers:
     """The children by process id. Only the parent's main thread touches it."""
 
-    def __init__(self, load: LoadWithPort, configured_port: int, port: int, siblings: Siblings) -> None:
-        """`port` is the one that is held: another than the configured one where that is 0."""
+    def __init__(
+        self, load: LoadWithPort, configured: ServerSettings, held_ports: Sequence[int], siblings: Siblings
+    ) -> None:
+        """`held_ports`: others than the configured ones where those are 0; the main one first."""
         self._load = load
-        self._configured_port = configured_port
-        self._port = port
+        self._configured = configured
+        self._held_ports = held_ports
         self._siblings = siblings
         self._positions = WorkerPositions(siblings.count)
         self.running: dict[int, tuple[int, int]] = {}
@@ -95,10 +97,22 @@ class _Workers:
             os._exit(status)
 
     def _load_again(self, siblings: Siblings) -> Configuration:
-        """In the child, at its start and at each reload. The port stays, the parent holds it; one worker says so."""
-        if siblings.own_index == 0 and self._load(None).settings.server.port != self._configured_port:
+        """In the child, at its start and at each reload. The ports stay, the parent holds them; one worker says so."""
+        if siblings.own_index == 0 and self._load(None).settings.server.port != self._configured.port:
             _log.warning("these need a restart: server.port")
-        return self._load(self._port)
+        return self._with_held_ports(self._load(self._held_ports[0]))
+
+    def _with_held_ports(self, loaded: Configuration) -> Configuration:
+        """With the ports of the listeners; listeners that are others than at the start are for a restart."""
+        server = loaded.settings.server
+        if server.listeners != self._configured.listeners:
+            return loaded
+        listeners = tuple(
+            one.model_copy(update={"port": port})
+            for one, port in zip(server.listeners, self._held_ports[1:], strict=True)
+        )
+        server = server.model_copy(update={"listeners": listeners})
+        return replace(loaded, settings=loaded.settings.model_copy(update={"server": server}))
 
     def wait_until_ready(self, process: int) -> str | None:
         """The URI that the worker serves, None when it ended before or took too long."""
@@ -133,8 +147,9 @@ def run_workers(load: LoadWithPort) -> None:
     configuration = load(None)
     settings = configuration.settings.server
     with ExitStack() as held:
-        holder = held.enter_context(_hold_port(settings.host, settings.port))
-        workers = _Workers(load, settings.port, holder.getsockname()[1], _siblings(configuration, held))
+        holders = [held.enter_context(_hold_port(one.host, one.port)) for one in settings.ports()]
+        ports = [holder.getsockname()[1] for holder in holders]
+        workers = _Workers(load, settings, ports, _siblings(configuration, held))
         _run(workers, settings.workers)
 
 

@@ -10,9 +10,9 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hms_cache.authentication.key_set import IssuerKey, KeySet, KeySetError
 from hms_cache.authentication.local_names import MAX_PRINCIPAL_CHARACTERS
@@ -42,6 +42,15 @@ class BearerOptions:
     leeway_s: float
     groups_claim: str = ""
     """A list of the user's groups, or one of them; empty: tokens name none."""
+    rights_claim: str = ""
+    """What the bearer may do on the management port: a list, or words; empty: tokens do not tell."""
+
+
+class Bearer(NamedTuple):
+    """Who sent a token, and what the token says."""
+
+    identity: Identity
+    rights: frozenset[str]
 
 
 class BearerTokens:
@@ -53,24 +62,33 @@ class BearerTokens:
         self._now_s = now_s
         self._lock = threading.Lock()
         """Guards the kept ones."""
-        self._kept: OrderedDict[bytes, tuple[Identity, float, int]] = OrderedDict()
+        self._kept: OrderedDict[bytes, tuple[Bearer, float, int]] = OrderedDict()
 
     def known(self, token: str) -> Identity | None:
         """Of a token that was checked before and is still good, without blocking."""
+        bearer = self.known_bearer(token)
+        return None if bearer is None else bearer.identity
+
+    def check(self, token: str) -> Identity:
+        """Who sent it. May block on the server of the keys. Raises AuthenticationError."""
+        return self.check_bearer(token).identity
+
+    def known_bearer(self, token: str) -> Bearer | None:
+        """As `known`."""
         digest = _digest(token)
         with self._lock:
             found = self._kept.get(digest)
             if found is None:
                 return None
-            identity, expiry_s, generation = found
+            bearer, expiry_s, generation = found
             if expiry_s <= self._now_s() or generation != self._keys.generation:
                 del self._kept[digest]
                 return None
             self._kept.move_to_end(digest)
-            return identity
+            return bearer
 
-    def check(self, token: str) -> Identity:
-        """Who sent it. May block on the server of the keys. Raises AuthenticationError."""
+    def check_bearer(self, token: str) -> Bearer:
+        """As `check`."""
         import jwt
 
         most = input_limits().bearer_token_bytes
@@ -98,11 +116,12 @@ class BearerTokens:
         if not isinstance(user, str) or not user or len(user) > MAX_PRINCIPAL_CHARACTERS or not user.isprintable():
             raise AuthenticationError(f"the token's claim {self._options.user_claim!r} is no user's name")
         identity = Identity(user, str(claims.get("sub", user)), MECHANISM, groups=self._groups(claims))
+        bearer = Bearer(identity, rights_in(claims, self._options.rights_claim))
         with self._lock:
-            self._kept[_digest(token)] = (identity, float(claims["exp"]) + self._options.leeway_s, generation)
+            self._kept[_digest(token)] = (bearer, float(claims["exp"]) + self._options.leeway_s, generation)
             while len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)
-        return identity
+        return bearer
 
     def _groups(self, claims: dict[str, Any]) -> frozenset[str]:
         """Raises AuthenticationError for what is no list of groups: who is in none says nothing, or an empty list."""
@@ -143,6 +162,21 @@ class BearerTokens:
                 raise AuthenticationError(f"the token is refused: {error}") from error
             return claims
         raise AuthenticationError("no key of the issuer has signed the token")
+
+
+def rights_in(claims: Mapping[str, Any], name: str) -> frozenset[str]:
+    """The words of a claim; none where it is not there, or is neither a list of texts nor a text.
+
+    `name` may lead into a claim by dots, as in Keycloak's `realm_access.roles`; a claim of the whole name comes first.
+    """
+    found: Any = claims.get(name) if name else None
+    if found is None:
+        found = claims
+        for part in name.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+    if isinstance(found, str):
+        return frozenset(found.split())
+    return frozenset(one for one in found if isinstance(one, str)) if isinstance(found, list) else frozenset()
 
 
 def _digest(token: str) -> bytes:

@@ -18,6 +18,9 @@ class AuthenticationError(Exception):
 class SecurityLayer(Protocol):
     """Protection of what is sent after the negotiation, where one was agreed on."""
 
+    piece_bytes: int
+    """What becomes a token that the client takes, at most."""
+
     def wrap(self, data: bytes | memoryview) -> bytes:
         """What is sent for `data`."""
 

@@ -36,6 +36,8 @@ def status(*, management: str, token_file: Path | None, worker: int | None, as_j
     if answer["workers"] > 1:
         click.echo(f"worker       {answer['worker']} of 0 to {answer['workers'] - 1}")
     click.echo(f"connections  {answer['connections']}")
+    for port in answer["ports"] if len(answer["ports"]) > 1 else ():
+        click.echo(f"  {port['uri']}  authentication: {port['authentication']}, connections: {port['connections']}")
     if answer["accepted_insecure"]:
         click.echo(f"insecure     accepted without the protection of {', '.join(answer['accepted_insecure'])}")
     if cache["enabled"]:

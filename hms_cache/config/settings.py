@@ -30,6 +30,7 @@ from hms_cache.config.sections import (
     WarehouseSettings,
     WorkloadSettings,
 )
+from hms_cache.config.sections.authentication import problem_of_qualities
 from hms_cache.config.setting import Section, facts_of
 from hms_cache.config.unhonoured import SiteReview, Unhonoured
 
@@ -71,8 +72,16 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _ports_differ(self) -> Self:
-        if self.admin.enabled and self.admin.port and self.admin.port == self.server.port:
-            raise ValueError(f"admin.port must differ from server.port, both are {self.server.port}")
+        if self.admin.enabled and self.admin.port and any(one.port == self.admin.port for one in self.server.ports()):
+            raise ValueError(f"admin.port must differ from server.port, both are {self.admin.port}")
+        return self
+
+    @model_validator(mode="after")
+    def _qualities_are_known(self) -> Self:
+        for index, one in enumerate(self.server.listeners):
+            problem = problem_of_qualities(one.quality_of_protection)
+            if one.quality_of_protection and problem is not None:
+                raise ValueError(f"server.listeners[{index}]: {problem}")
         return self
 
     @model_validator(mode="after")
@@ -93,6 +102,8 @@ class Settings(BaseModel):
     def _management_has_a_certificate(self) -> Self:
         if self.admin.enabled and self.admin.tls_enabled and self.server.tls_certificate_file is None:
             raise ValueError("admin.tls_enabled needs server.tls_certificate_file, the server's certificate")
+        if self.admin.jwt_rights_claim and not self.authentication.jwt_jwks_url:
+            raise ValueError("admin.jwt_rights_claim needs authentication.jwt_jwks_url, the keys of the issuer")
         return self
 
 

@@ -234,5 +234,7 @@ def _validated(layers: _Layers) -> Settings | None:
             name = ".".join(str(part) for part in problem["loc"][:2])
             origin = f" ({layers.origins[name]})" if name in layers.origins else ""
             message = problem["msg"].removeprefix("Value error, ")
+            within = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"][2:])
+            name = f"{name}{within}"
             layers.problems.append(f"{name}{origin}: {message}" if name else message)
         return None

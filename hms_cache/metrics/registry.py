@@ -77,6 +77,9 @@ class ServerMetrics(_Subsystem):
 
     def _of_connections(self) -> None:
         self.connections = self._gauge("connections", "Client connections open now.")
+        self.connections_by_port = self._gauge(
+            "port_connections", "Those of hms_cache_connections that came on one port.", "port"
+        )
         self.refused_connections = self._count(
             "connections_refused_total",
             "Connections refused because server.max_connections were open, or server.max_connections_per_address.",

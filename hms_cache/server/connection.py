@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
     from hms_cache.server.hot_path import HotPath
     from hms_cache.server.listener import Listener
+    from hms_cache.server.port import Port
     from hms_cache.store.combined_calls import CombinedCalls
 
 PIPELINE_BYTES = 4 * 1024 * 1024
@@ -78,8 +79,10 @@ def _all_finished(members: Sequence[_Member], replies: Sequence[bytes | None]) -
 class Connection(asyncio.Protocol):
     """An asyncio protocol per client. Created cheaply: a connect-and-close costs no thread, call or log line."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Listener, port: Port) -> None:
         self._listener = listener
+        self.port = port
+        """On which it came."""
         self._reader = MessageReader(
             listener.settings.max_message_bytes, slice_s=SLICE_S, limits=listener.message_limits_bytes
         )

@@ -87,12 +87,15 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         self._piece_bytes = FIRST_PIECE_BYTES
         self._end_waits = False
         """Whether the client's end has come after that."""
+        self._blocked = False
+        """Whether nothing more is read until what was read before is dealt with; whoever sets it ends it, and calls
+        `_wait_for_turn`."""
         self._holds: set[str] = set()
         """Why the socket is not read: for the connection behind (`upper`), for what waits (`turn`), …"""
 
     def _receive(self, data: bytes) -> None:
         """Reads what has come, now or in turns."""
-        if len(data) <= DIRECT_BYTES and not self._queued:
+        if len(data) <= DIRECT_BYTES and not self._queued and not self._blocked:
             self._read(data)
         else:
             self._receive_later(data)
@@ -115,7 +118,7 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         self._queued = False
         end_s = began_s = perf_counter()
         end_s += SLICE_S
-        while self._received and not self._closing:
+        while self._received and not self._closing and not self._blocked:
             data = self._received.popleft()
             if len(data) > self._piece_bytes:
                 self._received.appendleft(data[self._piece_bytes :])
@@ -131,6 +134,8 @@ class Layer(asyncio.Protocol, asyncio.Transport):
                 break
         if self._closing:
             self._received.clear()
+        elif self._blocked:
+            pass
         elif self._received:
             self._wait_for_turn()
         else:

@@ -1,4 +1,4 @@
-"""The listening socket, the limits all connections share, and the drain at the end."""
+"""The listening sockets, the limits all connections share, and the drain at the end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import math
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
 
@@ -20,11 +20,9 @@ from hms_cache.server.connection import Connection, answer_together
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.hot_path import HotPath
 from hms_cache.server.lanes import Lane, Lanes
+from hms_cache.server.port import Port
 from hms_cache.server.session import Session, SessionBudget
 from hms_cache.server.shares import Shares, Turns
-from hms_cache.server.transports.http import HttpPort
-from hms_cache.server.transports.sasl import SaslPort
-from hms_cache.server.transports.tls import TlsPort
 from hms_cache.server.workers import Group, WorkerPool
 from hms_cache.store.combined_calls import CombinedCalls
 
@@ -48,8 +46,16 @@ _LOG_INTERVAL_S = 1.0
 """Between two lines about clients that are closed: each line is written while others wait."""
 
 
+class ListenError(OSError):
+    """A port cannot be listened on: it is taken, or its address is none of this machine."""
+
+    def __init__(self, port: Port, error: OSError) -> None:
+        self.problem = f"cannot listen on {port.host}:{port.number}: {error.strerror or error}"
+        super().__init__(self.problem)
+
+
 class Listener:
-    """Accepts connections on one event loop. All methods run on that loop."""
+    """Accepts the connections of all ports on one event loop. All methods run on that loop."""
 
     def __init__(
         self, dispatcher: Dispatcher, lanes: Lanes, settings: ServerSettings, max_connections: int | None = None
@@ -66,12 +72,6 @@ class Listener:
         """Set before `start`, or never: then every request is decoded."""
         self.authorized_hot_path: Callable[[], AuthorizedHotPath] | None = None
         """Set with it when calls are authorized: each connection asks one of these instead."""
-        self.tls: TlsPort | None = None
-        """Set before `start`, or never: then the port is plain."""
-        self.sasl: SaslPort | None = None
-        """Set before `start`, or never: then clients do not authenticate."""
-        self.http: HttpPort | None = None
-        """Set before `start`, or never: then messages come as they are. Not together with `sasl`."""
         self.draining = False
         self.in_flight = 0
         self._groups: dict[str, Group] = {}
@@ -91,48 +91,60 @@ class Listener:
         """Of single methods, by name."""
         self.admission = Admission(max_connections or settings.max_connections, settings.max_connections_per_address)
         self._empty: asyncio.Event
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._expiry: asyncio.TimerHandle | None = None
         self._idle_look: asyncio.TimerHandle | None = None
         self._next_log_s = 0.0
         self._unlogged = 0
         self.turns: Turns
 
-    async def start(self, host: str, port: int, *, reuse_port: bool = False) -> tuple[str, int]:
-        """Listens; returns the address, with the port the system picked when `port` is 0. Raises OSError."""
+    async def start(self, ports: Sequence[Port], *, reuse_port: bool = False) -> None:
+        """Listens on all of them, or on none; a `number` of 0 becomes the one that the system picked. Raises
+        ListenError."""
         self.loop = asyncio.get_running_loop()
         self.turns = Turns(self.loop)
         self._empty = asyncio.Event()
         self._empty.set()
-        self._server = await self.loop.create_server(
-            self._protocol, host, port, backlog=BACKLOG, reuse_port=reuse_port or None, family=_family(host)
-        )
+        try:
+            for port in ports:
+                await self._listen(port, reuse_port=reuse_port)
+        except OSError:
+            for server in self._servers:
+                server.close()
+            raise
         if math.isfinite(self.settings.idle_timeout_s):
             self._look_for_idle()
-        address = self._server.sockets[0].getsockname()
-        return str(address[0]), int(address[1])
 
-    def _protocol(self) -> asyncio.Protocol:
-        """For a new socket."""
-        protocol: asyncio.Protocol
-        if self.http is not None:
-            protocol = self.http.protect(lambda: Connection(self), self.turns)
-        else:
-            protocol = Connection(self)
-            if self.sasl is not None:
-                protocol = self.sasl.protect(protocol, self.turns)
-        return protocol if self.tls is None else self.tls.protect(protocol, self.turns)
+    async def _listen(self, port: Port, *, reuse_port: bool) -> None:
+        try:
+            server = await self.loop.create_server(
+                lambda: port.protocol(lambda: Connection(self, port), self.turns),
+                port.host,
+                port.number,
+                backlog=BACKLOG,
+                reuse_port=reuse_port or None,
+                family=_family(port.host),
+            )
+        except OSError as error:
+            raise ListenError(port, error) from error
+        self._servers.append(server)
+        address = server.sockets[0].getsockname()
+        port.host, port.number = str(address[0]), int(address[1])
 
     @property
     def connections(self) -> int:
         """Connections that are open now."""
         return len(self.admission)
 
+    def connections_of(self, port: Port) -> int:
+        """Those of one port. From any thread: counted when somebody asks, so that no connection costs more for it."""
+        return sum(one.port is port for one in self._open_connections())
+
     async def drain(self) -> None:
         """Stops accepting, lets running calls answer, closes; what still runs after `drain_timeout_s` is cut off."""
         self.draining = True
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
         for timer in (self._expiry, self._idle_look):
             if timer is not None:
                 timer.cancel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Literal
 
@@ -23,6 +23,7 @@ from hms_cache.server.hot_path import HotPath, PositionSource
 from hms_cache.server.lanes import BY_TURNS, Lane, Lanes
 from hms_cache.server.listener import Listener
 from hms_cache.server.loads.traffic import traffic_by
+from hms_cache.server.port import Port
 from hms_cache.server.stores import Stores
 from hms_cache.server.workers import WorkerPool
 
@@ -104,8 +105,8 @@ class MetastoreServer:
         """What the open connections have carried; who was sent the most first. From any thread."""
         return traffic_by(of, self.listener.admission.everyone())
 
-    async def start(self, host: str, port: int, *, reuse_port: bool = False) -> tuple[str, int]:
-        """Starts threads, listens, returns the address. Raises OSError when the port is taken."""
+    async def start(self, ports: Sequence[Port], *, reuse_port: bool = False) -> None:
+        """Starts threads and listens. Raises ListenError when a port is taken."""
         self.audit.start()
         self.lanes.start()
         if self._hot is not None:
@@ -115,7 +116,7 @@ class MetastoreServer:
             self.listener.hot_path = HotPath(reading, self._source, loop)
             if self._guard is not None:
                 self.listener.authorized_hot_path = partial(AuthorizedHotPath, self.listener.hot_path, self._guard)
-        return await self.listener.start(host, port, reuse_port=reuse_port)
+        await self.listener.start(ports, reuse_port=reuse_port)
 
     async def stop(self) -> None:
         """Drains: no new connections, running calls answer, then threads end and the audit log is written out."""

@@ -27,6 +27,7 @@ from hms_cache.app.service import Service
 from hms_cache.server.calls import Call
 from hms_cache.server.connection import PIPELINE_BYTES, Connection
 from hms_cache.server.listener import Listener
+from hms_cache.server.port import Port
 from hms_cache.server.position_sources import InlineSource
 from hms_cache.wire import METHODS
 
@@ -184,8 +185,8 @@ class Bench:
         alive = self._alive
 
         class Watched(Connection):
-            def __init__(self, listener: Listener) -> None:
-                super().__init__(listener)
+            def __init__(self, listener: Listener, port: Port) -> None:
+                super().__init__(listener, port)
                 alive.add(self)
 
         patch.setattr(listener_module, "Connection", Watched)

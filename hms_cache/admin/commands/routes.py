@@ -94,7 +94,7 @@ class CommandRoutes:
 
     async def command(self, request: Request) -> Response:
         """See the module."""
-        refused = refusal(self._sources, request)
+        refused = await refusal(self._sources, request)
         if refused is not None:
             return refused
         name = request.path_params["command"]

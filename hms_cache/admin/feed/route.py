@@ -46,8 +46,10 @@ class FeedRoute:
             return PlainTextResponse("messages: true or false\n", 400)
         listener = self._listener(request)
         # A user is sent the messages that the metastore port sends; who is none needs the token.
-        if with_messages == "true" and not listener.is_judged and (no := refusal(self._sources, request)) is not None:
-            return no
+        if with_messages == "true" and not listener.is_judged:
+            refused = await refusal(self._sources, request)
+            if refused is not None:
+                return refused
         try:
             await self._feed.admit(listener)
             if request.method == "HEAD":

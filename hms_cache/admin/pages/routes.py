@@ -76,7 +76,7 @@ def _compare_endpoint(context: PageContext) -> Endpoint:
     turn = threading.Lock()
 
     async def endpoint(request: Request) -> Response:
-        refused = refusal_of_button(context.sources, request)
+        refused = await refusal_of_button(context.sources, request)
         if refused is not None:
             return refused
         if context.sources.cache is None:

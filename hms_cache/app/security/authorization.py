@@ -24,16 +24,20 @@ LOGGED_MAX_AGE_S = 60.0
 _REMEDY = "See docs/security.md for what a policy file says."
 
 
-def require_authentication(settings: Settings) -> None:
-    """Raises StartupError when somebody is authorized by a name that anybody can give."""
+def authenticates(settings: Settings) -> bool:
+    """Whether clients of the port with these settings show who they are."""
     given = settings.authentication
-    authenticates = given.kerberos_enabled or given.plain != "off" or given.jwt_jwks_url
-    if settings.authorization.provider != "off" and not (authenticates or settings.security.accept_insecure):
+    return given.kerberos_enabled or given.plain != "off" or bool(given.jwt_jwks_url)
+
+
+def require_authentication(settings: Settings) -> None:
+    """Of one port's settings. Raises StartupError when somebody is authorized by a name that anybody can give."""
+    if settings.authorization.provider != "off" and not (authenticates(settings) or settings.security.accept_insecure):
         raise StartupError(
-            f"authorization.provider = {settings.authorization.provider}: clients do not authenticate, so anyone could"
-            " use another's name",
-            remedy="Set authentication.kerberos_enabled, authentication.plain or authentication.jwt_jwks_url, or accept"
-            " it: --set security.accept_insecure=true.",
+            f"authorization.provider = {settings.authorization.provider}: clients of port {settings.server.port} do not"
+            " authenticate, so anyone could use another's name",
+            remedy="Set authentication.kerberos_enabled, authentication.plain or authentication.jwt_jwks_url, and name"
+            " no none in a port's mechanisms, or accept it: --set security.accept_insecure=true.",
         )
 
 

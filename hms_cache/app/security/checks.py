@@ -9,18 +9,16 @@ import secrets
 import socket
 import ssl
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hms_cache.app.security.authentication import directory_options, kerberos_options
-from hms_cache.app.security.authorization import (
-    policy_file,
-    policy_service,
-    require_authentication,
-)
+from hms_cache.app.security.authorization import authenticates, policy_file, policy_service, require_authentication
 from hms_cache.app.security.certificates import server_context
 from hms_cache.app.security.groups import directory_groups
-from hms_cache.app.security.http_port import http_port, key_set
+from hms_cache.app.security.http_port import key_set
+from hms_cache.app.security.ports import settings_of_ports
 from hms_cache.authentication.directory import Directory
 from hms_cache.authentication.key_set import KeySetError
 from hms_cache.authentication.mechanism import AuthenticationError
@@ -40,7 +38,17 @@ _STRANGER = "hms-cache-check"
 
 def check_security(findings: Findings, settings: Settings) -> None:
     """All of them, each only if it is turned on."""
-    if settings.server.tls_enabled or (settings.admin.enabled and settings.admin.tls_enabled):
+    try:
+        ports = settings_of_ports(settings)
+    except StartupError as error:
+        findings.error(error.problem, error.remedy)
+        return
+    if len(ports) == 1:
+        _check_ports(findings, ports)
+    else:
+        with findings.check(f"each of the {len(ports)} ports can be opened as it is set"):
+            _check_ports(findings, ports)
+    if any(one.server.tls_enabled for _, one in ports) or (settings.admin.enabled and settings.admin.tls_enabled):
         with findings.check("the TLS certificate is good"):
             _check_certificate(findings, settings)
     if settings.authentication.kerberos_enabled:
@@ -55,6 +63,35 @@ def check_security(findings: Findings, settings: Settings) -> None:
     if settings.authorization.provider != "off":
         with findings.check("the policy can be used"):
             _check_policy(findings, settings)
+
+
+def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> None:
+    asks = [one for _, one in ports if authenticates(one)]
+    for name, one in ports:
+        where = f"{name} (port {one.server.port})" if len(ports) > 1 else name
+        section = one.authentication
+        try:
+            require_authentication(one)
+        except StartupError as error:
+            findings.error(error.problem, error.remedy)
+        in_the_clear = [
+            what
+            for what, is_on in (("passwords", section.plain == "ldap"), ("tokens", bool(section.jwt_jwks_url)))
+            if is_on and not one.server.tls_enabled
+        ]
+        for what in in_the_clear:
+            tell = findings.warning if one.security.accept_insecure else findings.error
+            tell(f"{where}: {what} reach this server in the clear", "Set tls_enabled of the port.")
+        if asks and not authenticates(one):
+            findings.warning(
+                f"{where} asks nobody who they are, beside ports that do",
+                "Whoever reaches it may do everything under any name: keep it until its clients have moved, and close"
+                " it to all others.",
+            )
+        if one.server.transport_mode == "http" and (section.kerberos_enabled or section.plain != "off"):
+            findings.error(f"{where}: SASL does not go over HTTP", "Give it a port of its own: [[server.listeners]].")
+        if one.server.transport_mode != "http" and section.jwt_jwks_url:
+            findings.error(f"{where}: bearer tokens come with HTTP", "Give them a port: [[server.listeners]].")
 
 
 def _check_certificate(findings: Findings, settings: Settings) -> None:
@@ -160,14 +197,11 @@ def _check_directory(findings: Findings, settings: Settings) -> None:
                 f"the directory {url} lets in whoever binds with any password",
                 "Does authentication.ldap_user_dn_pattern name users, and does the directory refuse unknown ones?",
             )
-    if settings.authentication.plain == "ldap" and not settings.server.tls_enabled:
-        findings.warning("passwords reach this server in the clear", "Set server.tls_enabled.")
 
 
 def _check_issuer(findings: Findings, settings: Settings) -> None:
     section = settings.authentication
     try:
-        http_port(settings)
         keys = key_set(section)
         keys.load()
         found = keys.candidates(None)
@@ -189,7 +223,6 @@ def _check_issuer(findings: Findings, settings: Settings) -> None:
 
 def _check_policy(findings: Findings, settings: Settings) -> None:
     try:
-        require_authentication(settings)
         policy = policy_file(settings)
         groups = directory_groups(settings)
         service = policy_service(settings)

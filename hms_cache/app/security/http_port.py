@@ -10,36 +10,52 @@ from hms_cache.errors import StartupError
 from hms_cache.server.transports.http import HttpPort
 
 
-def http_port(settings: Settings) -> HttpPort | None:
-    """None where clients speak Thrift as it is. Raises StartupError for what cannot work."""
+def http_port(settings: Settings, tokens: BearerTokens | None) -> HttpPort | None:
+    """Of one port's settings; None where clients speak Thrift as it is. Raises StartupError for what cannot work.
+
+    `tokens`: see `bearer_tokens`.
+    """
     server, authentication = settings.server, settings.authentication
     if server.transport_mode != "http":
         if authentication.jwt_jwks_url:
             raise StartupError(
                 "authentication.jwt_jwks_url: bearer tokens come with HTTP, and server.transport_mode is binary",
-                remedy="Set server.transport_mode = http. Clients of both kinds need two servers on the database.",
+                remedy="Set server.transport_mode = http, or give them a port of their own: [[server.listeners]].",
             )
         return None
     if authentication.kerberos_enabled or authentication.plain != "off":
         raise StartupError(
             "server.transport_mode is http, and SASL does not go over it",
-            remedy="Run two servers on the database: one for HTTP, one for clients with Kerberos or passwords.",
+            remedy="Give clients with Kerberos or passwords a port of their own: [[server.listeners]].",
+        )
+    if authentication.jwt_jwks_url and not (server.tls_enabled or settings.security.accept_insecure):
+        raise StartupError(
+            "authentication.jwt_jwks_url: clients send tokens as they are, and server.tls_enabled is false",
+            remedy="Set server.tls_enabled, or accept it, as behind a proxy that does TLS:"
+            " --set security.accept_insecure=true.",
         )
     return HttpPort(
         server.http_path,
-        _bearer_tokens(settings) if authentication.jwt_jwks_url else None,
+        tokens if authentication.jwt_jwks_url else None,
         max_header_bytes=server.http_max_header_bytes,
         max_message_bytes=server.max_message_bytes,
         header_timeout_s=server.http_header_timeout_s,
     )
 
 
-def _bearer_tokens(settings: Settings) -> BearerTokens:
+def bearer_tokens(settings: Settings) -> BearerTokens | None:
+    """Of the whole server: ports and the management port check with the same keys; None where nobody sends tokens.
+
+    Reads the keys. Raises StartupError.
+    """
     section = settings.authentication
-    if not (settings.server.tls_enabled or settings.security.accept_insecure):
+    if not section.jwt_jwks_url:
+        return None
+    admin = settings.admin
+    if admin.enabled and admin.jwt_rights_claim and not (admin.tls_enabled or settings.security.accept_insecure):
         raise StartupError(
-            "authentication.jwt_jwks_url: clients send tokens as they are, and server.tls_enabled is false",
-            remedy="Set server.tls_enabled, or accept it, as behind a proxy that does TLS:"
+            "admin.jwt_rights_claim: tokens are sent as they are, and admin.tls_enabled is false",
+            remedy="Set admin.tls_enabled, or accept it, as behind a proxy that does TLS:"
             " --set security.accept_insecure=true.",
         )
     keys = key_set(section)
@@ -54,6 +70,7 @@ def _bearer_tokens(settings: Settings) -> BearerTokens:
         user_claim=section.jwt_user_claim,
         leeway_s=section.jwt_leeway_s,
         groups_claim=section.jwt_groups_claim,
+        rights_claim=admin.jwt_rights_claim,
     )
     return BearerTokens(keys, options)
 

@@ -21,6 +21,14 @@ def _qualities(names: str) -> str:
     return ",".join(_QUALITIES.get(name.strip().lower(), name.strip()) for name in names.split(","))
 
 
+def problem_of_qualities(qualities: tuple[str, ...]) -> str | None:
+    """Why a port cannot offer these."""
+    unknown = set(qualities) - set(_QUALITIES.values())
+    if unknown or not qualities:
+        return f"quality_of_protection knows auth, auth-int and auth-conf, not {', '.join(sorted(unknown))}"
+    return None
+
+
 class AuthenticationSettings(Section):
     """Who clients are. With any of the mechanisms on, a client that does not authenticate is refused."""
 
@@ -289,9 +297,9 @@ class AuthenticationSettings(Section):
     def _is_whole(self) -> Self:
         if self.kerberos_enabled and not (self.kerberos_principal and self.kerberos_keytab_file):
             raise ValueError("kerberos_enabled needs kerberos_principal and kerberos_keytab_file")
-        unknown = set(self.quality_of_protection) - set(_QUALITIES.values())
-        if unknown or not self.quality_of_protection:
-            raise ValueError(f"quality_of_protection knows auth, auth-int and auth-conf, not {', '.join(unknown)}")
+        problem = problem_of_qualities(self.quality_of_protection)
+        if problem is not None:
+            raise ValueError(problem)
         odd = set(self.jwt_algorithms) - _JWT_ALGORITHMS
         if self.jwt_jwks_url and (odd or not self.jwt_algorithms):
             raise ValueError(f"jwt_algorithms knows {', '.join(sorted(_JWT_ALGORITHMS))}, not {', '.join(odd)}")

@@ -43,6 +43,20 @@ class AdminSettings(Section):
     )
     read_token_file: OptionalPath = setting(None, "File whose first line is that token.", reloadable=True)
     read_token_command: str = setting("", "Command whose first line of output is that token.", reloadable=True)
+    jwt_rights_claim: str = setting(
+        "",
+        "The claim of a bearer token of the issuer at authentication.jwt_jwks_url that tells what its bearer may do on"
+        " this port, such as roles, scope or realm_access.roles: a list, or words with blanks between. With it, reading"
+        " needs a token. Empty: such tokens open nothing here but the change feed.",
+    )
+    jwt_read_rights: Words = setting(
+        ("hms-cache:read",),
+        "Words of that claim, one of which lets its bearer read; those of jwt_command_rights do, too.",
+        reloadable=True,
+    )
+    jwt_command_rights: Words = setting(
+        ("hms-cache:command",), "Words of that claim, one of which lets its bearer command.", reloadable=True
+    )
     tls_enabled: bool = setting(
         False,
         "true: the port speaks HTTPS only, with the certificate and the other TLS settings of the section server; it"

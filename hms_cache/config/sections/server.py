@@ -7,7 +7,14 @@ from typing import Literal, Self
 
 from pydantic import SecretStr, model_validator
 
-from hms_cache.config.quantities import OptionalPath, Seconds, SizeBytes
+from hms_cache.config.quantities import OptionalPath, Seconds, SizeBytes, Words
+from hms_cache.config.sections.listeners import (
+    MOST_LISTENERS,
+    OF_THE_SERVER,
+    Listeners,
+    ListenerSettings,
+    problem_of_mechanisms,
+)
 from hms_cache.config.setting import Section, setting
 
 
@@ -60,6 +67,19 @@ class ServerSettings(Section):
         reason="As a handshake of TLS.",
         gt=0,
         le=3600,
+    )
+    mechanisms: Words = setting(
+        (),
+        "How clients of this port authenticate: kerberos (delegation tokens are part of it), ldap, jwt, or none. What"
+        " is named must be set up in [authentication]. Empty: by all that is set up there; with listeners, by all of it"
+        " that goes over transport_mode.",
+    )
+    listeners: Listeners = setting(
+        (),
+        "Further ports of this server, each a table [[server.listeners]]. All ports share the cache, the threads and"
+        " every limit. In the environment and on the command line: a list of TOML.",
+        reason="One port, as Hive has it.",
+        max_length=MOST_LISTENERS,
     )
     advertised_uris: str = setting(
         "",
@@ -331,9 +351,32 @@ class ServerSettings(Section):
         return self
 
     @model_validator(mode="after")
+    def _ports_are_possible(self) -> Self:
+        taken: set[tuple[str, int]] = set()
+        for index, one in enumerate(self.ports()):
+            name = f"listeners[{index - 1}]: " if index else ""
+            problem = problem_of_mechanisms(one.mechanisms, one.transport_mode)
+            if problem is not None:
+                raise ValueError(f"{name}{problem}")
+            if one.port and ((one.host, one.port) in taken):
+                raise ValueError(f"{name}port {one.port} is there twice")
+            taken.add((one.host, one.port))
+        return self
+
+    def ports(self) -> tuple[ServerSettings, ...]:
+        """These settings for each port: as they are, then as each of the listeners has them."""
+        return (self.model_copy(update={"listeners": ()}), *map(self._of_listener, self.listeners))
+
+    def _of_listener(self, listener: ListenerSettings) -> ServerSettings:
+        changed = {name: getattr(listener, name) for name in OF_THE_SERVER}
+        for name in ("host", "tls_client_certificates"):
+            changed[name] = changed[name] or getattr(self, name)
+        return self.model_copy(update={**changed, "listeners": ()})
+
+    @model_validator(mode="after")
     def _tls_has_its_files(self) -> Self:
-        if self.tls_enabled and self.tls_certificate_file is None:
+        if any(one.tls_enabled for one in self.ports()) and self.tls_certificate_file is None:
             raise ValueError("tls_enabled needs tls_certificate_file, the server's certificate")
-        if self.tls_client_certificates != "none" and self.tls_client_ca_file is None:
+        if any(one.tls_client_certificates != "none" for one in self.ports()) and self.tls_client_ca_file is None:
             raise ValueError("tls_client_certificates needs tls_client_ca_file, the authorities that sign them")
         return self

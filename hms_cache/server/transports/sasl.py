@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
 from typing import Any, cast
 
 from hms_cache.authentication.mechanism import AuthenticationError, Identity, Mechanism, SecurityLayer
@@ -14,7 +16,7 @@ from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import IDENTITY
-from hms_cache.server.shares import Turns
+from hms_cache.server.shares import SLICE_S, Turns
 
 STEP_THREADS = 8
 """Threads that check tickets and passwords: a directory that is silent keeps one for each client, up to its time-out,
@@ -37,8 +39,19 @@ _LENGTH = struct.Struct("!I")
 _WRAPPING_BYTES = 1024
 """What a token of GSSAPI is longer than what it protects, at most."""
 
-_PIECE_BYTES = 60 * 1024
-"""Of a reply that becomes a token: Java's clients say that they take 64 KiB."""
+_PIECE_BYTES = 16 * 1024
+"""Of a reply that becomes a token: Java's clients say that they take 64 KiB. 3DES takes half a millisecond for so much,
+AES a hundredth of that. A longer reply is wrapped by turns."""
+
+INLINE_BYTES = 16 * 1024
+"""Frames up to here are unwrapped when they are whole. Java's clients make one frame of a whole request, however long
+(`TSaslTransport.flush`), and a token is unwrapped in one go: that of a longer frame on a thread."""
+
+UNWRAP_THREADS = 2
+"""Beside those of negotiations, which shall not wait for long requests."""
+
+_HANDED_BYTES = 64 * 1024
+"""Of a long frame's content, in each turn."""
 
 _REQUIRED = (
     "this metastore asks clients who they are: set hive.metastore.sasl.enabled=true and"
@@ -64,6 +77,9 @@ class SaslPort(Handshakes):
         self.max_frame_bytes = max_message_bytes + _WRAPPING_BYTES
         self.buffers = buffers
         self.threads = ThreadPoolExecutor(STEP_THREADS, "hms-sasl")
+        self.unwrapping = ThreadPoolExecutor(UNWRAP_THREADS, "hms-unwrap")
+        self.unwrapped_on_threads = 0
+        """Frames, so far."""
 
     def protect(self, upper: asyncio.Protocol, turns: Turns) -> SaslLayer:
         """A protocol for a new socket, that hands to `upper` what an authenticated client sends."""
@@ -72,6 +88,18 @@ class SaslPort(Handshakes):
     def close(self) -> None:
         """No more steps; who waits for one is not answered."""
         self.threads.shutdown(wait=False, cancel_futures=True)
+        self.unwrapping.shutdown(wait=False, cancel_futures=True)
+
+
+class _Sender:
+    """Wraps what waits to be sent, by turns."""
+
+    def __init__(self, layer: SaslLayer) -> None:
+        self._layer = layer
+
+    def take_turn(self) -> None:
+        """A slice of it."""
+        self._layer.send_slice()
 
 
 class SaslLayer(Layer):
@@ -100,6 +128,21 @@ class SaslLayer(Layer):
         """Of an unprotected frame, those that have not come: they are handed on as they come."""
         self._frame = bytearray()
         """Protected frames that have not come whole."""
+        self._unwrapping_bytes = 0
+        """Of the frame that a thread unwraps; nothing else uses the protection meanwhile. 0: none does."""
+        self._clear: memoryview | None = None
+        """Of a long frame's content, what the connection has not been handed."""
+        self._token_bytes = _PIECE_BYTES
+        """Of a reply that becomes a token of this client's."""
+        self._unsent: deque[memoryview] = deque()
+        """What is to be sent and not wrapped yet."""
+        self._unsent_bytes = 0
+        self._sender = _Sender(self)
+        self._sends_later = False
+        """Whether the sender waits for a turn."""
+        self._lower_paused = False
+        self._upper_paused = False
+        self._closes_after_sending = False
         self.charged_bytes = 0
         self.charged_since_s = 0.0
 
@@ -130,7 +173,7 @@ class SaslLayer(Layer):
 
     def eof_received(self) -> bool:
         """True: this layer closes the socket by itself."""
-        if self._received:
+        if self._received or self._blocked:
             self._end_waits = True
             return True
         if self._negotiation is not None:
@@ -150,8 +193,7 @@ class SaslLayer(Layer):
         elif not self._closing:
             self._count_cut_frame("the connection ended within a frame")
         self._closing = True
-        self._received.clear()
-        self._frame.clear()
+        self._forget()
         self._port.buffers.charge(self, 0)
         self._upper.connection_lost(error)
 
@@ -165,12 +207,68 @@ class SaslLayer(Layer):
         if protection is None:
             self._lower.writelines((_LENGTH.pack(len(data)), data))
             return
-        view = memoryview(data)
-        frames: list[bytes] = []
-        for start in range(0, len(view), _PIECE_BYTES):
-            token = protection.wrap(view[start : start + _PIECE_BYTES])
-            frames += (_LENGTH.pack(len(token)), token)
-        self._lower.writelines(frames)
+        if len(data) <= self._token_bytes and not self._unsent and not self._unwrapping_bytes:
+            token = protection.wrap(memoryview(data))
+            self._lower.writelines((_LENGTH.pack(len(token)), token))
+            return
+        self._unsent.append(memoryview(data))
+        self._unsent_bytes += len(data)
+        self._tell_upper()
+        self._send_by_turns()
+
+    def send_slice(self) -> None:
+        """Wraps and sends of what waits, for no longer than a slice, and no more than the client takes."""
+        self._sends_later = False
+        protection = self._protection
+        end_s = perf_counter() + SLICE_S
+        while self._unsent and not self._unwrapping_bytes and not self._lower_paused and not self._lower.is_closing():
+            assert protection is not None, "else nothing waits"
+            data = self._unsent.popleft()
+            if len(data) > self._token_bytes:
+                self._unsent.appendleft(data[self._token_bytes :])
+                data = data[: self._token_bytes]
+            self._unsent_bytes -= len(data)
+            token = protection.wrap(data)
+            self._lower.writelines((_LENGTH.pack(len(token)), token))
+            if perf_counter() >= end_s:
+                break
+        if self._unsent:
+            self._send_by_turns()
+        elif self._closes_after_sending:
+            self._lower.close()
+        else:
+            self._tell_upper()
+
+    def _send_by_turns(self) -> None:
+        is_possible = bool(self._unsent) and not self._unwrapping_bytes and not self._lower_paused
+        if is_possible and not self._sends_later:
+            self._sends_later = True
+            self._turns.later(self._address, self._sender)
+
+    def _tell_upper(self) -> None:
+        """Whether it may write: not while the client takes nothing, nor while something waits here."""
+        paused = self._lower_paused or bool(self._unsent)
+        if paused != self._upper_paused:
+            self._upper_paused = paused
+            if paused:
+                self._upper.pause_writing()
+            else:
+                self._upper.resume_writing()
+
+    def pause_writing(self) -> None:
+        """The client takes less than is sent."""
+        self._lower_paused = True
+        self._tell_upper()
+
+    def resume_writing(self) -> None:
+        """The client caught up."""
+        self._lower_paused = False
+        self._send_by_turns()
+        self._tell_upper()
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes that the client has not taken."""
+        return super().get_write_buffer_size() + self._unsent_bytes
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
         """As one `write`: a reply is a frame."""
@@ -186,13 +284,26 @@ class SaslLayer(Layer):
 
     def close(self) -> None:
         """Closes after what is already written has gone out."""
+        if self._unsent:
+            self._closes_after_sending = True
+            self._hold("closing")
+        else:
+            self._lower.close()
         self._closing = True
-        self._lower.close()
 
     def abort(self) -> None:
         """Closes at once."""
         self._closing = True
+        self._forget()
         self._lower.abort()
+
+    def _forget(self) -> None:
+        """Nobody wants it any more."""
+        self._received.clear()
+        self._frame.clear()
+        self._clear = None
+        self._unsent.clear()
+        self._unsent_bytes = 0
 
     def pause_reading(self) -> None:
         """What is left of a frame cannot arrive meanwhile, and its time stands still."""
@@ -212,7 +323,6 @@ class SaslLayer(Layer):
 
     def cut_off(self, reason: str) -> None:
         """The bytes of a frame are needed by others."""
-        self._frame.clear()
         self.abort()
 
     # Negotiation
@@ -261,6 +371,8 @@ class SaslLayer(Layer):
         self._negotiation = None
         self._identity = Identity(mechanism.user, mechanism.principal, negotiation.mechanism_name, mechanism.real_user)
         self._protection = mechanism.layer
+        if mechanism.layer is not None:
+            self._token_bytes = min(_PIECE_BYTES, mechanism.layer.piece_bytes)
         rest = negotiation.rest()
         if rest:
             self._receive(rest)
@@ -318,28 +430,94 @@ class SaslLayer(Layer):
             self._upper.data_received(b"".join(pieces))
 
     def _take_protected(self, data: bytes, protection: SecurityLayer) -> None:
+        self._frame += data
+        self._unwrap(protection)
+
+    def _unwrap(self, protection: SecurityLayer) -> None:
+        """What has come whole, in order; after a long frame nothing until it has come back."""
         frame = self._frame
-        frame += data
         pieces = []
         start = 0
-        while len(frame) - start >= 4:
+        while len(frame) - start >= 4 and not self._blocked:
             length = _LENGTH.unpack_from(frame, start)[0]
             if not self._is_allowed(length):
                 return
             end = start + 4 + length
             if len(frame) < end:
                 break
+            with memoryview(frame) as view:
+                token = bytes(view[start + 4 : end])
+            start = end
+            if length > INLINE_BYTES:
+                self._unwrap_on_thread(protection, token)
+                break
             try:
-                pieces.append(protection.unwrap(bytes(frame[start + 4 : end])))
+                pieces.append(protection.unwrap(token))
             except AuthenticationError as error:
                 self._bad_frame(str(error))
                 return
-            start = end
         del frame[:start]
-        self._port.buffers.charge(self, len(frame))
+        self._charge()
         self._watch_frame(anew=bool(start))
         if pieces and not self._closing:
             self._upper.data_received(b"".join(pieces))
+
+    def _unwrap_on_thread(self, protection: SecurityLayer, token: bytes) -> None:
+        self._unwrapping_bytes = len(token)
+        self._blocked = True
+        self._hold("unwrapping")
+        self._port.unwrapped_on_threads += 1
+
+        def unwrap() -> None:
+            content, failure = b"", None
+            try:
+                content = protection.unwrap(token)
+            except AuthenticationError as error:
+                failure = error
+            except Exception as error:  # a defect of a library costs this client only
+                failure = AuthenticationError(f"a frame cannot be unwrapped: {type(error).__name__}")
+            self._loop.call_soon_threadsafe(self._unwrapped, content, failure)
+
+        self._port.unwrapping.submit(unwrap)
+
+    def _unwrapped(self, content: bytes, failure: AuthenticationError | None) -> None:
+        self._unwrapping_bytes = 0
+        if self._lower.is_closing():
+            return
+        if failure is not None:
+            self._bad_frame(str(failure))
+            return
+        self._send_by_turns()
+        if self._closing:
+            return
+        self._clear = memoryview(content)
+        self._charge()
+        self._wait_for_turn()
+
+    def take_turn(self) -> None:
+        """Hands on a piece of a long frame, or reads what waits."""
+        if self._clear is None or self._closing:
+            super().take_turn()
+            return
+        self._queued = False
+        piece, rest = self._clear[:_HANDED_BYTES], self._clear[_HANDED_BYTES:]
+        self._clear = rest if len(rest) else None
+        if self._clear is None:
+            self._blocked = False
+            self._let_go("unwrapping")
+        self._charge()
+        self._upper.data_received(bytes(piece))
+        if self._closing:
+            return
+        if self._clear is None:
+            assert self._protection is not None, "it unwrapped the frame"
+            self._unwrap(self._protection)
+        if not self._unwrapping_bytes and not self._closing:
+            self._wait_for_turn()
+
+    def _charge(self) -> None:
+        clear_bytes = len(self._clear) if self._clear is not None else 0
+        self._port.buffers.charge(self, len(self._frame) + 2 * self._unwrapping_bytes + clear_bytes)
 
     def _is_allowed(self, length: int) -> bool:
         limit = self._port.max_frame_bytes
@@ -362,7 +540,7 @@ class SaslLayer(Layer):
     def _watch_frame(self, *, anew: bool) -> None:
         """What has begun to arrive has its time, while it can arrive; of an unprotected frame the connection has an eye
         on the message in it. `anew`: another one than before."""
-        begun = bool(self._frame or self._head or self._left_bytes)
+        begun = bool(self._frame or self._head or self._left_bytes) and not self._blocked
         if anew or not begun:
             self._cancel_timer()
         if begun and self._timer is None and self._port.message_timeout_s and not self._reading_paused:

@@ -1,4 +1,5 @@
-"""A secured site: a realm, an authority, a directory and an issuer of tokens, and a port for each mechanism."""
+"""A secured site: a realm, an authority, a directory and an issuer of tokens, and one server with a port for each
+mechanism."""
 
 from __future__ import annotations
 
@@ -76,11 +77,11 @@ class Mechanism(enum.Enum):
 
 
 class Port:
-    """A server of ours that lets in by one mechanism only."""
+    """A port of the server that lets in by one mechanism only."""
 
-    def __init__(self, service: Service, address: str) -> None:
+    def __init__(self, service: Service, number: int) -> None:
         self.service = service
-        self.number = int(address.rpartition(":")[2])
+        self.number = number
 
     @property
     def uri(self) -> str:
@@ -88,7 +89,7 @@ class Port:
         return f"thrift://localhost:{self.number}"
 
     def counted(self, which: str, outcome: str = "ok") -> int:
-        """How many `authentications` or `tls_handshakes` had this outcome."""
+        """How many `authentications` or `tls_handshakes` of the server had this outcome."""
         return int(getattr(self.service.metrics.server, which).values().get((outcome,), 0))
 
 
@@ -124,7 +125,7 @@ class Site:
         self.client_file = self.authority.written(certificate, "client.pem")
         self.client_store = self._key_store(certificate)
         self._directory_port = directory_port
-        self._ports: dict[Mechanism | None, Port] = {}
+        self._service: Service | None = None
         self._stack = ExitStack()
         self.audit = AuditLines()
         logger = logging.getLogger("hms_cache.audit")
@@ -133,12 +134,14 @@ class Site:
         self._stack.callback(logger.removeHandler, self.audit)
 
     def port(self, mechanism: Mechanism | None) -> Port:
-        """Started at its first use; None: it asks nobody."""
-        if mechanism not in self._ports:
-            service = Service(load(command_line=self._settings(mechanism), environment={}))
-            self._ports[mechanism] = Port(service, service.start())
+        """Of the one server, which starts at the first use; None: the port that asks nobody."""
+        if self._service is None:
+            service = Service(load(command_line=self._settings(), environment={}))
+            service.start()
             self._stack.callback(service.stop)
-        return self._ports[mechanism]
+            self._service = service
+        index = 0 if mechanism is None else 1 + list(Mechanism).index(mechanism)
+        return Port(self._service, self._service.addresses[index][1])
 
     def token(self) -> Token:
         """A new delegation token of the user's, asked for with a ticket."""
@@ -181,50 +184,45 @@ class Site:
         file.write_bytes(pkcs12.serialize_key_and_certificates(b"ann", key, chain[0], chain[1:], protection))  # type: ignore[arg-type]
         return file
 
-    def _settings(self, mechanism: Mechanism | None) -> dict[str, Any]:
-        place = self.directory / (mechanism.name.lower() if mechanism else "open")
-        place.mkdir()
-        settings: dict[str, Any] = {
-            "server.port": 0,
-            "server.audit_format": "json",
-            "admin.enabled": False,
-            "database.url": f"sqlite:///{place / 'metastore.db'}",
-            "warehouse.directory": f"file:{place / 'warehouse'}",
-            "warehouse.external_directory": f"file:{place / 'external'}",
-            "warehouse.allowed_locations": f"file:{self.directory}",
-        }
-        if mechanism is None:
-            return settings
-        if mechanism.by_tls:
-            settings |= self.authority.settings()
-        if mechanism is Mechanism.MUTUAL_TLS:
-            settings |= {
-                "server.tls_client_certificates": "required",
+    def _settings(self) -> dict[str, Any]:
+        return self.authority.settings(
+            **{
+                "server.port": 0,
+                "server.tls_enabled": False,
                 "server.tls_client_ca_file": str(self.authority.ca_file),
-            }
-        if mechanism.by_kerberos:
-            settings |= {
+                "server.mechanisms": "none",
+                "server.listeners": [_listener(one) for one in Mechanism],
+                "server.audit_format": "json",
+                "admin.enabled": False,
+                "database.url": f"sqlite:///{self.directory / 'metastore.db'}",
+                "warehouse.directory": f"file:{self.directory / 'warehouse'}",
+                "warehouse.external_directory": f"file:{self.directory / 'external'}",
+                "warehouse.allowed_locations": f"file:{self.directory}",
                 "authentication.kerberos_enabled": True,
                 "authentication.kerberos_principal": SERVICE,
                 "authentication.kerberos_keytab_file": str(self.realm.directory / "hive_localhost.keytab"),
                 "authentication.proxy_users": "trino users=* hosts=*",
-            }
-        if mechanism.quality:
-            settings["authentication.quality_of_protection"] = mechanism.quality
-        if mechanism is Mechanism.PLAIN:
-            settings |= {
                 "authentication.plain": "ldap",
                 "authentication.ldap_url": f"ldap://127.0.0.1:{self._directory_port}",
                 "authentication.ldap_user_dn_pattern": f"uid=%s,{PEOPLE}",
-            }
-        if mechanism is Mechanism.JWT:
-            settings |= {
-                "server.transport_mode": "http",
                 "authentication.jwt_jwks_url": self.issuer.url,
                 "authentication.jwt_issuer": "issuer",
                 "authentication.jwt_audience": "hms",
             }
-        return settings
+        )
+
+
+def _listener(mechanism: Mechanism) -> dict[str, Any]:
+    """The port of a mechanism, as a table of the settings."""
+    by = {Mechanism.PLAIN: "ldap", Mechanism.JWT: "jwt"}.get(mechanism, "kerberos" if mechanism.by_kerberos else "none")
+    return {
+        "port": 0,
+        "mechanisms": by,
+        "tls_enabled": mechanism.by_tls,
+        "transport_mode": "http" if mechanism is Mechanism.JWT else "binary",
+        "tls_client_certificates": "required" if mechanism is Mechanism.MUTUAL_TLS else "",
+        "quality_of_protection": mechanism.quality or "",
+    }
 
 
 def environment(**more: str) -> dict[str, str]:

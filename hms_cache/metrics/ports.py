@@ -1,0 +1,15 @@
+"""The ports of the server, for pages and ``/status``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PortState:
+    """One of them, now."""
+
+    uri: str
+    authentication: str
+    """How clients show who they are; ``none``: they do not."""
+    connections: int

@@ -1,0 +1,58 @@
+"""One port of the server: what is spoken on it, and how clients show who they are.
+
+All ports of a server have one event loop, and its limits count their connections together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hms_cache.server.shares import Turns
+from hms_cache.server.transports.http import HttpPort
+from hms_cache.server.transports.sasl import SaslPort
+from hms_cache.server.transports.tls import TlsPort
+
+if TYPE_CHECKING:
+    from hms_cache.server.connection import Connection
+
+
+@dataclass(slots=True)
+class Port:
+    """What lies between a socket and its connection. Without any of the three: nothing."""
+
+    host: str
+    number: int
+    """0 until the system has picked one."""
+    mechanisms: tuple[str, ...] = ()
+    """For people; empty: clients do not authenticate."""
+    tls: TlsPort | None = None
+    sasl: SaslPort | None = None
+    http: HttpPort | None = None
+    """Not together with `sasl`."""
+
+    def protocol(self, connect: Callable[[], Connection], turns: Turns) -> asyncio.Protocol:
+        """For a new socket; `connect` makes a connection, with HTTP one for each user."""
+        protocol: asyncio.Protocol
+        if self.http is not None:
+            protocol = self.http.protect(connect, turns)
+        else:
+            protocol = connect()
+            if self.sasl is not None:
+                protocol = self.sasl.protect(protocol, turns)
+        return protocol if self.tls is None else self.tls.protect(protocol, turns)
+
+    @property
+    def uri(self) -> str:
+        """What clients connect to."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        if self.http is not None:
+            return f"{'https' if self.tls else 'http'}://{host}:{self.number}{self.http.target.decode()}"
+        return f"thrift{'+tls' if self.tls else ''}://{host}:{self.number}"
+
+    @property
+    def authentication(self) -> str:
+        """How clients show who they are, for people."""
+        return ", ".join(self.mechanisms) or "none"
