@@ -169,7 +169,9 @@ def rights_in(claims: Mapping[str, Any], name: str) -> frozenset[str]:
 
     `name` may lead into a claim by dots, as in Keycloak's `realm_access.roles`; a claim of the whole name comes first.
     """
-    found: Any = claims.get(name) if name else None
+    if not name:
+        return frozenset()
+    found: Any = claims.get(name)
     if found is None:
         found = claims
         for part in name.split("."):

@@ -12,7 +12,7 @@ import typing
 from pathlib import Path
 from typing import Any
 
-from hms_cache.config.setting import facts_of
+from hms_cache.config.setting import Section, facts_of
 from hms_cache.config.settings import SettingReference, all_settings, section_types, shown
 
 _INTRODUCTION = """\
@@ -84,10 +84,24 @@ def _markdown_of(reference: SettingReference) -> str:
     lines.append(
         f"- values: {_form(reference)}" + (f" ({unit})" if unit else "") + (", *reload*" if facts.reloadable else "")
     )
+    lines += _keys_of_tables(reference)
     lines.append(f"- environment: `{reference.environment_variable}`")
     if facts.site_keys:
         lines.append("- site file: " + ", ".join(f"`{key}`" for key in facts.site_keys))
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
+
+
+def _keys_of_tables(reference: SettingReference) -> list[str]:
+    """Where each element is a table of its own: its keys."""
+    (element, *_) = typing.get_args(reference.field.annotation) or (None,)
+    if not (isinstance(element, type) and issubclass(element, Section)):
+        return []
+    lines = ["- keys of each table:"]
+    for key, declared in element.model_fields.items():
+        default = "needed" if declared.is_required() else f"default `{shown(declared.default)}`"
+        default = "default empty" if default == "default ``" else default
+        lines.append(f"    - `{key}` ({default}): {declared.description}")
+    return lines
 
 
 def toml() -> str:

@@ -40,8 +40,8 @@ _WRAPPING_BYTES = 1024
 """What a token of GSSAPI is longer than what it protects, at most."""
 
 _PIECE_BYTES = 16 * 1024
-"""Of a reply that becomes a token: Java's clients say that they take 64 KiB. 3DES takes half a millisecond for so much,
-AES a hundredth of that. A longer reply is wrapped by turns."""
+"""Of a reply that becomes a token: Java's clients say that they take 64 KiB. 3DES takes half a millisecond for so much.
+A longer reply is wrapped by turns."""
 
 INLINE_BYTES = 16 * 1024
 """Frames up to here are unwrapped when they are whole. Java's clients make one frame of a whole request, however long
