@@ -133,14 +133,17 @@ def test_an_issuer() -> None:
             "authentication.jwt_jwks_url": issuer.url,
             "authentication.jwt_audience": "hms",
         }
-        assert told(checked(**settings)) == []
-        ((severity, problem),) = told(checked(**settings | {"authentication.jwt_audience": ""}))
-        assert severity == "warning" and "for other services" in problem
-        ((severity, problem),) = told(checked(**settings | {"authentication.jwt_algorithms": "ES256"}))
+        in_the_clear = ("warning", "server: tokens reach this server in the clear")
+        assert told(checked(**settings)) == [in_the_clear]
+        first, (severity, problem) = told(checked(**settings | {"authentication.jwt_audience": ""}))
+        assert first == in_the_clear and severity == "warning" and "for other services" in problem
+        _, (severity, problem) = told(checked(**settings | {"authentication.jwt_algorithms": "ES256"}))
         assert severity == "error" and "no key there is for ES256" in problem
-        ((severity, problem),) = told(checked(**settings | {"server.transport_mode": "binary"}))
-        assert severity == "error" and "server.transport_mode is binary" in problem
-    ((severity, problem),) = told(checked(**settings))
+        _, (severity, problem) = told(checked(**settings | {"server.transport_mode": "binary"}))
+        assert (severity, problem) == ("error", "server: bearer tokens come with HTTP")
+        refused = settings | {"security.accept_insecure": False}
+        assert told(checked(**refused)) == [("error", "server: tokens reach this server in the clear")]
+    _, (severity, problem) = told(checked(**settings))
     assert severity == "error" and "keys could be read" in problem
 
 
