@@ -501,6 +501,17 @@ def test_the_check_looks_at_each_port(site: Site) -> None:
     told = [(one.severity, one.problem) for one in findings.found]
     assert ("warning", "server (port 9083) asks nobody who they are, beside ports that do") in told
     assert not [problem for severity, problem in told if severity == "error"]
+    no_authority = site.authority.directory / "none.pem"
+    no_authority.write_text("nothing")
+    listeners = [
+        *LISTENERS,
+        {"port": 0, "mechanisms": "none", "tls_enabled": True, "tls_client_certificates": "required"},
+    ]
+    changed = {"server.listeners": listeners, "server.tls_client_ca_file": str(no_authority)}
+    broken = Findings()
+    check_security(broken, load(command_line=site.settings(**changed), environment={}).settings)
+    (problem,) = [one.problem for one in broken.found if one.severity == "error"]
+    assert problem.startswith("server.listeners[3] (port 0): server.tls_client_ca_file")
     assert "the keytab has the principal's key, and the KDC takes it" in findings.passed
     assert "the directory answers" in findings.passed
     assert "the issuer's keys can be read and used" in findings.passed

@@ -82,6 +82,12 @@ def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> N
         for what in in_the_clear:
             tell = findings.warning if one.security.accept_insecure else findings.error
             tell(f"{where}: {what} reach this server in the clear", "Set tls_enabled of the port.")
+        if one.server.tls_enabled and one.server.tls_client_certificates != "none":
+            try:
+                server_context(one.server)
+            except StartupError as error:
+                if "tls_client_ca_file" in error.problem:  # the certificate has a check of its own
+                    findings.error(f"{where}: {error.problem}", error.remedy)
         if asks and not authenticates(one):
             findings.warning(
                 f"{where} asks nobody who they are, beside ports that do",
