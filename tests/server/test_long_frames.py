@@ -15,8 +15,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.server import layer as layer_module
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.transports import sasl as sasl_module
 from hms_cache.server.transports.sasl import INLINE_BYTES, SaslPort
@@ -376,3 +379,63 @@ def test_no_frame_is_unwrapped_for_who_has_gone(monkeypatch: pytest.MonkeyPatch)
         assert len(bench.upper.received) == received < len(content)
 
     asyncio.run(read())
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    lengths=st.lists(st.integers(0, 60), max_size=12),
+    bad=st.none() | st.integers(0, 11),
+    portion=st.integers(1, 200),
+    replies=st.lists(st.integers(0, 90), max_size=6),
+)
+def test_frames_of_all_lengths_arrive_and_replies_leave_in_order(
+    lengths: list[int], bad: int | None, portion: int, replies: list[int]
+) -> None:
+    """With small limits: what is long, and so goes over threads and turns, is mixed with what is not."""
+
+    async def both_ways() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in (("INLINE_BYTES", 16), ("_HANDED_BYTES", 7), ("_PIECE_BYTES", 11)):
+                patch.setattr(sasl_module, name, value)
+            patch.setattr(layer_module, "DIRECT_BYTES", 20)
+            budget = BufferBudget(1 << 26, lambda: 0.0)
+            bench, _, frames = protected_bench(budget)
+            Writable(bench)
+            layer = cast(Any, bench.layer)
+            contents = [bytes([65 + number]) * length for number, length in enumerate(lengths)]
+            if bad is not None and bad < len(contents):
+                contents[bad] = b"bad" + contents[bad]
+            data = b"".join(struct.pack("!I", len(one)) + one for one in contents)
+            left = [bytes([97 + number]) * length for number, length in enumerate(replies)]
+            written = b""
+            position = idle = 0
+            while idle < 50 and bench.upper.ended_after is None:
+                if position < len(data) and not layer._holds:
+                    layer.data_received(data[position : position + portion])
+                    position += portion
+                elif left and not layer._closing:
+                    reply = left.pop(0)
+                    layer.write(reply)
+                    written += reply
+                elif position >= len(data) and idle == 0 and not layer._closing:
+                    layer.eof_received()
+                moved = bool(bench.waiting)
+                if bench.waiting:
+                    bench.waiting.popleft().take_turn()
+                await asyncio.sleep(0.0005 if layer._unwrapping_bytes else 0)
+                idle = 0 if moved or layer._unwrapping_bytes or position < len(data) else idle + 1
+                if layer._closing:
+                    break
+            while bench.waiting and not layer._closing:
+                bench.waiting.popleft().take_turn()
+            good = contents if bad is None or bad >= len(contents) else contents[:bad]
+            if bad is None or bad >= len(contents):
+                assert bench.upper.received == b"".join(good)
+                assert b"".join(frame[4:] for frame in frames) == written
+            else:
+                assert layer._closing and b"".join(good).startswith(bytes(bench.upper.received))
+            layer.connection_lost(None)
+            layer._port.close()
+            assert budget.held_bytes == 0
+
+    asyncio.run(both_ways())
