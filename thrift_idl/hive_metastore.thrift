@@ -1172,7 +1172,7 @@ struct TableStatsRequest {
   3: list<string> colNames,  // required
   4: optional string catName,  // since 3.1
   5: optional string validWriteIdList,  // since 4.0.0
-  6: optional string engine = "hive",  // since 4.0.0
+  6: optional string engine,  // since 4.0.0, which always send it
   7: optional i64 id = -1,  // since 4.0.0
 }
 
@@ -1188,7 +1188,7 @@ struct PartitionsStatsRequest {
   4: list<string> partNames,  // required
   5: optional string catName,
   6: optional string validWriteIdList,  // since 4.0.0
-  7: optional string engine = "hive",  // since 4.0.0
+  7: optional string engine,  // since 4.0.0, which always send it
 }
 
 struct PartitionsStatsResult {

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from hms_cache.metadata.statistics_sketches import Sketch, empty_like, read_sketch
+from hms_cache.metadata.statistics_sketches import Sketch, empty_like, merged_at_once, read_sketch
 from hms_cache.metadata.statistics_values import Bound, ColumnValues, StatisticsKind, statistics_of, values_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatisticsObj, InvalidObjectException
 
@@ -215,18 +215,28 @@ def _as_long(value: float) -> int:
 
 def _with_sketches(parts: list[_Part], count: int, complete: bool, rules: AggregationRules) -> ColumnValues:
     kind = parts[0].values.kind
-    sketches = _mergeable_sketches(parts) if kind.has_distinct_values and rules.sketches else None
+    has_sketches = kind.has_distinct_values and rules.sketches
     if complete or not kind.has_distinct_values:
         merged = _extremes([part.values for part in parts])
-        if sketches is not None:
-            sketch = _merged(sketches)
+        sketch = _merged_sketch(parts) if has_sketches else None
+        if sketch is not None:
             merged.distinct, merged.bit_vector = sketch.count(), sketch.serialized()
         elif kind.has_bounds:
             merged.distinct = _distinct_of_all(merged, parts, count, rules)
     else:
-        merged = _extrapolated(parts, sketches, count, rules)
+        merged = _extrapolated(parts, _mergeable_sketches(parts) if has_sketches else None, count, rules)
     merged.histogram = _largest_histogram(part.values.histogram for part in parts) if rules.histograms else None
     return merged
+
+
+def _merged_sketch(parts: Sequence[_Part]) -> Sketch | None:
+    """What the sketches of all parts have seen together; None if one has none, or they cannot be merged."""
+    vectors = [part.values.bit_vector for part in parts]
+    at_once = merged_at_once([one for one in vectors if one]) if all(vectors) else None
+    if at_once is not None:
+        return at_once
+    sketches = _mergeable_sketches(parts)
+    return None if sketches is None else _merged(sketches)
 
 
 def _mergeable_sketches(parts: Sequence[_Part]) -> list[Sketch] | None:

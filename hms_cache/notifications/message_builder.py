@@ -59,8 +59,7 @@ class MessageBuilder:
         excluded_parameters: Iterable[str] = (),
     ) -> None:
         self._format = message_format
-        self._server = server
-        self._service_principal = service_principal
+        self._head = _members({"server": server, "servicePrincipal": service_principal})
         self._clock: Clock = clock or SystemClock()
         self._max_message_bytes = max_message_bytes
         self._excluded_parameters = [JavaRegex(pattern, anywhere=True) for pattern in excluded_parameters]
@@ -161,17 +160,17 @@ class MessageBuilder:
 
         A rename of a partition is always logged this way: ALTER_PARTITIONS has no place for old values.
         """
-        common = {**self._table_fields(table), "isTruncateOp": _text_of(is_truncate), "writeId": write_id}
+        common = _members({**self._table_fields(table), "isTruncateOp": _text_of(is_truncate), "writeId": write_id})
         return [
             self._table_row(
                 EventType.ALTER_PARTITION,
                 table,
                 {
-                    **common,
                     "keyValues": _key_values(table, before.values),
                     "partitionObjBeforeJson": self._object(before),
                     "partitionObjAfterJson": self._object(after),
                 },
+                before=common,
             )
             for before, after in changes
         ]
@@ -377,9 +376,27 @@ class MessageBuilder:
         write_id: int = -1,
         parameters: Mapping[str, str] | None = None,
     ) -> EventRow:
-        fields = _statistics_fields(table, statistics, write_id, parameters)
-        fields |= {"partVals": list(partition_values), "tableObjJson": self._object(table)}
-        return self._table_row(EventType.UPDATE_PART_COL_STAT_EVENT, table, fields)
+        change = (partition_values, statistics, parameters)
+        return self.build_update_partition_column_statistics_each(table, [change], write_id=write_id)[0]
+
+    def build_update_partition_column_statistics_each(
+        self,
+        table: ttypes.Table,
+        changes: Iterable[tuple[Sequence[str], ttypes.ColumnStatistics, Mapping[str, str] | None]],
+        *,
+        write_id: int = -1,
+    ) -> list[EventRow]:
+        """An event for each (values of a partition, its statistics, its parameters with them)."""
+        common = _members({"tableObjJson": self._object(table)})
+        return [
+            self._table_row(
+                EventType.UPDATE_PART_COL_STAT_EVENT,
+                table,
+                _statistics_fields(table, statistics, write_id, parameters) | {"partVals": list(values)},
+                after=common,
+            )
+            for values, statistics, parameters in changes
+        ]
 
     def build_delete_partition_column_statistics(
         self, table: ttypes.Table, partition_name: str, partition_values: Sequence[str], column: str | None
@@ -396,19 +413,23 @@ class MessageBuilder:
     # ---- rows ----
 
     def _row(
-        self, event_type: EventType, catalog: str | None, database: str | None, table: str | None, fields: Fields
+        self,
+        event_type: EventType,
+        catalog: str | None,
+        database: str | None,
+        table: str | None,
+        fields: Fields,
+        *,
+        before: str = "",
+        after: str = "",
     ) -> EventRow:
-        message = encode_message(self._json(fields), self._format)
+        """`before` and `after`: encoded members, which many events have alike (`_members`)."""
+        message = encode_message(self._json(fields, before, after), self._format)
         return EventRow(event_type.value, catalog, database, table, message, self._format.value)
 
-    def _json(self, fields: Fields) -> str:
-        message = {
-            "server": self._server,
-            "servicePrincipal": self._service_principal,
-            **fields,
-            "timestamp": int(self._clock.epoch_s()),
-        }
-        return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    def _json(self, fields: Fields, before: str = "", after: str = "") -> str:
+        parts = (self._head, before, _members(fields), after, f'"timestamp":{int(self._clock.epoch_s())}')
+        return f"{{{','.join(part for part in parts if part)}}}"
 
     def _object(self, owner: ttypes.Table | ttypes.Partition) -> str:
         """A table or partition as text, without excluded parameters."""
@@ -430,8 +451,11 @@ class MessageBuilder:
             "tableObjJson": self._object(table),
         }
 
-    def _table_row(self, event_type: EventType, table: ttypes.Table, fields: Fields) -> EventRow:
-        return self._row(event_type, _catalog_of(table), table.dbName, table.tableName, fields)
+    def _table_row(
+        self, event_type: EventType, table: ttypes.Table, fields: Fields, *, before: str = "", after: str = ""
+    ) -> EventRow:
+        owner = (_catalog_of(table), table.dbName, table.tableName)
+        return self._row(event_type, *owner, fields, before=before, after=after)
 
     def _database_row(self, event_type: EventType, database: ttypes.Database, fields: Fields) -> EventRow:
         catalog = database.catalogName or DEFAULT_CATALOG
@@ -499,6 +523,14 @@ def _key_values(table: ttypes.Table, values: Sequence[str]) -> dict[str, str]:
 
 def _text_of(flag: bool) -> str:
     return "true" if flag else "false"
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def _members(fields: Fields) -> str:
+    """The members of a JSON object, without its braces."""
+    return _ENCODER.encode(fields)[1:-1]
 
 
 def _statistics_fields(

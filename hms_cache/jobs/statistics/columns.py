@@ -40,19 +40,21 @@ def passes(columns: Sequence[StatisticsColumn]) -> list[list[StatisticsColumn]]:
     return [list(columns[start : start + COLUMNS_OF_A_PASS]) for start in range(0, len(columns), COLUMNS_OF_A_PASS)]
 
 
-def value_of(column: Column, kind: StatisticsKind) -> Column:
+def value_of(column: Column, of: StatisticsColumn) -> Column:
     """A column's values as they are compared and hashed: numbers as long or double, dates as days, timestamps as
-    seconds of their wall clock in the session's time zone (Hive's timestamps have none)."""
+    microseconds of their wall clock in the session's time zone (Hive's timestamps have none)."""
     from pyspark.sql import functions as f
 
+    kind = of.kind
     if kind is StatisticsKind.LONG:
         return column.cast("bigint")
     if kind is StatisticsKind.DOUBLE:
         return column.cast("double")
     if kind is StatisticsKind.STRING:
-        return column.cast("string")
+        # Spark fills up what Hive cuts off.
+        return f.rtrim(column.cast("string")) if of.type.startswith("char") else column.cast("string")
     if kind is StatisticsKind.DATE:
         return f.unix_date(column).cast("bigint")
     if kind is StatisticsKind.TIMESTAMP:
-        return f.unix_seconds(f.from_utc_timestamp(column.cast("timestamp"), f.current_timezone()))
+        return f.unix_micros(f.from_utc_timestamp(column.cast("timestamp"), f.current_timezone()))
     return column

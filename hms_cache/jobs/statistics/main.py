@@ -32,10 +32,12 @@ from hms_cache.jobs.statistics.parameters import spark_statistics
 from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, limit_work, tables_in
 from hms_cache.jobs.statistics.reading import PLACE, knows_files, no_rows, partition_numbers, portions, rows_of
 from hms_cache.jobs.statistics.recording import record_table
-from hms_cache.jobs.statistics.session import many_small_files
+from hms_cache.jobs.statistics.session import reading_tables
+from hms_cache.jobs.statistics.totals import TotalsOfColumns
 from hms_cache.jobs.statistics.transform import transform
 from hms_cache.jobs.statistics.writing import Target, written
 from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.statistics_values import ColumnValues, statistics_of
 from hms_cache.store.rows.parameters import set_basic_statistics_accurate
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats
 
@@ -91,7 +93,7 @@ def main(run: JobRun) -> JobResult:
     planned = ResultTable("Plan", PLAN_COLUMNS, [one.plan_row() for one in work if one.has_work])
     done = _Done(postponed=postponed, notes=list(left_out))
     if not run.dry_run:
-        with many_small_files(run.spark):
+        with reading_tables(run.spark):
             for one, part in _each(run, work):
                 done.add(part)
                 if file is not None and not one.postponed and not part.failures:
@@ -173,10 +175,10 @@ def _work_on(run: JobRun, one: TableWork) -> _Done:
     if one.has_work:
         began_s = time.monotonic()
         try:
-            together = _compute(run, one, done)
+            together, totals = _compute(run, one, done)
             is_whole = not one.postponed and not done.failures
-            if one.names and not run.options["partitions_only"] and is_whole:
-                _merge(run, one, done, together, done.rows)
+            if one.names is not None and not run.options["partitions_only"] and is_whole:
+                _merge(run, one, done, together, totals, done.rows)
             if run.options["histograms"] and is_whole and not done.failures and not one.sampled:
                 _add_histograms(run, one, done)
             if one.sampled:
@@ -192,10 +194,11 @@ def _work_on(run: JobRun, one: TableWork) -> _Done:
     return done
 
 
-def _compute(run: JobRun, one: TableWork, done: _Done) -> list[AggrStats]:
-    """Statistics of all that was written together, for each pass over the columns."""
+def _compute(run: JobRun, one: TableWork, done: _Done) -> tuple[list[AggrStats], TotalsOfColumns]:
+    """Statistics of all that was written together, for each pass over the columns, and the totals of all columns."""
+    totals = TotalsOfColumns()
     if not one.chosen and not one.is_chosen:
-        return []
+        return [], totals
     done.tables += 1
     writing_tasks = _writing_tasks(run)
     target = _target(run, one)
@@ -216,13 +219,14 @@ def _compute(run: JobRun, one: TableWork, done: _Done) -> list[AggrStats]:
             for outcome in written(in_order, target, columns, one.table).collect():
                 if outcome["together"] is not None:
                     together[number].append(bytes(outcome["together"]))
+                    totals.add_encoded(outcome["totals"])
                 elif outcome["failure"] is not None:
                     done.failures.append((label, outcome["partition"], outcome["failure"]))
                 elif number == len(groups) - 1:
                     done.partitions += outcome["written"] if one.names is not None else 0
                     done.rows += outcome["rows"]
     names = [[column.name for column in columns] for columns in groups]
-    return [table_level.merged(*each) for each in zip(together, names, strict=True)]
+    return [table_level.merged(*each) for each in zip(together, names, strict=True)], totals
 
 
 def _writing_tasks(run: JobRun) -> int:
@@ -238,21 +242,30 @@ def _broadcast(numbers: DataFrame) -> DataFrame:
     return f.broadcast(numbers.select("partition", *PLACE))
 
 
-def _merge(run: JobRun, one: TableWork, done: _Done, written_now: Sequence[AggrStats], rows_now: int) -> None:
+def _merge(
+    run: JobRun,
+    one: TableWork,
+    done: _Done,
+    written_now: Sequence[AggrStats],
+    totals: TotalsOfColumns,
+    rows_now: int,
+) -> None:
     """Statistics of the table as a whole, if all partitions have theirs. What this run wrote is not read again."""
     label = f"{one.table.dbName}.{one.table.tableName}"
     count = len(one.names or ())
-    if written_now and all(each.partsFound == count for each in written_now):
+    if not count:
+        statistics = [statistics_of(column.name, column.type, ColumnValues(column.kind)) for column in one.columns]
+    elif written_now and all(each.partsFound == count for each in written_now):
         statistics = [column for each in written_now for column in each.colStats]
     else:
-        stored = _stored(run, one)
+        stored, totals = _stored(run, one)
         if stored.partsFound < count:
             found = stored.partsFound
             done.notes.append((label, f"none of the table as a whole: only {found} partitions have statistics"))
             return
         statistics = list(stored.colStats)
     bounds = table_level.without_sketch(statistics)
-    if bounds:
+    if bounds and count:
         done.notes.append(
             (label, "distinct values of the table as a whole are lower bounds: give --database to merge bit vectors")
         )
@@ -266,7 +279,7 @@ def _merge(run: JobRun, one: TableWork, done: _Done, written_now: Sequence[AggrS
             found[SAMPLED] = f"{len(one.sampled)} of {len(one.names or ())} partitions"
             set_basic_statistics_accurate(found, False)
         total = sum(unit.figures.bytes for unit in one.files.values() if unit.figures is not None)
-        return found if rows is None and not one.sampled else spark_statistics(found, rows, total, statistics)
+        return found if rows is None and not one.sampled else spark_statistics(found, rows, total, statistics, totals)
 
     with MetastoreClient(target.metastore) as client:
         target.write(client, [target.statistics(None, statistics)])
@@ -299,13 +312,16 @@ def _rows_of_all(one: TableWork, rows_now: int) -> int | None:
     return None if None in others else rows_now + sum(count for count in others if count is not None)
 
 
-def _stored(run: JobRun, one: TableWork) -> AggrStats:
+def _stored(run: JobRun, one: TableWork) -> tuple[AggrStats, TotalsOfColumns]:
     """Statistics of all partitions together, as they are stored."""
     database = run.options["database"]
     origin = Origin(database=database) if database else Origin(metastore=run.options["metastore"])
     partials = table_level.transform(_slices(run, [one]), origin, run.options["engine"]).collect()
     columns = [column.name for column in one.columns]
-    return table_level.merged((bytes(row["statistics"]) for row in partials), columns)
+    totals = TotalsOfColumns()
+    for row in partials:
+        totals.add_encoded(row["totals"])
+    return table_level.merged((bytes(row["statistics"]) for row in partials), columns), totals
 
 
 def _target(run: JobRun, one: TableWork) -> Target:

@@ -8,9 +8,12 @@ statistics without a number of rows. Spark's are those of `HiveExternalCatalog.s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
+
+import numpy as np
 
 from hms_cache.jobs.statistics.data_files import RECORDED, SAMPLED, Figures
+from hms_cache.jobs.statistics.totals import Totals, TotalsOfColumns
 from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, values_of
 from hms_cache.store.rows.parameters import set_basic_statistics_accurate
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
@@ -20,6 +23,9 @@ _SPARK_COLUMN = f"{SPARK}colStats."
 _SPARK_VERSION = "2"
 
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "bigint": 8, "float": 4, "double": 8, "date": 4}
+_DEFAULT_LENGTHS = {StatisticsKind.STRING: 20, StatisticsKind.BINARY: 100}
+"""Of a column without values."""
+
 _EPOCH = date(1970, 1, 1)
 
 
@@ -57,7 +63,11 @@ def raw_data_bytes(rows: int, columns: Iterable[ColumnStatisticsObj]) -> int:
 
 
 def spark_statistics(
-    parameters: dict[str, str], rows: int | None, total_bytes: int, columns: Iterable[ColumnStatisticsObj]
+    parameters: dict[str, str],
+    rows: int | None,
+    total_bytes: int,
+    columns: Iterable[ColumnStatisticsObj],
+    totals: TotalsOfColumns,
 ) -> dict[str, str]:
     """The parameters with Spark's statistics of the table and of these columns in place of those that were there.
 
@@ -70,15 +80,17 @@ def spark_statistics(
     written[f"{SPARK}numRows"] = str(rows)
     for column in columns:
         values = values_of(column)
-        length, longest = _lengths(column.colType, values)
+        total = totals.of(column.colName)
+        length, longest = _lengths(column.colType, values, total)
+        low, high = _bounds(column.colType, values, total)
         figures = {
             "version": _SPARK_VERSION,
-            "distinctCount": str(_distinct(values)),
+            "distinctCount": str(_distinct(values, total)),
             "nullCount": str(values.nulls),
             "avgLen": str(length),
             "maxLen": str(longest),
-            "min": _bound(column.colType, values, values.low),
-            "max": _bound(column.colType, values, values.high),
+            "min": low,
+            "max": high,
         }
         for name, value in figures.items():
             if value is not None:
@@ -86,17 +98,23 @@ def spark_statistics(
     return written
 
 
-def _distinct(values: ColumnValues) -> int:
+def _distinct(values: ColumnValues, total: Totals) -> int:
     if values.kind is StatisticsKind.BOOLEAN:
         return (values.trues > 0) + (values.falses > 0)
-    return values.distinct
+    # Hive counts none of a binary: it has no more than values.
+    return values.distinct if values.kind.has_distinct_values else total.present
 
 
-def _lengths(hive_type: str, values: ColumnValues) -> tuple[int, int]:
-    """Spark takes the sizes of its own form of a value."""
-    if values.kind.has_lengths:
-        return -int(-values.average_length // 1), values.maximum_length
+def _lengths(hive_type: str, values: ColumnValues, total: Totals) -> tuple[int, int]:
+    """Spark takes the sizes of its own form of a value, of a text or binary those of its values; nulls do not count."""
     name, _, arguments = hive_type.partition("(")
+    if values.kind.has_lengths:
+        if not total.present:
+            return _DEFAULT_LENGTHS[values.kind], _DEFAULT_LENGTHS[values.kind]
+        if name == "char":
+            filled = int(arguments.rstrip(") "))
+            return filled, filled
+        return -(-total.length_sum // total.present), values.maximum_length
     if name == "decimal":
         size = 8 if int(arguments.split(",")[0].rstrip(") ") or 10) <= 18 else 16
     else:
@@ -104,18 +122,46 @@ def _lengths(hive_type: str, values: ColumnValues) -> tuple[int, int]:
     return size, size
 
 
-def _bound(hive_type: str, values: ColumnValues, bound: object) -> str | None:
+def _bounds(hive_type: str, values: ColumnValues, total: Totals) -> tuple[str | None, str | None]:
     if values.kind is StatisticsKind.BOOLEAN:
-        return None
-    if bound is None or values.kind.has_lengths:
+        found = [text for text, count in (("false", values.falses), ("true", values.trues)) if count]
+        return (found[0], found[-1]) if found else (None, None)
+    if values.kind is StatisticsKind.TIMESTAMP:
+        return _moment(total.low_us), _moment(total.high_us)
+    if values.kind.has_lengths:
+        return None, None
+    return _bound(hive_type, values.kind, values.low), _bound(hive_type, values.kind, values.high)
+
+
+def _moment(since_epoch_us: int | None) -> str | None:
+    if since_epoch_us is None:
         return None
     try:
-        if values.kind is StatisticsKind.DATE:
-            return (_EPOCH + timedelta(days=int(str(bound)))).isoformat()
-        if values.kind is StatisticsKind.TIMESTAMP:
-            return datetime.fromtimestamp(int(str(bound)), UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-    except (OverflowError, ValueError):
+        return (datetime(1970, 1, 1) + timedelta(microseconds=since_epoch_us)).strftime("%Y-%m-%d %H:%M:%S.%f")
+    except OverflowError:
         return None  # a year that Python has not
-    if values.kind is StatisticsKind.DECIMAL:
+
+
+def _bound(hive_type: str, kind: StatisticsKind, bound: object) -> str | None:
+    if bound is None:
+        return None
+    if kind is StatisticsKind.DATE:
+        try:
+            return (_EPOCH + timedelta(days=int(str(bound)))).isoformat()
+        except OverflowError:
+            return None
+    if kind is StatisticsKind.DECIMAL:
         return f"{bound:f}"
-    return str(bound)
+    return java_number(float(str(bound)), single=hive_type == "float") if kind is StatisticsKind.DOUBLE else str(bound)
+
+
+_PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
+
+
+def java_number(number: float, *, single: bool) -> str:
+    """As Java's `Double.toString`, or `Float.toString` for a `single`, has it. For finite numbers."""
+    shortest = np.float32(number) if single else np.float64(number)
+    if number == 0 or _PLAIN_FROM <= abs(number) < _PLAIN_BELOW:
+        return str(np.format_float_positional(shortest, trim="0"))
+    digits, _, exponent = np.format_float_scientific(shortest, trim="0").partition("e")
+    return f"{digits}E{int(exponent)}"

@@ -101,7 +101,9 @@ def _figures(grouping: _Grouping, kind: StatisticsKind, values: pa.Array, hashed
         figures |= grouping.aggregates(low=(bounded, "min"), high=(bounded, "max"))
     if kind.has_distinct_values:
         present = ~is_null
-        hashes = _hashes(hashed, present)
+        # Hive counts seconds.
+        is_moment = kind is StatisticsKind.TIMESTAMP
+        hashes = hash_longs(hashed.drop_null().to_numpy() // 1_000_000) if is_moment else _hashes(hashed, present)
         figures["sketch"] = sketches_of_groups(grouping.groups[present], hashes, grouping.count)
     return figures
 

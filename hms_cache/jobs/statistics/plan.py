@@ -60,7 +60,7 @@ class TableWork:
     @property
     def has_work(self) -> bool:
         """Whether something is to be computed or merged."""
-        return bool(self.chosen) or self.is_chosen or (self.is_touched and bool(self.names) and not self.postponed)
+        return bool(self.chosen) or self.is_chosen or (self.is_touched and not self.postponed)
 
     @property
     def has_files(self) -> bool:

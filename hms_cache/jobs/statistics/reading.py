@@ -169,12 +169,19 @@ def rows_of(
         return rows.select(f.lit(0).cast("int").alias("partition"), *values)
     if not portion.is_whole:
         rows = rows.where(_names_filter(rows, table, portion.names))
-    keys = [rows[f"`{key.name}`"] for key in table.partitionKeys]
+    keys = [_key_value(rows[f"`{key.name}`"], key.type) for key in table.partitionKeys]
     small = f.broadcast(numbers.drop(*PLACE))
     condition = f.lit(True)
     for index, key in enumerate(keys):
         condition = condition & key.eqNullSafe(small[f"k{index}"])
     return rows.join(small, condition).select(small["partition"], *values)
+
+
+def _key_value(column: Column, hive_type: str) -> Column:
+    """Null for no value: in tables that Spark reads through Hive's classes, text is then the directory's."""
+    from pyspark.sql import functions as f
+
+    return f.nullif(column, f.lit(DEFAULT_PARTITION_VALUE)) if _key_type(hive_type) == "string" else column
 
 
 def _names_filter(rows: DataFrame, table: Table, names: Sequence[str]) -> Column:
@@ -207,4 +214,9 @@ def _is_one_of(rows: DataFrame, key: str, hive_type: str, values: Sequence[str])
     column = rows[f"`{key}`"]
     present = [f.lit(value).cast(_key_type(hive_type)) for value in values if value != DEFAULT_PARTITION_VALUE]
     condition = column.isin(present) if present else f.lit(False)
-    return condition if len(present) == len(values) else condition | column.isNull()
+    if len(present) == len(values):
+        return condition
+    no_value = column.isNull()
+    if _key_type(hive_type) == "string":
+        no_value = no_value | (column == DEFAULT_PARTITION_VALUE)
+    return condition | no_value

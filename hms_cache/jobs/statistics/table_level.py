@@ -7,24 +7,26 @@ partitions for its planner (`AggregationRules`), here for those readers that loo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
 from thrift.TSerialization import deserialize, serialize
 
+from hms_cache.jobs.sources.catalog_reader import CatalogReader, PartitionRange, TableName
 from hms_cache.jobs.sources.origin import Origin
+from hms_cache.jobs.statistics.totals import BoundsUs, TotalsOfColumns
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.statistics_merge import AggregationRules, aggregate
 from hms_cache.metadata.statistics_values import values_of
-from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatisticsObj
+from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics, ColumnStatisticsObj
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-PARTIAL = StructType([StructField("statistics", BinaryType(), False)])
-"""Statistics of the partitions of a slice, an encoded `AggrStats`."""
+PARTIAL = StructType([StructField("statistics", BinaryType(), False), StructField("totals", StringType(), False)])
+"""Statistics of the partitions of a slice, an encoded `AggrStats`, and encoded `TotalsOfColumns`."""
 
 PARTITIONS_PUT_TOGETHER = 500
 """Partitions whose statistics are held until they are put together: a column takes up to 1 KB."""
@@ -41,9 +43,13 @@ class Together:
         self._names: list[str] = []
         self._pending: list[tuple[str, ColumnStatisticsObj]] = []
         self._total = AggrStats([], 0)
+        self.totals = TotalsOfColumns()
 
-    def add(self, name: str, statistics: Iterable[ColumnStatisticsObj]) -> None:
-        """One partition more."""
+    def add(
+        self, name: str, statistics: Sequence[ColumnStatisticsObj], rows: int, bounds_us: BoundsUs | None = None
+    ) -> None:
+        """One partition more, of so many rows."""
+        self.totals.add(statistics, rows, bounds_us)
         self._names.append(name)
         self._pending += ((name, one) for one in statistics)
         if len(self._names) >= PARTITIONS_PUT_TOGETHER:
@@ -78,13 +84,26 @@ def _merger(origin: Origin, engine: str) -> Callable[[Iterator[pa.RecordBatch]],
                 for row in batch.to_pylist():
                     tables = reader.tables(DEFAULT_CATALOG, row["database"], [row["table"]])
                     names = row["partitions"]
-                    found = reader.partition_statistics(tables[0], names, engine) if tables else []
+                    found = list(reader.partition_statistics(tables[0], names, engine)) if tables else []
                     pairs = ((one.statsDesc.partName, column) for one in found for column in one.statsObj)
                     together = aggregate(names, pairs, row["columns"], _RULES)
-                    partial = {"statistics": serialize(together, _PROTOCOL)}
+                    totals = _totals(reader, row, found)
+                    partial = {"statistics": serialize(together, _PROTOCOL), "totals": totals.encoded()}
                     yield pyarrow.RecordBatch.from_pylist([partial], schema)
 
     return merge
+
+
+def _totals(reader: CatalogReader, row: dict[str, Any], found: Iterable[ColumnStatistics]) -> TotalsOfColumns:
+    """Of partitions whose numbers of rows are recorded."""
+    part = PartitionRange(TableName(DEFAULT_CATALOG, row["database"], row["table"]), names=tuple(row["partitions"]))
+    rows = {name: (partition.parameters or {}).get("numRows", "") for name, partition in reader.partitions(part)}
+    totals = TotalsOfColumns()
+    for one in found:
+        count = rows.get(one.statsDesc.partName, "")
+        if count.isdecimal():
+            totals.add(one.statsObj, int(count))
+    return totals
 
 
 def merged(partials: Iterable[bytes], columns: Sequence[str]) -> AggrStats:

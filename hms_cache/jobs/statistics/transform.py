@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _LONG = LongType()
+_US = 1_000_000
 
 LARGEST_BOUND = 1e49
 """A double from here on is no bound that is written: Hive's schema for MySQL keeps 49 digits, and no infinity."""
@@ -49,7 +50,7 @@ def transform(
 def _values(rows: DataFrame, columns: Sequence[StatisticsColumn]) -> list[Column]:
     selected = [rows["partition"]]
     for index, column in enumerate(columns):
-        value = value_of(rows[f"c{index}"], column.kind)
+        value = value_of(rows[f"c{index}"], column)
         selected.append(value.alias(f"v{index}"))
         if column.kind is StatisticsKind.DECIMAL:
             # Hive hashes the nearest double.
@@ -132,4 +133,13 @@ def _bound(kind: StatisticsKind, found: Any) -> Bound | None:
     if found is None or (kind is StatisticsKind.DOUBLE and abs(found) >= LARGEST_BOUND):
         return None
     value: Bound = Decimal(found) if kind is StatisticsKind.DECIMAL else found
-    return value
+    return value // _US if kind is StatisticsKind.TIMESTAMP and isinstance(value, int) else value
+
+
+def bounds_us_of_row(row: dict[str, Any], columns: Sequence[StatisticsColumn]) -> dict[str, tuple[int, int]]:
+    """Lowest and highest moments of columns of timestamps, in microseconds; Hive's statistics have whole seconds."""
+    return {
+        column.name: (row[f"low{index}"], row[f"high{index}"])
+        for index, column in enumerate(columns)
+        if column.kind is StatisticsKind.TIMESTAMP and row[f"low{index}"] is not None
+    }

@@ -20,7 +20,8 @@ from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures
 from hms_cache.jobs.statistics.parameters import basic_statistics, spark_statistics
 from hms_cache.jobs.statistics.recording import Failures, Unit, record_partitions, record_table
 from hms_cache.jobs.statistics.table_level import Together
-from hms_cache.jobs.statistics.transform import estimated, statistics_of_row
+from hms_cache.jobs.statistics.totals import TotalsOfColumns
+from hms_cache.jobs.statistics.transform import bounds_us_of_row, estimated, statistics_of_row
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
     ColumnStatisticsDesc,
@@ -49,10 +50,11 @@ OUTCOME = StructType(
         StructField("failure", StringType()),
         # An encoded `AggrStats` of all that the task wrote, in a row of its own.
         StructField("together", BinaryType()),
+        StructField("totals", StringType()),
     ]
 )
 """What became of a batch: so many partitions written, of so many rows; or a partition that was not, and why. The last
-row of a task has what it wrote, together."""
+row of a task has what it wrote, together, and encoded `TotalsOfColumns` of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +112,21 @@ def _writer(
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         together = Together([column.name for column in columns])
+
+        def put_together(done: Sequence[_Written]) -> None:
+            for row, one in done:
+                if one.statsDesc.partName is not None:
+                    together.add(one.statsDesc.partName, one.statsObj, row["rows"], bounds_us_of_row(row, columns))
+
         with _Calls(target, columns, table) as calls:
             for rows in _portions(batches, size):
                 for outcomes, done in calls.add(rows):
-                    _put_together(together, done)
+                    put_together(done)
                     yield pyarrow.RecordBatch.from_pylist(outcomes, schema)
             for outcomes, done in calls.rest():
-                _put_together(together, done)
+                put_together(done)
                 yield pyarrow.RecordBatch.from_pylist(outcomes, schema)
-        last = _outcome(together=together.encoded())
+        last = _outcome(together=together.encoded(), totals=together.totals.encoded())
         yield pyarrow.RecordBatch.from_pylist([last], schema)
 
     return write
@@ -137,14 +145,11 @@ def _portions(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[list[dic
         yield held
 
 
-def _put_together(together: Together, done: Sequence[ColumnStatistics]) -> None:
-    for one in done:
-        if one.statsDesc.partName is not None:
-            together.add(one.statsDesc.partName, one.statsObj)
+_Written = tuple[dict[str, Any], ColumnStatistics]
+"""A row of `transform`, and the statistics made of it."""
 
-
-_Answer = tuple[list[dict[str, Any]], list[ColumnStatistics]]
-"""What became of a batch, and the statistics of it that were written."""
+_Answer = tuple[list[dict[str, Any]], list[_Written]]
+"""What became of a batch, and what of it was written."""
 
 
 class _Calls:
@@ -192,7 +197,7 @@ class _Calls:
             statistics = [
                 self._target.statistics(row["name"], statistics_of_row(row, self._columns)) for row in unchanged
             ]
-            more, done = _write(client, self._target, unchanged, statistics, self._table)
+            more, done = _write(client, self._target, self._columns, unchanged, statistics, self._table)
             return outcomes + more, done
         finally:
             self._free.put(place)
@@ -203,7 +208,8 @@ def _of_all_files(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outcome(**figures: Any) -> dict[str, Any]:
-    return {"written": 0, "rows": 0, "partition": None, "failure": None, "together": None} | figures
+    nothing = {"written": 0, "rows": 0, "partition": None, "failure": None, "together": None, "totals": None}
+    return nothing | figures
 
 
 def _unchanged(rows: list[dict[str, Any]], lister: FigureLister) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -221,6 +227,7 @@ def _unchanged(rows: list[dict[str, Any]], lister: FigureLister) -> tuple[list[d
 def _write(
     client: MetastoreClient,
     target: Target,
+    columns: Sequence[StatisticsColumn],
     rows: Sequence[dict[str, Any]],
     statistics: Sequence[ColumnStatistics],
     table: Table,
@@ -228,23 +235,24 @@ def _write(
     """A batch that the metastore refuses is halved until what it refuses stands alone."""
     try:
         target.write(client, statistics)
-        failures = _record(client, target, rows, statistics, table)
+        failures = _record(client, target, columns, rows, statistics, table)
     except TException as error:
         if len(rows) == 1:
             return [_outcome(partition=rows[0]["name"], failure=reason_of(error))], []
         half = len(rows) // 2
-        first, done = _write(client, target, rows[:half], statistics[:half], table)
-        second, more = _write(client, target, rows[half:], statistics[half:], table)
+        first, done = _write(client, target, columns, rows[:half], statistics[:half], table)
+        second, more = _write(client, target, columns, rows[half:], statistics[half:], table)
         return first + second, done + more
     kept = [(row, one) for row, one in zip(rows, statistics, strict=True) if row["name"] not in failures]
     outcomes = [_outcome(partition=name, failure=reason) for name, reason in failures.items()]
     counted = _outcome(written=len(kept), rows=sum(row["rows"] for row, _ in kept))
-    return [counted, *outcomes], [one for _, one in kept]
+    return [counted, *outcomes], kept
 
 
 def _record(
     client: MetastoreClient,
     target: Target,
+    columns: Sequence[StatisticsColumn],
     rows: Sequence[dict[str, Any]],
     statistics: Sequence[ColumnStatistics],
     table: Table,
@@ -261,11 +269,13 @@ def _record(
     if units[0].name is not None:
         return record_partitions(client, table, units)
     [unit] = units
+    totals = TotalsOfColumns()
+    totals.add(unit.columns, unit.rows, bounds_us_of_row(rows[0], columns))
 
     def change(parameters: Mapping[str, str]) -> dict[str, str]:
         basic = basic_statistics(dict(parameters), unit.rows, unit.figures, unit.columns, unit.sample)
         counted = None if unit.sample is not None else unit.rows
-        return spark_statistics(basic, counted, unit.figures.bytes, unit.columns)
+        return spark_statistics(basic, counted, unit.figures.bytes, unit.columns, totals)
 
     reason = record_table(client, table, change, lambda found: found.get(RECORDED) == str(unit.figures))
     return {} if reason is None else {None: reason}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hms_cache.metadata.object_names import TableName
@@ -15,9 +15,11 @@ from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AggrStats,
     ColumnStatistics,
+    ColumnStatisticsData,
     ColumnStatisticsObj,
     InvalidInputException,
     InvalidObjectException,
+    LongColumnStatsData,
     MetaException,
     NoSuchObjectException,
     PartitionsStatsResult,
@@ -46,6 +48,31 @@ def _described(statistics: ColumnStatistics) -> TableName:
 def _usable(found: ColumnStatistics) -> list[ColumnStatisticsObj]:
     """What a reader may answer a query from; none of a writer outside its list of valid write ids."""
     return [] if found.isStatsCompliant is False else found.statsObj or []
+
+
+def _for_reader(found: Sequence[ColumnStatisticsObj] | None, engine: str | None) -> list[ColumnStatisticsObj]:
+    """As the client knows them.
+
+    Clients before Hive 4 name no `engine`, and know statistics of timestamps as those of whole numbers. Trino 476 fails
+    at others: it reads none of such a table's, and neither analyzes it nor inserts into it.
+    """
+    if engine is not None:
+        return list(found or ())
+    return [_before_hive_4(one) for one in found or ()]
+
+
+def _before_hive_4(statistics: ColumnStatisticsObj) -> ColumnStatisticsObj:
+    moments = None if statistics.statsData is None else statistics.statsData.timestampStats
+    if moments is None:
+        return statistics
+    numbers = LongColumnStatsData(
+        None if moments.lowValue is None else moments.lowValue.secondsSinceEpoch,
+        None if moments.highValue is None else moments.highValue.secondsSinceEpoch,
+        moments.numNulls,
+        moments.numDVs,
+        moments.bitVectors,
+    )
+    return ColumnStatisticsObj(statistics.colName, statistics.colType, ColumnStatisticsData(longStats=numbers))
 
 
 def _required(value: str | None, what: str) -> str:
@@ -105,7 +132,7 @@ def get_table_statistics_req(call: Call, arguments: methods.get_table_statistics
         engine=request.engine or DEFAULT_ENGINE,
         version=version(request),
     )
-    return TableStatsResult(tableStats=_usable(found))
+    return TableStatsResult(tableStats=_for_reader(_usable(found), request.engine))
 
 
 @handlers.read("get_partitions_statistics_req")
@@ -127,20 +154,27 @@ def get_partitions_statistics_req(
         version=version(request),
     )
     return PartitionsStatsResult(
-        partStats={statistics.statsDesc.partName: usable for statistics in found if (usable := _usable(statistics))}
+        partStats={
+            statistics.statsDesc.partName: _for_reader(usable, request.engine)
+            for statistics in found
+            if (usable := _usable(statistics))
+        }
     )
 
 
 @handlers.read("get_aggr_stats_for")
 def get_aggr_stats_for(call: Call, arguments: methods.get_aggr_stats_for_args) -> AggrStats:
     request = arguments.request
-    return call.stores.reads.statistics.get_aggregate_statistics(
+    found = call.stores.reads.statistics.get_aggregate_statistics(
         requested_table(request),
         request.partNames or (),
         request.colNames or (),
         engine=request.engine or DEFAULT_ENGINE,
         version=ReadVersion(valid_write_ids=request.validWriteIdList or None),
     )
+    if request.engine is not None:
+        return found
+    return AggrStats(_for_reader(found.colStats, None), found.partsFound, found.isStatsCompliant)
 
 
 @handlers.write("update_table_column_statistics")

@@ -73,9 +73,77 @@ class DirectRows(Direct):
     def filled(self, driver: MySqlConnection, dialect: Dialect, values: Any) -> tuple[str, str]:
         """As `Direct.filled`, with the values of each row."""
         text, conversions = _text_of(self, dialect)
-        head, _, row = text.partition(" VALUES ")
-        rows = ", ".join([_filled(driver, row, conversions, one) for one in values])
-        return text, f"{head} VALUES {rows}"
+        head, row, rest = _parts_of_insert(text)
+        return text, f"{head}{', '.join(_row_texts(driver, row, conversions, values))}{rest}"
+
+    def packets(self, driver: MySqlConnection, dialect: Dialect, values: Sequence[Values]) -> tuple[str, list[str]]:
+        """As `filled`, in as many texts as keep each below `CHARACTERS_OF_A_PACKET`, if a row is not longer."""
+        text, conversions = _text_of(self, dialect)
+        head, row, rest = _parts_of_insert(text)
+        found: list[str] = []
+        held: list[str] = []
+        size = 0
+        for one in _row_texts(driver, row, conversions, values):
+            if held and size + len(one) > CHARACTERS_OF_A_PACKET:
+                found.append(f"{head}{', '.join(held)}{rest}")
+                held, size = [], 0
+            held.append(one)
+            size += len(one)
+        if held:
+            found.append(f"{head}{', '.join(held)}{rest}")
+        return text, found
+
+
+CHARACTERS_OF_A_PACKET = 1_000_000
+"""Of rows that are inserted together: what the driver takes itself, far below what servers take at least (4 MB)."""
+
+_PLACE = re.compile(r"%\((\w+)\)s")
+
+
+@lru_cache(maxsize=1024)
+def _parts_of_insert(text: str) -> tuple[str, str, str]:
+    """An INSERT up to its row, the row, and what follows it; all but the row without places for values."""
+    head, values, rest = text.partition(" VALUES ")
+    end = _end_of_row(rest)
+    row, rest = rest[:end], rest[end:]
+    if not end or _PLACE.search(head + rest):
+        raise TypeError(f"this is to be an INSERT of one row: {text}")
+    return (head + values) % (), row, rest % ()
+
+
+def _end_of_row(text: str) -> int:
+    """Behind the parenthesis that closes the one which the text begins with; 0 if there is none."""
+    depth, quoted = 0, False
+    for index, character in enumerate(text):
+        if character == "'":
+            quoted = not quoted
+        elif not quoted:
+            depth += (character == "(") - (character == ")")
+            if not depth:
+                return index + 1 if character == ")" else 0
+    return 0
+
+
+def _row_texts(
+    driver: MySqlConnection, row: str, conversions: Mapping[str, Any], values: Sequence[Values]
+) -> list[str]:
+    """Each row as it stands in the statement. Columns are written one after the other: many have one value only."""
+    if not values:
+        return []
+    if _PLACE.sub("", row).strip("(), "):
+        return [_filled(driver, row, conversions, one) for one in values]
+    literal = driver.literal
+    columns = []
+    for name in _PLACE.findall(row):
+        column = [one[name] for one in values]
+        if (convert := conversions.get(name)) is not None:
+            column = [convert(value) for value in column]
+        first = column[0]
+        if all(value is first for value in column):
+            columns.append([literal(first)] * len(column))
+        else:
+            columns.append([str(value) if type(value) is int else literal(value) for value in column])
+    return [f"({', '.join(one)})" for one in zip(*columns, strict=True)]
 
 
 def _filled(driver: MySqlConnection, text: str, conversions: Mapping[str, Any], values: Values) -> str:
@@ -140,21 +208,32 @@ def execute_directly(
     called. Raises what `Connection.execute` does, for any of them.
     """
     driver = cast(MySqlConnection, connection.connection.dbapi_connection)
-    dialect = connection.dialect
     texts: list[str] = []
     filled: list[str] = []
     for statement, values in statements:
-        text, full = statement.filled(driver, dialect, values)
+        text, full = statement.filled(driver, connection.dialect, values)
         texts.append(text)
         filled.append(full)
+    return _sent(connection, "; ".join(texts), filled, commits=commits)
+
+
+def insert_directly(connection: Connection, statement: DirectRows, rows: Sequence[Values]) -> None:
+    """Insert rows, as many as there are, in packets of a safe length. Raises what `Connection.execute` does."""
+    driver = cast(MySqlConnection, connection.connection.dbapi_connection)
+    text, packets = statement.packets(driver, connection.dialect, rows)
+    _sent(connection, text, *([packet] for packet in packets))
+
+
+def _sent(connection: Connection, shown: str, *packets: Sequence[str], commits: bool = False) -> list[Acknowledged]:
+    """Packets one after the other, told of as one execution, as the driver's own way to insert many rows is."""
+    driver = cast(MySqlConnection, connection.connection.dbapi_connection)
     if not connection.in_transaction():
         connection.begin()
     events = connection.engine.dispatch
-    shown = "; ".join(texts)
     for listener in events.before_cursor_execute:
         listener(connection, None, shown, (), None, False)
     try:
-        acknowledged = driver.send_together(filled, commits=commits)
+        acknowledged = [one for filled in packets for one in driver.send_together(filled, commits=commits)]
     except BaseException as error:
         connection._handle_dbapi_exception(error, shown, None, None, None)
     for listener in events.after_cursor_execute:

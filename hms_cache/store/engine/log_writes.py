@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Insert, Integer, bindparam, func, insert, literal, select, union_all, update
 
+from hms_cache.store.engine.bulk_writes import insert_rows
 from hms_cache.store.engine.direct_statements import Direct, DirectRows, execute_directly, row_count
 from hms_cache.store.engine.events import EventRow
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
@@ -77,6 +78,11 @@ def log_and_commit(connection: Connection, rows: Sequence[Mapping[str, Any]]) ->
     still to be called.
     """
     execute_directly(connection, [(_ADD_WITH_IDS, rows)], commits=True)
+
+
+def log_with_ids(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the rows, of any number, which have an EVENT_ID that was taken in this transaction."""
+    insert_rows(connection, NOTIFICATION_LOG, rows)
 
 
 def has_refused_rows(connection: Connection) -> bool:

@@ -34,6 +34,7 @@ from hms_cache.store.engine.log_writes import (
     has_refused_rows,
     log_and_commit,
     log_at_once,
+    log_with_ids,
     rows_of_events,
 )
 from hms_cache.store.engine.mysql_driver import Acknowledged
@@ -55,7 +56,6 @@ _LOST_CONNECTION_RETRIES = 1
 
 
 #: Built once: what every write sends while it holds the lock that all writes share.
-_LOG_EVENTS = insert(schema.NOTIFICATION_LOG)
 
 
 class NeedMoreIds(Exception):
@@ -207,7 +207,7 @@ class WriteTransaction:
         if can_log_at_once(self.connection, [event.message for event in events]):
             self._unsent_rows = numbered
         else:
-            self.connection.execute(_LOG_EVENTS, numbered)
+            log_with_ids(self.connection, numbered)
         self.last_event_id = taken.start + len(events) - 1
 
     def commit(self) -> None:
@@ -240,7 +240,7 @@ class WriteTransaction:
             first = self._begin_event_ids(count)
         row_ids = self._ids.take_here(self.connection, NOTIFICATION_LOG, count)
         rows = rows_of_events(self._events, row_ids, time_s)
-        self.connection.execute(_LOG_EVENTS, [{**row, "EVENT_ID": id_} for id_, row in enumerate(rows, start=first)])
+        log_with_ids(self.connection, [{**row, "EVENT_ID": id_} for id_, row in enumerate(rows, start=first)])
         return first
 
     def tell_committed(self) -> None:

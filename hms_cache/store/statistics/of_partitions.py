@@ -147,6 +147,7 @@ def _write_partitions(
     new_rows: list[dict[str, Any]] = []
     parameter_changes: list[ParameterChange] = []
     written: dict[tuple[int, str, str], None] = {}
+    told: list[tuple[Sequence[str], ColumnStatistics, Mapping[str, str] | None]] = []
     aborted = aborted_writers(transaction.connection, table, rows.write_ids)
     for index, name in enumerate(rows.names):
         own = by_name[name]
@@ -169,18 +170,20 @@ def _write_partitions(
         before = rows.parameters[index]
         after = parameters_after(table, before, columns, rows.write_ids[index], writer, aborted)
         parameter_changes.append(ParameterChange(part_id, before, after))
-        transaction.append_event(
-            context.messages.build_update_partition_column_statistics(
-                table, rows.values(index), own, write_id=writer.event_write_id, parameters=after
-            )
-        )
+        told.append((rows.values(index), own, after))
+    for event in context.messages.build_update_partition_column_statistics_each(
+        table, told, write_id=writer.event_write_id
+    ):
+        transaction.append_event(event)
     _delete_written(transaction, rows.part_ids, written)
     ids = transaction.ids("MPartitionColumnStatistics", len(new_rows))
+    # Figures that none of these kinds of columns has need not be named: what is not is null.
+    used = [name for name in new_rows[0] if any(one[name] is not None for one in new_rows)] if new_rows else []
     insert_rows(
         transaction.connection,
         PART_COL_STATS,
         [
-            features.writable(PART_COL_STATS, {"CS_ID": cs_id, **values})
+            features.writable(PART_COL_STATS, {"CS_ID": cs_id, **{name: values[name] for name in used}})
             for cs_id, values in zip(ids, new_rows, strict=True)
         ],
     )

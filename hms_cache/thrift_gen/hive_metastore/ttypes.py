@@ -4059,7 +4059,7 @@ class TableStatsRequest(TBase):
     )
 
 
-    def __init__(self, dbName=None, tblName=None, colNames=None, catName=None, validWriteIdList=None, engine="hive", id=-1,):
+    def __init__(self, dbName=None, tblName=None, colNames=None, catName=None, validWriteIdList=None, engine=None, id=-1,):
         self.dbName = dbName
         self.tblName = tblName
         self.colNames = colNames
@@ -4112,7 +4112,7 @@ class PartitionsStatsRequest(TBase):
     )
 
 
-    def __init__(self, dbName=None, tblName=None, colNames=None, partNames=None, catName=None, validWriteIdList=None, engine="hive",):
+    def __init__(self, dbName=None, tblName=None, colNames=None, partNames=None, catName=None, validWriteIdList=None, engine=None,):
         self.dbName = dbName
         self.tblName = tblName
         self.colNames = colNames
@@ -9893,7 +9893,7 @@ TableStatsRequest.thrift_spec = (
     (3, TType.LIST, 'colNames', (TType.STRING, 'UTF8', False), None, ),  # 3
     (4, TType.STRING, 'catName', 'UTF8', None, ),  # 4
     (5, TType.STRING, 'validWriteIdList', 'UTF8', None, ),  # 5
-    (6, TType.STRING, 'engine', 'UTF8', "hive", ),  # 6
+    (6, TType.STRING, 'engine', 'UTF8', None, ),  # 6
     (7, TType.I64, 'id', None, -1, ),  # 7
 )
 all_structs.append(TableStatsResult)
@@ -9911,7 +9911,7 @@ PartitionsStatsRequest.thrift_spec = (
     (4, TType.LIST, 'partNames', (TType.STRING, 'UTF8', False), None, ),  # 4
     (5, TType.STRING, 'catName', 'UTF8', None, ),  # 5
     (6, TType.STRING, 'validWriteIdList', 'UTF8', None, ),  # 6
-    (7, TType.STRING, 'engine', 'UTF8', "hive", ),  # 7
+    (7, TType.STRING, 'engine', 'UTF8', None, ),  # 7
 )
 all_structs.append(PartitionsStatsResult)
 PartitionsStatsResult.thrift_spec = (

@@ -1197,7 +1197,7 @@ class TableStatsRequest(TBase):
     colNames: list[str]
     catName: str | None
     validWriteIdList: str | None
-    engine: str
+    engine: str | None
     id: int
     def __init__(self, dbName: str | None = ..., tblName: str | None = ..., colNames: list[str] | None = ..., catName: str | None = ..., validWriteIdList: str | None = ..., engine: str | None = ..., id: int | None = ...) -> None: ...
 
@@ -1213,7 +1213,7 @@ class PartitionsStatsRequest(TBase):
     partNames: list[str]
     catName: str | None
     validWriteIdList: str | None
-    engine: str
+    engine: str | None
     def __init__(self, dbName: str | None = ..., tblName: str | None = ..., colNames: list[str] | None = ..., partNames: list[str] | None = ..., catName: str | None = ..., validWriteIdList: str | None = ..., engine: str | None = ...) -> None: ...
 
 class PartitionsStatsResult(TBase):

@@ -11,6 +11,7 @@ from hms_cache.jobs.statistics.data_files import SAMPLED, FigureLister, Figures,
 from hms_cache.jobs.statistics.parameters import basic_statistics, spark_statistics
 from hms_cache.jobs.statistics.plan import limit_work
 from hms_cache.jobs.statistics.reading import Portion, portions
+from hms_cache.jobs.statistics.totals import TotalsOfColumns
 from hms_cache.jobs.statistics.transform import estimated
 from tests.jobs.statistics.test_plan import work_of
 
@@ -64,7 +65,7 @@ def test_nothing_of_a_sample_counts_as_accurate() -> None:
     of_sample = basic_statistics(before, 40, figures, [], "250:1000")
     assert "COLUMN_STATS_ACCURATE" not in of_sample
     assert (of_sample[SAMPLED], of_sample["numRows"], of_sample["totalSize"]) == ("250:1000", "40", "1000")
-    of_spark = spark_statistics(of_sample, None, 1_000, [])
+    of_spark = spark_statistics(of_sample, None, 1_000, [], TotalsOfColumns())
     assert {name for name in of_spark if name.startswith("spark.")} == {"spark.sql.statistics.totalSize"}
     whole = basic_statistics(of_spark, 41, figures, [])
     assert SAMPLED not in whole and '"BASIC_STATS":"true"' in whole["COLUMN_STATS_ACCURATE"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hms_cache.jobs.statistics.session import many_small_files
+from hms_cache.jobs.statistics.session import reading_tables
 from tests.clients.spark.session import SparkProcess
 
 pytestmark = pytest.mark.spark
@@ -28,12 +28,12 @@ def read_with_and_without(spark: SparkSession, *, directory: str, files: int) ->
         return spark.read.parquet(directory).rdd.getNumPartitions()
 
     before = tasks()
-    with many_small_files(spark):
+    with reading_tables(spark):
         inside, listing = tasks(), int(str(spark.conf.get(LISTING)))
     after = tasks()
     spark.conf.set(OPEN_COST, "12345")
     try:
-        with many_small_files(spark):
+        with reading_tables(spark):
             own = spark.conf.get(OPEN_COST)
         kept = spark.conf.get(OPEN_COST)
     finally:

@@ -36,7 +36,7 @@ def test_partitions_that_come_in_several_tasks(partitions: int, tasks: int) -> N
     content = [[chance.randrange(-5_000, 5_000) for _ in range(20)] for _ in range(partitions)]
     togethers = [Together(COLUMNS) for _ in range(tasks)]
     for number, values in enumerate(content):
-        togethers[number % tasks].add(f"p={number}", of_partition(values, number % 3, number % 20))
+        togethers[number % tasks].add(f"p={number}", of_partition(values, number % 3, number % 20), 20 + number % 3)
     found = merged((one.encoded() for one in togethers), COLUMNS)
     assert found.partsFound == partitions
     flag, number_column = (values_of(one) for one in found.colStats)
@@ -53,13 +53,13 @@ def test_partitions_that_come_in_several_tasks(partitions: int, tasks: int) -> N
 
 def test_a_task_that_wrote_nothing() -> None:
     wrote, idle = Together(COLUMNS), Together(COLUMNS)
-    wrote.add("p=1", of_partition([1, 2, 3], 0, 1))
+    wrote.add("p=1", of_partition([1, 2, 3], 0, 1), 3)
     assert merged([wrote.encoded(), idle.encoded()], COLUMNS) == merged([wrote.encoded()], COLUMNS)
     assert merged([idle.encoded()], COLUMNS).partsFound == 0
 
 
 def test_a_partition_without_a_column_is_not_found() -> None:
     together = Together(COLUMNS)
-    together.add("p=1", of_partition([1], 0, 1))
-    together.add("p=2", of_partition([1], 0, 1)[:1])
+    together.add("p=1", of_partition([1], 0, 1), 1)
+    together.add("p=2", of_partition([1], 0, 1)[:1], 1)
     assert merged([together.encoded()], COLUMNS).partsFound == 1

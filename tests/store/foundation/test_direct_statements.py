@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,10 +11,13 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from hms_cache.store import schema
+from hms_cache.store.engine import direct_statements
+from hms_cache.store.engine.bulk_writes import insert_rows, upsert_rows
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.direct_statements import Direct, execute_directly, row_count, takes_direct_statements
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable
 from hms_cache.store.engine.events import EventRow
+from hms_cache.store.engine.mysql_driver import MySqlConnection
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from tests.store.foundation.writes import event_ids, next_event_id
@@ -57,6 +61,43 @@ def test_values_come_as_they_are(initialized_database: Database) -> None:
     gone = {"keys": ["k0", "k1", "no ' such"]}
     [removed] = run_write(initialized_database, lambda transaction: transaction.execute_directly([(REMOVE, gone)]))
     assert removed.rows == 2
+
+
+def test_rows_by_the_thousand_come_as_they_are(initialized_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In several packets, of which none is longer than said; and again over what is there."""
+    monkeypatch.setattr(direct_statements, "CHARACTERS_OF_A_PACKET", 2_000)
+    texts: list[str] = []
+    sending = MySqlConnection.send_together
+
+    def send(driver: MySqlConnection, statements: Sequence[str], **options: Any) -> Any:
+        texts.extend(statements)
+        return sending(driver, statements, **options)
+
+    monkeypatch.setattr(MySqlConnection, "send_together", send)
+    rows = [row(f"k{at:04}", AWKWARD[at % len(AWKWARD)]) | {"DESCRIPTION": "same"} for at in range(1_000)]
+    with initialized_database.writing() as connection:
+        insert_rows(connection, schema.METASTORE_DB_PROPERTIES, rows)
+        connection.commit()
+    assert stored(initialized_database) == {one["PROPERTY_KEY"]: one["PROPERTY_VALUE"] for one in rows}
+    assert len(texts) > 50 and max(map(len, texts)) < 4_000
+    other = [one | {"PROPERTY_VALUE": AWKWARD[-1 - at % len(AWKWARD)]} for at, one in enumerate(rows)]
+    with initialized_database.writing() as connection:
+        upsert_rows(connection, schema.METASTORE_DB_PROPERTIES, other)
+        connection.commit()
+    assert stored(initialized_database) == {one["PROPERTY_KEY"]: one["PROPERTY_VALUE"] for one in other}
+    with initialized_database.writing() as connection, pytest.raises(IntegrityError):
+        insert_rows(connection, schema.METASTORE_DB_PROPERTIES, rows[:1])
+
+
+@pytest.mark.usefixtures("database_kind")
+def test_a_row_with_what_never_changes() -> None:
+    fixed = "INSERT INTO t (a, b) VALUES (LAST_INSERT_ID() + 1, '),(') ON DUPLICATE KEY UPDATE b = VALUES(b)"
+    assert direct_statements._parts_of_insert(fixed) == (
+        *("INSERT INTO t (a, b) VALUES ", "(LAST_INSERT_ID() + 1, '),(')", " ON DUPLICATE KEY UPDATE b = VALUES(b)"),
+    )
+    for text in ("INSERT INTO t VALUES (1", "UPDATE t SET a = 1", "INSERT INTO t VALUES (1) WHERE a = %(a)s"):
+        with pytest.raises(TypeError):
+            direct_statements._parts_of_insert(text)
 
 
 def test_a_later_statement_hears_of_an_earlier_one(initialized_database: Database) -> None:

@@ -13,7 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_cache.metadata.statistics_sketches import FmSketch, HyperLogLog, SketchError, empty_like, read_sketch
+from hms_cache.metadata.statistics_sketches import (
+    FmSketch,
+    HyperLogLog,
+    SketchError,
+    empty_like,
+    merged_at_once,
+    read_sketch,
+)
 
 ROWS = [line.split("\t") for line in Path(__file__).with_name("hive_sketches.tsv").read_text().splitlines()]
 SINGLE = [(int(row[1]), int(row[2]), base64.b64decode(row[3])) for row in ROWS if row[0] == "hll"]
@@ -85,3 +92,39 @@ def test_broken_sketches_are_none(data: bytes, prefix: bytes) -> None:
 def test_sketches_cut_short_are_none_or_smaller(sample: tuple[int, int, bytes], cut: int) -> None:
     found = read_sketch(sample[2][:cut])
     assert found is None or cut >= 6
+
+
+def one_after_the_other(vectors: list[bytes]) -> HyperLogLog:
+    merged = HyperLogLog()
+    for data in vectors:
+        merged.merge(HyperLogLog.read(data))
+    return merged
+
+
+@given(st.lists(st.sampled_from([data for _, _, data in SINGLE]), max_size=30))
+def test_many_merged_at_once(vectors: list[bytes]) -> None:
+    """Sparse ones, dense ones, and sparse ones that become dense together."""
+    found, wanted = merged_at_once(vectors), one_after_the_other(vectors)
+    assert found is not None
+    assert (found.sparse, found.serialized(), found.count()) == (wanted.sparse, wanted.serialized(), wanted.count())
+
+
+@given(st.lists(st.dictionaries(st.integers(0, 2**25 - 1), st.integers(1, 40), max_size=60), max_size=8))
+def test_entries_merged_at_once(contents: list[dict[int, int]]) -> None:
+    vectors = []
+    for content in contents:
+        sketch = HyperLogLog()
+        sketch.sparse = dict(content)
+        vectors.append(sketch.serialized())
+    found, wanted = merged_at_once(vectors), one_after_the_other(vectors)
+    assert found is not None
+    assert (found.sparse, found.serialized()) == (wanted.sparse, wanted.serialized())
+
+
+@pytest.mark.parametrize("other", [b"", b"HLL", b"FM\1\0aaaa", *(data[:-1] for _, _, data in SINGLE[:3])])
+def test_what_cannot_be_merged_at_once(other: bytes) -> None:
+    assert merged_at_once([SINGLE[0][2], other]) is None
+
+
+def test_larger_ones_are_merged_one_by_one() -> None:
+    assert merged_at_once([LARGER[0][2]]) is None

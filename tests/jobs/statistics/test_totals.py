@@ -1,0 +1,64 @@
+"""What is put together of partitions for Spark's statistics of their table."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hms_cache.jobs.statistics.parameters import java_number
+from hms_cache.jobs.statistics.totals import Totals, TotalsOfColumns
+from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, statistics_of
+
+US = 1_000_000
+
+
+def text_column(lengths: list[int], nulls: int) -> ColumnValues:
+    rows = len(lengths) + nulls
+    average = sum(lengths) / rows if rows else 0.0
+    return ColumnValues(StatisticsKind.STRING, nulls, average_length=average, maximum_length=max(lengths, default=0))
+
+
+@given(st.lists(st.tuples(st.lists(st.integers(0, 2**31), max_size=40), st.integers(0, 40)), max_size=20))
+def test_lengths_add_up_exactly(partitions: list[tuple[list[int], int]]) -> None:
+    """Although statistics have their averages only, and come through text in between."""
+    one, other = TotalsOfColumns(), TotalsOfColumns()
+    for number, (lengths, nulls) in enumerate(partitions):
+        statistics = statistics_of("t", "string", text_column(lengths, nulls))
+        (one, other)[number % 2].add([statistics], len(lengths) + nulls)
+    one.add_encoded(other.encoded())
+    found = one.of("t")
+    assert found.length_sum == sum(sum(lengths) for lengths, _ in partitions)
+    assert found.present == sum(len(lengths) for lengths, _ in partitions)
+
+
+def test_moments_to_the_microsecond_where_they_are_known() -> None:
+    totals = TotalsOfColumns()
+    moments = [statistics_of("m", "timestamp", ColumnValues(StatisticsKind.TIMESTAMP, low=-7, high=9))]
+    totals.add(moments, 3, {"m": (-6_999_999, 9_000_001)})
+    assert totals.of("m") == Totals(3, 0, -6_999_999, 9_000_001)
+    # Of what is stored the whole second is known: no value may lie outside.
+    totals.add(moments, 3)
+    assert totals.of("m") == Totals(6, 0, -7 * US, 10 * US - 1)
+    totals.add([statistics_of("m", "timestamp", ColumnValues(StatisticsKind.TIMESTAMP, nulls=2))], 2)
+    assert totals.of("m") == Totals(6, 0, -7 * US, 10 * US - 1)
+    assert totals.of("other") == Totals()
+
+
+@pytest.mark.parametrize(
+    ("number", "single", "text"),
+    [
+        (0.0, False, "0.0"),
+        (100.0, False, "100.0"),
+        (-546719391.0625, False, "-5.467193910625E8"),
+        (1e7, False, "1.0E7"),
+        (9999999.5, False, "9999999.5"),
+        (0.001, False, "0.001"),
+        (0.00099, False, "9.9E-4"),
+        (1e-300, False, "1.0E-300"),
+        (0.10000000149011612, True, "0.1"),
+        (-1.5e10, True, "-1.5E10"),
+    ],
+)
+def test_numbers_as_java_writes_them(number: float, single: bool, text: str) -> None:
+    assert java_number(number, single=single) == text
