@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 
 from sqlalchemy import Column, ColumnElement, Connection, Integer, Update, bindparam, func, text, update
 from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import DataError
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
@@ -31,6 +32,10 @@ _MYSQL_NOT_PRIMARY = frozenset({1836, 1047})
 #: "The server is running with the --read-only option": the same number tells of other options, too.
 _MYSQL_OPTION_PREVENTS = 1290
 
+#: A comparison of texts whose character sets do not go together: the given one has characters that the column's set,
+#: which is latin1 in Hive's own scripts, has not. The two other makes refuse such a value as one of the wrong kind.
+_MYSQL_UNCOMPARABLE = frozenset({1267, 1270, 1271})
+
 #: Too many connections, statement time-out, read-only transaction (on a replica); besides all of classes 08
 #: (connections) and 57P (shutdown, crash, start-up, database dropped, idle session ended).
 _POSTGRESQL_UNAVAILABLE = frozenset({"53300", "57014", "25006"})
@@ -49,7 +54,7 @@ def dialect_name(name: str) -> DialectName:
 def translate_error(context: ExceptionContext) -> None:
     """SQLAlchemy ``handle_error`` listener: raises `RetryableConflict` or `DatabaseUnavailable` where the error is one.
 
-    Any other error goes on as SQLAlchemy's own.
+    Any other error goes on as SQLAlchemy's own; what MySQL cannot compare as `DataError`, as a value that it refuses.
     """
     original = context.original_exception
     had_connection = context.connection is not None
@@ -61,6 +66,8 @@ def translate_error(context: ExceptionContext) -> None:
             # SQLAlchemy does not know all of them; it is to drop the connection and all that are as old.
             context.is_disconnect = True
         raise found from original
+    if context.dialect.name in ("mysql", "mariadb") and original.args and original.args[0] in _MYSQL_UNCOMPARABLE:
+        raise DataError(context.statement, context.parameters, original) from original
 
 
 def classify(

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, or_, select
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DataError
 
 from hms_cache.expressions import (
     Bound,
@@ -243,23 +243,18 @@ def values_with_empty(values: list[str], empty: dict[int, str] | None) -> list[s
     return values
 
 
-_UNCOMPARABLE = frozenset({1267, 1270, 1271})
-"""MySQL's codes for a comparison of texts whose character sets do not go together."""
-
-
 def comparable_rows(
     connection: Connection, statement: Select[Any], parameters: Mapping[str, Any]
 ) -> Sequence[Row[Any]]:
     """The rows of a statement that compares stored texts with given ones.
 
     None where the given text cannot be in the column at all: Hive's own MySQL schema keeps names in latin1, and MySQL
-    answers a comparison with other text with an error.
+    answers a comparison with other text with an error (`engine.dialects.translate_error`).
     """
     try:
         return connection.execute(statement, dict(parameters)).all()
-    except OperationalError as error:
-        code = getattr(error.orig, "args", (None,))[0]
-        if connection.dialect.name in ("mysql", "mariadb") and code in _UNCOMPARABLE:
+    except DataError:
+        if connection.dialect.name in ("mysql", "mariadb"):
             return []
         raise
 
