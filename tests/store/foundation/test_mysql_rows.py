@@ -34,12 +34,17 @@ def connections(database_servers: ServerLookup) -> Iterator[Connections]:
         "database": "mysql",
     }
     with closing(pymysql.connect(**where)) as admin, admin.cursor() as cursor:
+        cursor.execute("SELECT @@GLOBAL.max_allowed_packet")
+        [before] = cursor.fetchone()
         cursor.execute("SET GLOBAL max_allowed_packet = 64 * 1024 * 1024")
-    with (
-        closing(MySqlConnection(**where, charset="utf8mb4")) as ours,
-        closing(pymysql.connect(**where, charset="utf8mb4")) as driver,
-    ):
-        yield ours, driver
+        try:
+            with (
+                closing(MySqlConnection(**where, charset="utf8mb4")) as ours,
+                closing(pymysql.connect(**where, charset="utf8mb4")) as driver,
+            ):
+                yield ours, driver
+        finally:  # connections of other tests begin with the server's value
+            cursor.execute("SET GLOBAL max_allowed_packet = %s", (before,))
 
 
 def _rows(connection: Any, statement: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...]:
