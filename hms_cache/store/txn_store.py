@@ -26,7 +26,7 @@ from hms_cache.store.compactions import showing_compactions
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
-from hms_cache.store.locks import locking, owners, showing_locks, unlocking
+from hms_cache.store.locks import lock_calls, owners, showing_locks, unlocking
 from hms_cache.store.replication_marks import LoggedMarks
 from hms_cache.store.schema import MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID
 from hms_cache.store.transactions import (
@@ -296,15 +296,15 @@ class TxnStore:
 
         Raises NoSuchTxnException, TxnAbortedException, MetaException.
         """
-        return self._write(locking.lock, locking.asked_lock(request))
+        return self._log(lock_calls.lock, request)
 
     def check_lock(self, request: ttypes.CheckLockRequest) -> ttypes.LockResponse:
         """Ask again for a lock that waits. Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException."""
-        return self._write(locking.check_lock, request)
+        return self._log(lock_calls.check_lock, request)
 
     def unlock(self, request: ttypes.UnlockRequest) -> None:
         """Give a lock back. Raises TxnOpenException for one that belongs to a transaction."""
-        self._write(unlocking.unlock, request)
+        self._log(lock_calls.unlock, request)
 
     def show_locks(self, request: ttypes.ShowLocksRequest) -> ttypes.ShowLocksResponse:
         """Who holds what and who waits for it."""

@@ -16,8 +16,8 @@ from sqlalchemy import Connection, delete
 
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_write
-from hms_cache.store.locks import earlier_locks, lock_calls, lock_rows, locking
-from hms_cache.store.locks.lock_calls import LockCall
+from hms_cache.store.locks import earlier_locks, lock_batch, lock_calls, lock_rows, locking
+from hms_cache.store.locks.lock_batch import LockCall
 from hms_cache.store.locks.lock_rules import LockTarget, must_wait
 from hms_cache.store.schema import HIVE_LOCKS, NEXT_LOCK_ID, TXN_COMPONENTS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -123,6 +123,7 @@ def test_together_they_are_what_they_are_one_by_one(
     """With few earlier locks, which are read at once, and with more than may be."""
     monkeypatch.setattr(earlier_locks, "MOST_EARLIER_LOCKS", most_read)
     earlier_locks._query.cache_clear()
+    earlier_locks.direct_query.cache_clear()
     found: list[Any] = []
     for carry_out in (together, one_by_one):
         url = database_server.initialized_database()
@@ -133,6 +134,7 @@ def test_together_they_are_what_they_are_one_by_one(
             found.append(([repr(one) for one in outcomes], *tables))
         database_server.give_back(url)
     earlier_locks._query.cache_clear()
+    earlier_locks.direct_query.cache_clear()
     assert found[0] == found[1]
     kinds = " ".join(found[0][0])
     assert all(kind in kinds for kind in ("NoSuchLock", "TxnAborted", "TxnOpen", "state=1", "state=2", "None")), kinds
@@ -193,17 +195,19 @@ def test_statements_do_not_grow_with_the_calls(client: TxnClient, count: int) ->
 def test_a_lock_that_goes_at_that_moment(server_client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Released by somebody else after it was read and before it was granted: only its own client hears of it."""
     client = server_client
+    if client.database.dialect == "mysql":
+        pytest.skip("who reads it has locked it: nothing comes between")
     first, second = (client.lock(component(LockType.EXCLUSIVE, table)) for table in "tu")
     read = lock_rows.rows_of_locks
 
     def read_and_release(connection: Connection, lock_ids: Collection[int]) -> dict[int, list[Any]]:
         found = read(connection, lock_ids)
-        monkeypatch.setattr(lock_calls, "rows_of_locks", read)
+        monkeypatch.setattr(lock_batch, "rows_of_locks", read)
         with ThreadPoolExecutor(1) as other:
             other.submit(client.change, delete(HIVE_LOCKS).where(HIVE_LOCKS.c.HL_LOCK_EXT_ID == first.lockid)).result()
         return found
 
-    monkeypatch.setattr(lock_calls, "rows_of_locks", read_and_release)
+    monkeypatch.setattr(lock_batch, "rows_of_locks", read_and_release)
     gone, there = together(client, [CheckLockRequest(lockid=one.lockid) for one in (first, second)])
     assert isinstance(gone, NoSuchLockException)
     assert there.state == LockState.ACQUIRED

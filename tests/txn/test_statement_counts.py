@@ -146,13 +146,15 @@ def test_a_lock_that_waits_costs_the_same_each_time(client: TxnClient, count: Co
     held = [client.lock(component(LockType.SHARED_READ)) for _ in range(20)]
     waiting = client.lock(component(LockType.EXCLUSIVE))
     costs = {count(lambda: client.check(waiting.lockid)) for _ in range(5)}
-    assert costs == {3}
+    # One packet reads it and notes the heartbeat, another looks for what stands in the way.
+    assert costs == ({2} if client.database.dialect == "mysql" else {3})
     assert len(held) == 20
 
 
 def test_a_lock_outside_of_transactions(client: TxnClient, count: Counter) -> None:
     """As Iceberg's clients take one for a commit: the id, what stands in the way, the row; and its end."""
-    assert count(lambda: client.lock(component(LockType.EXCLUSIVE))) == 3
+    is_mysql = client.database.dialect == "mysql"  # where one packet has all but the row, which goes with COMMIT
+    assert count(lambda: client.lock(component(LockType.EXCLUSIVE))) == (2 if is_mysql else 3)
     [(lock_id,)] = client.rows(HIVE_LOCKS, "HL_LOCK_EXT_ID")
     assert count(lambda: client.store.unlock(UnlockRequest(lockid=lock_id))) == 1
 
@@ -162,4 +164,4 @@ def test_a_lock_that_comes_free(client: TxnClient, count: Counter) -> None:
     waiting = client.lock(component(LockType.EXCLUSIVE))
     client.store.unlock(UnlockRequest(lockid=held.lockid))
     # Read, heartbeat, what stands in the way, granted.
-    assert count(lambda: client.check(waiting.lockid)) == 4
+    assert count(lambda: client.check(waiting.lockid)) == (3 if client.database.dialect == "mysql" else 4)

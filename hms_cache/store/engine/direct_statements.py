@@ -12,7 +12,8 @@ ones only by what the server itself remembers: `row_count` and `func.last_insert
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import namedtuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
@@ -21,7 +22,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from hms_cache.store.engine.mysql_driver import Acknowledged, MySqlConnection
+from hms_cache.store.engine.mysql_driver import MySqlConnection
 
 Values = Mapping[str, Any]
 """Of a statement's parameters, by name; a list for one that expands."""
@@ -44,7 +45,7 @@ def _row_count_on_mysql(element: row_count, compiler: Any, **_: Any) -> str:
 
 
 class Direct:
-    """A statement that answers no rows, to be made once, as a constant of its module."""
+    """A statement, to be made once, as a constant of its module. It answers no rows, unless it is a `DirectQuery`."""
 
     __slots__ = ("_columns", "_statement")
 
@@ -63,6 +64,22 @@ class Direct:
         """What may be shown of it, and its text with the values."""
         text, conversions = _text_of(self, dialect)
         return text, _filled(driver, text, conversions, values)
+
+
+class DirectQuery(Direct):
+    """A statement that answers rows: named tuples, whose values are those that SQLAlchemy would answer."""
+
+    __slots__ = ()
+
+    def rows(self, dialect: Dialect, found: Iterable[Sequence[Any]]) -> list[Any]:
+        """The driver's rows as this statement's."""
+        row, conversions = _row_of(self, dialect)
+        if not conversions:
+            return list(map(row, found))
+        return [
+            row([conversions[at](value) if at in conversions else value for at, value in enumerate(one)])
+            for one in found
+        ]
 
 
 class DirectRows(Direct):
@@ -160,6 +177,25 @@ class _Text(NamedTuple):
     conversions: Mapping[str, Any]
 
 
+class _Row(NamedTuple):
+    """What a query's rows are made by, and by position how values are converted, where they are."""
+
+    make: Callable[[Iterable[Any]], Any]
+    conversions: Mapping[int, Callable[[Any], Any]]
+
+
+@lru_cache(maxsize=1024)
+def _row_of(statement: DirectQuery, dialect: Dialect) -> _Row:
+    columns = statement.compiled(dialect)._result_columns
+    conversions = {
+        at: convert
+        for at, column in enumerate(columns)
+        if (convert := column.type.dialect_impl(dialect).result_processor(dialect, None)) is not None
+    }
+    row = cast(Any, namedtuple)("Row", [column.keyname for column in columns], rename=True)
+    return _Row(row._make, conversions)
+
+
 _EXPANDING = re.compile(r"\(__\[POSTCOMPILE_(\w+?)\]\)")
 _PLAIN = re.compile(r"[\w ./-]*")
 
@@ -199,10 +235,8 @@ def takes_direct_statements(connection: Connection) -> bool:
     return isinstance(connection.connection.dbapi_connection, MySqlConnection)
 
 
-def execute_directly(
-    connection: Connection, statements: Iterable[Statement], *, commits: bool = False
-) -> list[Acknowledged]:
-    """Send the statements as one packet; what the server answered to each.
+def execute_directly(connection: Connection, statements: Iterable[Statement], *, commits: bool = False) -> list[Any]:
+    """Send the statements as one packet; what the server answered to each: `Acknowledged`, or rows.
 
     `commits`: COMMIT goes with them; it is carried out when all of them were, and `Connection.commit` is still to be
     called. Raises what `Connection.execute` does, for any of them.
@@ -210,11 +244,17 @@ def execute_directly(
     driver = cast(MySqlConnection, connection.connection.dbapi_connection)
     texts: list[str] = []
     filled: list[str] = []
+    queries: dict[int, DirectQuery] = {}
     for statement, values in statements:
+        if isinstance(statement, DirectQuery):
+            queries[len(texts)] = statement
         text, full = statement.filled(driver, connection.dialect, values)
         texts.append(text)
         filled.append(full)
-    return _sent(connection, "; ".join(texts), filled, commits=commits)
+    answers = _sent(connection, "; ".join(texts), filled, queries=queries, commits=commits)
+    for number, query in queries.items():
+        answers[number] = query.rows(connection.dialect, answers[number])
+    return answers
 
 
 def insert_directly(connection: Connection, statement: DirectRows, rows: Sequence[Values]) -> None:
@@ -224,7 +264,9 @@ def insert_directly(connection: Connection, statement: DirectRows, rows: Sequenc
     _sent(connection, text, *([packet] for packet in packets))
 
 
-def _sent(connection: Connection, shown: str, *packets: Sequence[str], commits: bool = False) -> list[Acknowledged]:
+def _sent(
+    connection: Connection, shown: str, *packets: Sequence[str], queries: Collection[int] = (), commits: bool = False
+) -> list[Any]:
     """Packets one after the other, told of as one execution, as the driver's own way to insert many rows is."""
     driver = cast(MySqlConnection, connection.connection.dbapi_connection)
     if not connection.in_transaction():
@@ -233,9 +275,9 @@ def _sent(connection: Connection, shown: str, *packets: Sequence[str], commits: 
     for listener in events.before_cursor_execute:
         listener(connection, None, shown, (), None, False)
     try:
-        acknowledged = [one for filled in packets for one in driver.send_together(filled, commits=commits)]
+        answers = [one for filled in packets for one in driver.send_together(filled, queries=queries, commits=commits)]
     except BaseException as error:
         connection._handle_dbapi_exception(error, shown, None, None, None)
     for listener in events.after_cursor_execute:
         listener(connection, None, shown, (), None, False)
-    return acknowledged
+    return answers

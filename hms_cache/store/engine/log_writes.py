@@ -15,7 +15,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Insert, Integer, bindparam, func, insert, literal, select, union_all, update
 
 from hms_cache.store.engine.bulk_writes import insert_rows
-from hms_cache.store.engine.direct_statements import Direct, DirectRows, execute_directly, row_count
+from hms_cache.store.engine.direct_statements import Direct, DirectRows, Statement, execute_directly, row_count
 from hms_cache.store.engine.events import EventRow
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 
@@ -71,13 +71,17 @@ def log_at_once(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> in
     return taken.last_id if taken.rows else None
 
 
-def log_and_commit(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows, which have an EVENT_ID that was taken in this transaction, and commit it, in one packet.
+def commit_with(
+    connection: Connection, statements: Sequence[Statement], rows: Sequence[Mapping[str, Any]] = ()
+) -> None:
+    """Execute the statements, write the rows, which have an EVENT_ID that was taken in this transaction, and commit it,
+    in one packet.
 
     On MySQL and MariaDB. Waits for no lock. `has_refused_rows` tells what an error was about. `Connection.commit` is
     still to be called.
     """
-    execute_directly(connection, [(_ADD_WITH_IDS, rows)], commits=True)
+    of_log = [(_ADD_WITH_IDS, rows)] if rows else []
+    execute_directly(connection, [*statements, *of_log], commits=True)
 
 
 def log_with_ids(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -86,7 +90,7 @@ def log_with_ids(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> N
 
 
 def has_refused_rows(connection: Connection) -> bool:
-    """After `log_and_commit` has failed: whether the database has said that it does not take the rows.
+    """After `commit_with` has failed: whether the database has said that it does not take a statement or the rows.
 
     Then COMMIT was not carried out; else that is unknown.
     """

@@ -9,7 +9,7 @@ Rows are read by `mysql_rows.BufferedResult`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -85,7 +85,7 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         """None until a large one is sent."""
         self._has_committed = False
         self.has_refused = False
-        """Whether the server has refused the first statement of the last packet, and with it the others."""
+        """Whether the server has refused a statement of the last packet, and with it those after it: COMMIT, too."""
         super().__init__(*arguments, **options)
 
     def connect(self, sock: Any = None) -> None:
@@ -122,8 +122,11 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
             return str(value)
         return "NULL" if value is None else self.escape(value)
 
-    def send_together(self, statements: Sequence[str], *, commits: bool = False) -> list[Acknowledged]:
-        """Sends statements that answer no rows, and are filled in, as one packet; what was said of each.
+    def send_together(
+        self, statements: Sequence[str], *, queries: Collection[int] = (), commits: bool = False
+    ) -> list[Any]:
+        """Sends statements, which are filled in, as one packet; what was said of each: `Acknowledged`, or the rows of
+        those whose numbers are among `queries`.
 
         They are carried out until one fails, whose error is raised. `commits`: COMMIT is the last of them, its answer
         is left out, and `commit` has nothing left to do.
@@ -132,18 +135,33 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         texts = [*statements, "COMMIT"] if commits else statements
         # As the driver's `query`: what came as bytes that are no text goes out as these bytes.
         self._execute_command(COMMAND.COM_QUERY, ";".join(texts).encode(self.encoding, "surrogateescape"))
-        answers: list[Acknowledged] = []
+        answers: list[Any] = []
+        stops = [*sorted(queries), len(texts)]
         try:
-            while len(answers) < len(texts):
-                if not self._take_acknowledgements(len(texts), answers):
-                    answers.append(self._acknowledgement())
+            for stop in stops:
+                while len(answers) < stop:
+                    if not self._take_acknowledgements(stop, answers):
+                        answers.append(self._acknowledgement())
+                if stop < len(texts):
+                    answers.append(self._rows())
         except MySQLError:
-            self.has_refused = not answers and self._sock is not None  # the driver closes it when nothing comes
+            # The driver closes it when nothing comes.
+            self.has_refused = len(answers) < len(statements) and self._sock is not None
             raise
         if commits:
             self._has_committed = True
             answers.pop()
         return answers
+
+    def _rows(self) -> tuple[tuple[Any, ...], ...]:
+        """The rows that are the next answer. Raises the error that it is, or that it does not come."""
+        result = BufferedResult(self)
+        result.read()
+        if result.rows is None:
+            self._force_close()  # what follows would be taken for another statement's
+            raise OperationalError(CR.CR_MALFORMED_PACKET, "a statement that answers rows has answered none")
+        rows: tuple[tuple[Any, ...], ...] = result.rows
+        return rows
 
     def _take_acknowledgements(self, count: int, answers: list[Acknowledged]) -> bool:
         """Appends those that stand whole in the buffer, up to so many in all; whether there was one."""

@@ -31,13 +31,12 @@ from hms_cache.store.engine.features import read_features
 from hms_cache.store.engine.log_writes import (
     TAKE_EVENT_IDS,
     can_log_at_once,
+    commit_with,
     has_refused_rows,
-    log_and_commit,
     log_at_once,
     log_with_ids,
     rows_of_events,
 )
-from hms_cache.store.engine.mysql_driver import Acknowledged
 from hms_cache.store.engine.sequences import NOTIFICATION_LOG, IdBlocks, take_ids
 from hms_cache.store.warehouse.waits import FileWaits, StillWaiting, waits_of_a_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -90,6 +89,7 @@ class WriteTransaction:
         """Those that the work took with its own statements."""
         self._unsent_rows: list[dict[str, Any]] = []
         """Rows of the log that go with COMMIT."""
+        self._left_for_commit: list[Statement] = []
         self._events: list[EventRow] = []
         self._event_characters = 0
         self._after_commit: list[Callable[[], None]] = []
@@ -112,13 +112,23 @@ class WriteTransaction:
         be."""
         return self._guard is None
 
-    def execute_directly(self, statements: Sequence[Statement]) -> list[Acknowledged]:
+    def execute_directly(self, statements: Sequence[Statement]) -> list[Any]:
         """Send statements as one packet; what was said of each. On MySQL and MariaDB."""
         return execute_directly(self.connection, statements)
 
+    def execute_and_commit(self, statements: Sequence[Statement]) -> list[Any]:
+        """As `execute_directly`, with COMMIT in the packet: for all statements of a work without events that does no
+        harm if it is carried out twice. If the connection breaks, it is run again, as before a COMMIT."""
+        return execute_directly(self.connection, statements, commits=True)
+
+    def leave_for_commit(self, statements: Sequence[Statement]) -> None:
+        """Have the statements go in one packet with COMMIT. They must wait for nobody's locks: the outcome is unknown
+        if the connection breaks meanwhile. On MySQL and MariaDB."""
+        self._left_for_commit += statements
+
     def execute_and_take_event_ids(
         self, statements: Sequence[Statement], count: int, taking: Direct = TAKE_EVENT_IDS
-    ) -> list[Acknowledged]:
+    ) -> list[Any]:
         """As `execute_directly`, for the last statements of the work that wait for anybody's locks: ids for ``count``
         events are taken in the same packet, and NOTIFICATION_SEQUENCE stays locked from then on.
 
@@ -211,15 +221,15 @@ class WriteTransaction:
         self.last_event_id = taken.start + len(events) - 1
 
     def commit(self) -> None:
-        """Commit, after `write_events`: with the rows of the log, if they are still to be sent."""
-        if self._unsent_rows:
-            log_and_commit(self.connection, self._unsent_rows)
+        """Commit, after `write_events`: with the rows of the log and what else is still to be sent."""
+        if self._unsent_rows or self._left_for_commit:
+            commit_with(self.connection, self._left_for_commit, self._unsent_rows)
         self.connection.commit()
 
     @property
     def was_refused(self) -> bool:
         """After `commit` has failed: whether it is certain that nothing was committed."""
-        return bool(self._unsent_rows) and has_refused_rows(self.connection)
+        return bool(self._unsent_rows or self._left_for_commit) and has_refused_rows(self.connection)
 
     def _log_at_once(self, time_s: int) -> int | None:
         """The id of the first event; None, and nothing is written, where that is not possible."""

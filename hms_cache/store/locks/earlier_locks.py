@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, or_, select
 
+from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.locks.lock_rules import LockRow, LockTarget, blocking_types, first_conflict
 from hms_cache.store.schema import HIVE_LOCKS
 
@@ -68,6 +69,22 @@ def read_earlier_locks(connection: Connection, below: int, targets: Iterable[Loc
 
     None when there are more than `MOST_EARLIER_LOCKS`. One statement.
     """
+    (by_database, by_table), parameters = question_about(below, targets)
+    return earlier_locks(connection.execute(_query(by_database, by_table), parameters).all())
+
+
+def earlier_locks(found: Sequence[Any]) -> EarlierLocks | None:
+    """The same of rows that were read with `question_about`."""
+    if len(found) > MOST_EARLIER_LOCKS:
+        return None
+    return EarlierLocks(
+        LockRow(external_id, internal_id, txn_id, LockTarget(lock_type, database, table, partition))
+        for external_id, internal_id, txn_id, lock_type, database, table, partition in found
+    )
+
+
+def question_about(below: int, targets: Iterable[LockTarget]) -> tuple[tuple[bool, bool], dict[str, Any]]:
+    """Which form of the query (by names of databases, of tables), and its parameters."""
     targets = list(targets)
     databases = {target.database for target in targets}
     tables = {target.table for target in targets}
@@ -78,13 +95,13 @@ def read_earlier_locks(connection: Connection, below: int, targets: Iterable[Loc
         parameters["databases"] = sorted(databases)
     if by_table:
         parameters["tables"] = sorted(table for table in tables if table is not None)
-    found = connection.execute(_query(by_database, by_table), parameters).all()
-    if len(found) > MOST_EARLIER_LOCKS:
-        return None
-    return EarlierLocks(
-        LockRow(external_id, internal_id, txn_id, LockTarget(lock_type, database, table, partition))
-        for external_id, internal_id, txn_id, lock_type, database, table, partition in found
-    )
+    return (by_database, by_table), parameters
+
+
+@lru_cache
+def direct_query(by_database: bool, by_table: bool) -> DirectQuery:
+    """The same query, to be sent with other statements."""
+    return DirectQuery(_query(by_database, by_table))
 
 
 @lru_cache

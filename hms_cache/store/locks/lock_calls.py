@@ -17,52 +17,28 @@ writes nothing; the others do not notice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
-from sqlalchemy import Connection, bindparam, delete, select, update
-
-from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.direct_statements import takes_direct_statements
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.locks.earlier_locks import EarlierLocks, read_earlier_locks
-from hms_cache.store.locks.lock_rows import beat_locks, grant, lock_row, note_blocker, rows_of_locks
-from hms_cache.store.locks.lock_rules import LockRow, LockTarget
-from hms_cache.store.locks.locking import (
-    INSERT_LOCKS,
-    AskedLock,
-    Conflict,
-    add_components,
-    answer_and_rows,
-    asked_lock,
-    conflict_in_database,
-)
-from hms_cache.store.locks.unlocking import held_by_txn_error, may_be_unlocked
-from hms_cache.store.schema import HIVE_LOCKS, NEXT_LOCK_ID, TXNS
-from hms_cache.store.transactions.codes import LOCK_ACQUIRED, TXN_OPEN
+from hms_cache.store.locks import locking, unlocking
+from hms_cache.store.locks.lock_batch import LockBatch, LockCall, Outcome
+from hms_cache.store.locks.lock_packets import LockPackets
+from hms_cache.store.locks.locking import AskedLock, asked_lock
 from hms_cache.store.transactions.context import TxnContext
-from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
-from hms_cache.store.transactions.errors import no_such_lock_error, not_open_error
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CheckLockRequest,
     LockRequest,
     LockResponse,
-    LockState,
     MetaException,
     UnlockRequest,
 )
 
-L = HIVE_LOCKS.c
-T = TXNS.c
-
-LockCall = AskedLock | CheckLockRequest | UnlockRequest
-
-Outcome = LockResponse | Exception | None
-"""What a call is answered: an exception is to be raised to its client; None is what `unlock` answers."""
-
 MOST_COMPONENTS_TOGETHER = 32
 """A request for more components has a transaction of its own: the calls of others would wait for its rows."""
+
+_MOST_COMPONENTS_IN_A_PACKET = 1024
+"""More are written by the driver's own way, which cuts them into statements of a safe length."""
 
 
 def may_combine(request: LockRequest | CheckLockRequest | UnlockRequest) -> bool:
@@ -90,194 +66,41 @@ def carry_out_requests(
 
 def carry_out(transaction: WriteTransaction, context: TxnContext, calls: Sequence[LockCall]) -> list[Outcome]:
     """The outcome of each call."""
-    return _Together(transaction.connection, calls).carry_out()
+    if takes_direct_statements(transaction.connection):
+        return LockPackets(transaction, calls).carry_out()
+    return LockBatch(transaction.connection, calls).carry_out()
 
 
-@dataclass(slots=True)
-class _Waiting:
-    """A lock that is asked for again and waits."""
-
-    lock_id: int
-    rows: Sequence[Any]
-    calls: list[int] = field(default_factory=list)
-
-    @property
-    def txn_id(self) -> int:
-        return int(self.rows[0].HL_TXNID)
-
-    @property
-    def targets(self) -> list[LockTarget]:
-        return [lock_row(row).target for row in self.rows]
+def lock(transaction: WriteTransaction, context: TxnContext, request: LockRequest) -> LockResponse:
+    """As `locking.lock`."""
+    asked = asked_lock(request)
+    if len(asked.targets) > _MOST_COMPONENTS_IN_A_PACKET or not takes_direct_statements(transaction.connection):
+        return locking.lock(transaction.connection, asked)
+    return _answered(_alone(transaction, asked))
 
 
-class _Together:
-    """Calls that share a transaction. One attempt: a transaction that is run again begins with a new one."""
-
-    def __init__(self, connection: Connection, calls: Sequence[LockCall]) -> None:
-        self._connection = connection
-        self._outcomes: list[Outcome] = [None] * len(calls)
-        self._unlocked: dict[int, list[int]] = {}
-        """Numbers of the calls, by lock, as in `_checked`."""
-        self._checked: dict[int, list[int]] = {}
-        self._asked: dict[int, AskedLock] = {}
-        """By number of the call, in the order of arrival."""
-        for number, call in enumerate(calls):
-            match call:
-                case AskedLock():
-                    self._asked[number] = call
-                case CheckLockRequest():
-                    self._checked.setdefault(call.lockid, []).append(number)
-                case _:
-                    self._unlocked.setdefault(call.lockid, []).append(number)
-
-    def carry_out(self) -> list[Outcome]:
-        if self._unlocked:
-            self._unlock()
-        waiting = self._beat_and_find_waiting()
-        if not waiting and not self._asked:
-            return self._outcomes
-        external_ids: dict[int, int] = {}
-        now = 0
-        if self._asked:
-            add_components(self._connection, [asked for asked in self._asked.values() if asked.txn_id > 0])
-            first = take_id(self._connection, NEXT_LOCK_ID.c.NL_NEXT, len(self._asked))
-            external_ids = dict(zip(self._asked, range(first, first + len(self._asked)), strict=True))
-            now = read_now_ms(self._connection)
-        conflicts = _Conflicts(
-            self._connection,
-            max([one.lock_id for one in waiting] + list(external_ids.values()), default=0),
-            [target for one in waiting for target in one.targets]
-            + [target for asked in self._asked.values() for target in asked.targets],
-        )
-        if waiting:
-            self._grant_waiting(waiting, conflicts)
-        if self._asked:
-            self._insert(external_ids, now, conflicts)
-        return self._outcomes
-
-    def _tell(self, numbers: Iterable[int], outcome: Outcome) -> None:
-        for number in numbers:
-            self._outcomes[number] = outcome
-
-    # Giving back
-
-    def _unlock(self) -> None:
-        lock_ids = {"lock_ids": sorted(self._unlocked)}
-        self._connection.execute(_UNLOCK, lock_ids)
-        for lock_id, txn_id in self._connection.execute(_STILL_HELD, lock_ids):
-            self._tell(self._unlocked[lock_id], held_by_txn_error(lock_id, txn_id))
-
-    # Heartbeats
-
-    def _beat_and_find_waiting(self) -> list[_Waiting]:
-        """Lock the transactions, note heartbeats, answer for locks that are granted already; those that wait."""
-        rows = rows_of_locks(self._connection, self._checked) if self._checked else {}
-        txn_of = {lock_id: int(found[0].HL_TXNID) for lock_id, found in rows.items()}
-        for lock_id in self._checked.keys() - rows.keys():
-            self._tell(self._checked[lock_id], no_such_lock_error(lock_id))
-        states = self._lock_txns({*txn_of.values(), *(asked.txn_id for asked in self._asked.values())} - {0})
-        for number, asked in list(self._asked.items()):
-            if asked.txn_id > 0 and states.get(asked.txn_id) != TXN_OPEN:
-                self._outcomes[number] = not_open_error(asked.txn_id, states.get(asked.txn_id))
-                del self._asked[number]
-        for lock_id, txn_id in list(txn_of.items()):
-            if txn_id > 0 and states.get(txn_id) != TXN_OPEN:
-                self._tell(self._checked[lock_id], not_open_error(txn_id, states.get(txn_id)))
-                del rows[lock_id], txn_of[lock_id]
-        if alive := {txn_id for txn_id in txn_of.values() if txn_id > 0}:
-            self._connection.execute(_BEAT_TXNS, {"ids": sorted(alive)})
-        outside = [lock_id for lock_id, txn_id in txn_of.items() if txn_id == 0]
-        self._change_rows(beat_locks, outside, sum(len(rows[lock_id]) for lock_id in outside))
-        waiting = []
-        for lock_id, found in rows.items():
-            if all(row.HL_LOCK_STATE == LOCK_ACQUIRED for row in found):
-                self._tell(self._checked[lock_id], LockResponse(lockid=lock_id, state=LockState.ACQUIRED))
-            else:
-                waiting.append(_Waiting(lock_id, found, self._checked[lock_id]))
-        return waiting
-
-    def _lock_txns(self, txn_ids: set[int]) -> dict[int, str]:
-        """States of the transactions that there are; their rows stay locked."""
-        if not txn_ids:
-            return {}
-        rows = self._connection.execute(_LOCK_TXNS, {"txn_ids": sorted(txn_ids)})
-        return {row.TXN_ID: row.TXN_STATE for row in rows}
-
-    def _change_rows(
-        self, change: Callable[[Connection, Collection[int]], int], lock_ids: Sequence[int], expected: int
-    ) -> None:
-        """Change all rows of these locks. Raises RetryableConflict when some were released since they were read."""
-        if lock_ids and change(self._connection, lock_ids) < expected:
-            raise RetryableConflict("locks were released at the moment when their clients asked for them")
-
-    # Granting
-
-    def _grant_waiting(self, waiting: Sequence[_Waiting], conflicts: _Conflicts) -> None:
-        granted: list[_Waiting] = []
-        blocked: dict[tuple[int, int, int], list[int]] = {}
-        for one in waiting:
-            conflict = conflicts.of(one.lock_id, one.txn_id, one.targets)
-            state = LockState.ACQUIRED if conflict is None else LockState.WAITING
-            self._tell(one.calls, LockResponse(lockid=one.lock_id, state=state))
-            if conflict is None:
-                granted.append(one)
-                continue
-            position, blocker = conflict
-            row, by = one.rows[position], (blocker.external_id, blocker.internal_id)
-            if (row.HL_BLOCKEDBY_EXT_ID, row.HL_BLOCKEDBY_INT_ID) != by:
-                blocked.setdefault((*by, row.HL_LOCK_INT_ID), []).append(one.lock_id)
-        self._change_rows(grant, [one.lock_id for one in granted], sum(len(one.rows) for one in granted))
-        # Those that wait for one and the same lock, as most do that wait at all, are one statement.
-        for (by_external, by_internal, internal_id), lock_ids in blocked.items():
-            note_blocker(self._connection, lock_ids, internal_id, by_external, by_internal)
-
-    # New requests
-
-    def _insert(self, external_ids: dict[int, int], now: int, conflicts: _Conflicts) -> None:
-        rows: list[dict[str, Any]] = []
-        for number, asked in self._asked.items():
-            external_id, txn_id = external_ids[number], asked.txn_id
-            answer, own = answer_and_rows(asked, external_id, now, partial(conflicts.of, external_id, txn_id))
-            self._outcomes[number] = answer
-            if own:
-                conflicts.add(
-                    LockRow(external_id, position, txn_id, target)
-                    for position, target in enumerate(asked.targets, start=1)
-                )
-            rows += own
-        if rows:
-            self._connection.execute(INSERT_LOCKS, rows)
+def check_lock(transaction: WriteTransaction, context: TxnContext, request: CheckLockRequest) -> LockResponse:
+    """As `locking.check_lock`."""
+    if not takes_direct_statements(transaction.connection):
+        return locking.check_lock(transaction.connection, request)
+    return _answered(_alone(transaction, request))
 
 
-class _Conflicts:
-    """What stands in the way: the locks in the database, and those that this transaction is about to insert."""
-
-    def __init__(self, connection: Connection, last: int, targets: Sequence[LockTarget]) -> None:
-        """`last`: the highest id that is asked about."""
-        self._connection = connection
-        self._stored = read_earlier_locks(connection, last, targets)
-        self._new = EarlierLocks()
-
-    def add(self, rows: Iterable[LockRow]) -> None:
-        """Locks that are about to be inserted, younger than all before."""
-        self._new.add(rows)
-
-    def of(self, external_id: int, txn_id: int, targets: Sequence[LockTarget]) -> Conflict | None:
-        """The oldest lock below this id in the way of the targets."""
-        if self._stored is None:
-            conflict = conflict_in_database(self._connection, external_id, txn_id, targets)
-        else:
-            conflict = self._stored.conflict_of(external_id, txn_id, targets)
-        return conflict or self._new.conflict_of(external_id, txn_id, targets)
+def unlock(transaction: WriteTransaction, context: TxnContext, request: UnlockRequest) -> None:
+    """As `unlocking.unlock`."""
+    if takes_direct_statements(transaction.connection):
+        _alone(transaction, request)
+    else:
+        unlocking.unlock(transaction.connection, request)
 
 
-_LOCK_IDS = L.HL_LOCK_EXT_ID.in_(bindparam("lock_ids", expanding=True))
-_UNLOCK = delete(HIVE_LOCKS).where(_LOCK_IDS, may_be_unlocked())
-_STILL_HELD = select(L.HL_LOCK_EXT_ID, L.HL_TXNID).where(_LOCK_IDS).distinct()
-_LOCK_TXNS = (
-    select(T.TXN_ID, T.TXN_STATE)
-    .where(T.TXN_ID.in_(bindparam("txn_ids", expanding=True)))
-    .order_by(T.TXN_ID)
-    .with_for_update()
-)
-_BEAT_TXNS = update(TXNS).where(T.TXN_ID.in_(bindparam("ids", expanding=True))).values(TXN_LAST_HEARTBEAT=now_ms())
+def _alone(transaction: WriteTransaction, call: AskedLock | CheckLockRequest | UnlockRequest) -> LockResponse | None:
+    [outcome] = LockPackets(transaction, [call]).carry_out()
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+def _answered(outcome: LockResponse | None) -> LockResponse:
+    assert outcome is not None
+    return outcome

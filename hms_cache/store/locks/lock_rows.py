@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select, update
@@ -14,7 +14,7 @@ from hms_cache.store.transactions.database_values import now_ms
 
 L = HIVE_LOCKS.c
 
-_ROWS = (
+ROWS = (
     select(
         L.HL_LOCK_EXT_ID,
         L.HL_LOCK_INT_ID,
@@ -34,8 +34,13 @@ _ROWS = (
 
 def rows_of_locks(connection: Connection, lock_ids: Collection[int]) -> dict[int, list[Any]]:
     """The rows of these locks in the order of their internal ids; a lock that is not there is left out."""
+    return rows_by_lock(connection.execute(ROWS, {"lock_ids": sorted(lock_ids)}))
+
+
+def rows_by_lock(rows: Iterable[Any]) -> dict[int, list[Any]]:
+    """Rows of `ROWS` by lock."""
     found: dict[int, list[Any]] = {}
-    for row in connection.execute(_ROWS, {"lock_ids": sorted(lock_ids)}):
+    for row in rows:
         found.setdefault(row.HL_LOCK_EXT_ID, []).append(row)
     return found
 

@@ -10,7 +10,7 @@ or as waiting. A request that waits holds no connection and no row lock; its cli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,16 +117,28 @@ def _target_of(component: LockComponent) -> LockTarget:
 
 def add_components(connection: Connection, asked: Iterable[AskedLock]) -> None:
     """Note what the transactions of these requests are about to write; their rows in TXNS are locked."""
-    writing = [(one.txn_id, written) for one in asked if (written := _written(one))]
-    if not writing:
+    if not (writing := writing_txns(asked)):
         return
-    write_ids = _write_ids_of(connection, {txn_id for txn_id, _ in writing})
-    rows = [row for txn_id, written in writing for row in _component_rows(txn_id, written, write_ids)]
-    connection.execute(_INSERT_COMPONENTS, rows)
+    found = connection.execute(WRITE_IDS, {"txn_ids": sorted({txn_id for txn_id, _ in writing})})
+    connection.execute(INSERT_COMPONENTS, component_rows(writing, found))
+
+
+def writing_txns(asked: Iterable[AskedLock]) -> list[WritingTxn]:
+    """What the transactions of these requests are about to write."""
+    return [(one.txn_id, written) for one in asked if one.txn_id > 0 and (written := _written(one))]
+
+
+def component_rows(writing: Iterable[WritingTxn], found: Iterable[Any]) -> list[dict[str, Any]]:
+    """Rows of TXN_COMPONENTS. `found`: what `WRITE_IDS` answers."""
+    write_ids = {(txn_id, database, table): write_id for txn_id, database, table, write_id in found}
+    return [row for txn_id, written in writing for row in _component_rows(txn_id, written, write_ids)]
 
 
 _Written = tuple[LockComponent, LockTarget, str]
 """A component that writes to a table, and the code of what it does there."""
+
+WritingTxn = tuple[int, Sequence[_Written]]
+"""A transaction and what it writes."""
 
 
 def _written(asked: AskedLock) -> list[_Written]:
@@ -181,16 +193,10 @@ def _operation_of(component: LockComponent, target: LockTarget) -> str | None:
 
 
 W = TXN_TO_WRITE_ID.c
-_INSERT_COMPONENTS = insert(TXN_COMPONENTS)
-_WRITE_IDS = select(W.T2W_TXNID, W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID).where(
+INSERT_COMPONENTS = insert(TXN_COMPONENTS)
+WRITE_IDS = select(W.T2W_TXNID, W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID).where(
     W.T2W_TXNID.in_(bindparam("txn_ids", expanding=True))
 )
-
-
-def _write_ids_of(connection: Connection, txn_ids: Collection[int]) -> dict[tuple[int, str, str | None], int]:
-    """By transaction, database and table."""
-    rows = connection.execute(_WRITE_IDS, {"txn_ids": sorted(txn_ids)})
-    return {(txn_id, database, table): write_id for txn_id, database, table, write_id in rows}
 
 
 # Granting

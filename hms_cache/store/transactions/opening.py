@@ -173,7 +173,7 @@ def _open_one_on_mysql(transaction: WriteTransaction, context: TxnContext, reque
         opened, *_ = transaction.execute_directly(statements)
     if opened.rows != 1:
         raise MetaException(f"TXN_LOCK_TBL must have one row, as Hive's schema script makes it: found {opened.rows}")
-    return opened.last_id
+    return int(opened.last_id)
 
 
 def _insert(connection: Connection, row: Mapping[str, Any], count: int) -> list[int]:

@@ -14,7 +14,13 @@ from hms_cache.store import schema
 from hms_cache.store.engine import direct_statements
 from hms_cache.store.engine.bulk_writes import insert_rows, upsert_rows
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.direct_statements import Direct, execute_directly, row_count, takes_direct_statements
+from hms_cache.store.engine.direct_statements import (
+    Direct,
+    DirectQuery,
+    execute_directly,
+    row_count,
+    takes_direct_statements,
+)
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable
 from hms_cache.store.engine.events import EventRow
 from hms_cache.store.engine.mysql_driver import MySqlConnection
@@ -30,6 +36,12 @@ CHANGE = Direct(
     update(schema.METASTORE_DB_PROPERTIES).where(P.PROPERTY_KEY == bindparam("key")).values(DESCRIPTION="100")
 )
 REMOVE = Direct(delete(schema.METASTORE_DB_PROPERTIES).where(P.PROPERTY_KEY.in_(bindparam("keys", expanding=True))))
+
+READ = DirectQuery(
+    select(P.PROPERTY_KEY, P.PROPERTY_VALUE, func.length(P.PROPERTY_VALUE).label("bytes"))
+    .where(P.PROPERTY_KEY.in_(bindparam("keys", expanding=True)))
+    .order_by(P.PROPERTY_KEY)
+)
 
 AWKWARD = ["it's", '"', "\\", "%", "%s %(key)s %%", ":x", "; COMMIT; ", "ä 雪", "\0\n\r\x1a", "", "x" * 900]
 
@@ -61,6 +73,54 @@ def test_values_come_as_they_are(initialized_database: Database) -> None:
     gone = {"keys": ["k0", "k1", "no ' such"]}
     [removed] = run_write(initialized_database, lambda transaction: transaction.execute_directly([(REMOVE, gone)]))
     assert removed.rows == 2
+
+
+def test_a_query_is_answered_between_other_statements(initialized_database: Database) -> None:
+    """With the rows that SQLAlchemy would answer, as the statements before it have made them; also with none."""
+    keys = [f"k{at:02}" for at in range(len(AWKWARD))]
+    given = dict(zip(keys, AWKWARD, strict=True))
+
+    def work(transaction: WriteTransaction) -> list[Any]:
+        before = (READ, {"keys": keys})
+        add = [(ADD, row(key, value)) for key, value in given.items()]
+        after = (READ, {"keys": keys})
+        answers = transaction.execute_directly([before, *add, after, (REMOVE, {"keys": keys[:2]}), (READ, before[1])])
+        usual = transaction.connection.execute(
+            select(P.PROPERTY_KEY, P.PROPERTY_VALUE).order_by(P.PROPERTY_KEY).where(P.PROPERTY_KEY.in_(keys))
+        ).all()
+        assert [(one.PROPERTY_KEY, one.PROPERTY_VALUE) for one in answers[-1]] == [tuple(one) for one in usual]
+        return answers
+
+    nothing, *added, all_of_them, removed, rest = run_write(initialized_database, work)
+    assert nothing == [] and [one.rows for one in added] == [1] * len(keys) and removed.rows == 2
+    assert {one.PROPERTY_KEY: one.PROPERTY_VALUE for one in all_of_them} == given
+    assert [one.bytes for one in all_of_them] == [len(value.encode()) for value in AWKWARD]
+    assert [one.PROPERTY_KEY for one in rest] == keys[2:]
+
+
+def test_a_failure_before_or_after_a_query_leaves_the_connection_in_order(initialized_database: Database) -> None:
+    read = (READ, {"keys": ["a"]})
+    with initialized_database.writing() as connection:
+        for statements in (
+            [read, (ADD, row("a")), (ADD, row("a")), read],
+            [(ADD, row("a")), read, (CHANGE, {"key": 1})],
+        ):
+            with pytest.raises(IntegrityError):
+                execute_directly(connection, statements, commits=True)
+            # What follows is this statement's answer and no other's.
+            [found] = execute_directly(connection, [read])
+            assert [one.PROPERTY_KEY for one in found] == ["a"]
+    assert stored(initialized_database) == {}, "nothing was committed"
+
+
+def test_a_query_that_answers_no_rows_costs_its_connection(initialized_database: Database) -> None:
+    """The answers of a packet are told apart by what was asked: if they do not fit, none of them is believed."""
+    no_query = DirectQuery.__new__(DirectQuery)
+    no_query._statement, no_query._columns = CHANGE._statement, CHANGE._columns
+    # The error, or that of the rollback on a connection that is closed.
+    with pytest.raises((OperationalError, DatabaseUnavailable)), initialized_database.writing() as connection:
+        execute_directly(connection, [(no_query, {"key": "a"}), (ADD, row("a"))])
+    assert stored(initialized_database) == {}
 
 
 def test_rows_by_the_thousand_come_as_they_are(initialized_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
