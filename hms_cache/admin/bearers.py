@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import anyio
-from anyio.to_thread import run_sync
+import asyncio
 
 from hms_cache.authentication.bearer_tokens import Bearer, BearerTokens
 from hms_cache.authentication.mechanism import AuthenticationError
@@ -17,7 +16,7 @@ class Bearers:
 
     def __init__(self, tokens: BearerTokens) -> None:
         self._tokens = tokens
-        self._limiter: anyio.CapacityLimiter | None = None
+        self._places = asyncio.Semaphore(CHECKS_AT_ONCE)
 
     async def find(self, token: str) -> Bearer:
         """Who sent it. Raises AuthenticationError."""
@@ -27,6 +26,5 @@ class Bearers:
         # Three parts, parted by dots: what is none is not worth asking the issuer for.
         if token.count(".") != 2:
             raise AuthenticationError("the token is missing or wrong")
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(CHECKS_AT_ONCE)
-        return await run_sync(self._tokens.check_bearer, token, limiter=self._limiter)
+        async with self._places:
+            return await asyncio.to_thread(self._tokens.check_bearer, token)

@@ -26,6 +26,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic, sleep
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -66,6 +67,10 @@ _LONGEST_AGGREGATE_BYTES = 16 * 1024 * 1024
 _SOCKET_MARGIN_S = 10.0
 _CHECK_SOCKET_MARGIN_S = 1.0
 
+#: How long a connection waits for another one that makes a new SQLite file ready, which takes some milliseconds, and
+#: how long it pauses before it asks again.
+_NEW_FILE_WAIT_S = 10.0
+_NEW_FILE_PAUSE_S = 0.01
 
 #: Stands for ``inf`` where a driver wants a number: a day, longer than any statement or client lives.
 _LONGEST_S = 86400.0
@@ -437,12 +442,17 @@ class Database:
 
     def _prepare_sqlite(self, connection: sqlite3.Connection, kind: str) -> None:
         connection.isolation_level = None
-        try:
-            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError as error:
-            # Another process is just switching the new file over; SQLite does not wait for that.
-            raise RetryableConflict(str(error)) from error
+        end_s = monotonic() + _NEW_FILE_WAIT_S
+        while True:
+            try:
+                if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                    connection.execute("PRAGMA journal_mode=WAL")
+                break
+            except sqlite3.OperationalError as error:
+                # Another process is just switching the new file over; SQLite does not wait for that.
+                if monotonic() >= end_s:
+                    raise RetryableConflict(str(error)) from error
+                sleep(_NEW_FILE_PAUSE_S)
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA foreign_keys=ON")
         if kind != "write":
