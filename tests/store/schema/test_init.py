@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
-from sqlalchemy import insert, make_url, select, text, update
+from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from hms_cache.errors import SchemaError
 from hms_cache.store import schema
-from hms_cache.store.engine import database as database_module
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.installation.check import check_schema, schema_version
@@ -42,26 +40,6 @@ def test_servers_that_start_at_once_make_one_schema(database_url: str) -> None:
         assert check_schema(database) == []
         with database.loading() as connection:
             assert connection.execute(select(schema.CTLGS.c.NAME)).scalars().all() == ["hive"]
-
-
-@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_a_new_file_that_another_server_makes_ready(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SQLite refuses a connection meanwhile, without waiting: each one asks again until the other is ready."""
-    other = sqlite3.connect(str(make_url(database_url).database), isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN EXCLUSIVE")
-    other.execute("CREATE TABLE held (a INT)")
-    pauses: list[float] = []
-
-    def pause(duration_s: float) -> None:
-        pauses.append(duration_s)
-        if len(pauses) == 3:
-            other.execute("ROLLBACK")
-
-    monkeypatch.setattr(database_module, "sleep", pause)
-    with closing(other), closing(Database(database_url)) as database:
-        init_schema(database)
-        assert check_schema(database) == []
-    assert len(pauses) >= 3
 
 
 def test_an_unfinished_creation_is_completed(empty_database: Database) -> None:
