@@ -35,12 +35,13 @@ from benchmarks.names import fill as fill_names
 from benchmarks.names import measure as measure_names
 from benchmarks.names import render as render_names
 from benchmarks.own_metastore import OwnMetastore
-from benchmarks.report import own_table, revision
+from benchmarks.report import own_table, revision, titled_table
 from benchmarks.restart import fill_tables
 from benchmarks.restart import measure as measure_restart
 from benchmarks.restart import render as render_restart
 from benchmarks.scale import fill, render
 from benchmarks.scale import measure as measure_scale
+from benchmarks.security import TITLES as SECURITY_TITLES
 from benchmarks.security import measure as measure_security
 from benchmarks.transactions import LOCKS, TRANSACTIONS, statements_per_call, with_password
 
@@ -123,7 +124,10 @@ def measure(
 @click.option("--requests", default=1000, show_default=True, help="of each server in each round")
 def security(rounds: int, requests: int) -> None:
     """What TLS, Kerberos and authorization cost a hot get_table."""
-    click.echo(measure_security(rounds, requests, lambda line: click.echo(line, err=True)))
+    costs = measure_security(rounds, requests, lambda line: click.echo(line, err=True))
+    click.echo("\n".join(titled_table(SECURITY_TITLES, costs.rows)))
+    for name, share in costs.policy_shares:
+        click.echo(f"With a policy, of the rate without: {name} {share:.0%}")
 
 
 @main.command()

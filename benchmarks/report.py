@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
 
 
+@cache
 def revision() -> str:
-    """The commit that is measured, `-dirty` behind it where the tree differs; every page of evidence names it."""
+    """The commit that is measured, `-dirty` behind it where the tree differs; every page of evidence names it.
+
+    As it was when first asked for: the pages that a run writes are no difference.
+    """
     git = ["git", "describe", "--always", "--dirty"]
     return subprocess.run(git, cwd=Path(__file__).parent, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def titled_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table of texts."""
+    return [f"| {' | '.join(row)} |" for row in (titles, ["---"] * len(titles), *rows)]
 
 
 def own_table(rows: Sequence[Row], label: str) -> str:

@@ -11,9 +11,9 @@ import socket
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +66,21 @@ class _Measured:
     cpu_us: list[float] = field(default_factory=list)
 
 
-def measure(rounds: int, requests: int, tell: Callable[[str], None]) -> str:
-    """A table of medians. Raises HmsCacheError when a server does not start.
+TITLES = ("protection", "requests/s", "of plain, round by round", "CPU of the server, us a call")
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What one run found, of each kind in the order of KINDS; medians of all rounds."""
+
+    rows: list[list[str]]
+    """Cells under TITLES."""
+    policy_shares: list[tuple[str, float]]
+    """Of each kind that has the same without a policy beside it: the other's name, and its rate of the other's."""
+
+
+def measure(rounds: int, requests: int, tell: Callable[[str], None]) -> Costs:
+    """Asks all kinds of servers in turns. Raises HmsCacheError when a server does not start.
 
     Client and servers share one processor: on two of them a server finds many requests at once or few, which stays as
     it is for as long as the process lives and makes a call cost 15 us or 35.
@@ -76,12 +89,14 @@ def measure(rounds: int, requests: int, tell: Callable[[str], None]) -> str:
     from tests.server.test_tls import Authority
 
     request = request_bytes("get_table", dbname="default", tbl_name="t")
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     with ExitStack() as stack:
+        processors = os.sched_getaffinity(0)
+        stack.callback(os.sched_setaffinity, 0, processors)
+        os.sched_setaffinity(0, {min(processors)})
         root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         (root / "realm").mkdir()
         realm = stack.enter_context(running_realm(root / "realm"))
-        os.environ["KRB5_CONFIG"] = str(realm.configuration)
+        stack.enter_context(_environment("KRB5_CONFIG", str(realm.configuration)))
         realm.keytab("hive/localhost")
         realm.ticket("ann")
         authority = Authority(root)
@@ -93,7 +108,7 @@ def measure(rounds: int, requests: int, tell: Callable[[str], None]) -> str:
             tell(f"round {number + 1} of {rounds}")
             for one in found:
                 _ask(one, request, requests)
-    return _table(found)
+    return _costs(found)
 
 
 def _start(
@@ -158,21 +173,37 @@ def _cpu_ns(pid: int) -> int:
     return sum(int(task.read_text().split()[0]) for task in tasks)
 
 
-def _table(found: list[_Measured]) -> str:
-    lines = [
-        "| protection | requests/s | of plain, round by round | CPU of the server, us a call |",
-        "|---|---|---|---|",
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def _costs(found: list[_Measured]) -> Costs:
+    rows = [
+        [
+            one.kind.name,
+            f"{statistics.median(one.rates):,.0f}",
+            f"{_share(one, found[0]):.0%}",
+            f"{statistics.median(one.cpu_us):.0f}",
+        ]
+        for one in found
     ]
+    shares = []
     for one in found:
-        shares = [rate / plain for rate, plain in zip(one.rates, found[0].rates, strict=True)]
-        lines.append(
-            f"| {one.kind.name} | {statistics.median(one.rates):.0f} | {statistics.median(shares):.0%}"
-            f" | {statistics.median(one.cpu_us):.0f} |"
-        )
-    for protected in [one for one in found if one.kind.policy]:
-        same = (protected.kind.tls, protected.kind.quality, False)
-        plain = [one for one in found if (one.kind.tls, one.kind.quality, one.kind.policy) == same]
-        if plain:
-            share = statistics.median(a / b for a, b in zip(protected.rates, plain[0].rates, strict=True))
-            lines.append(f"| {protected.kind.name}, of {plain[0].kind.name} | | {share:.0%} | |")
-    return "\n".join(lines)
+        without = [other for other in found if other.kind == replace(one.kind, name=other.kind.name, policy=False)]
+        if one.kind.policy and without:
+            shares.append((without[0].kind.name, _share(one, without[0])))
+    return Costs(rows, shares)
+
+
+def _share(one: _Measured, other: _Measured) -> float:
+    """Of the other's rate, round by round."""
+    return statistics.median(a / b for a, b in zip(one.rates, other.rates, strict=True))

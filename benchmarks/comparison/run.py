@@ -20,6 +20,7 @@ from benchmarks.comparison.events import measure_events
 from benchmarks.comparison.hot_reads import measure_hot_reads
 from benchmarks.comparison.large_table import measure_large_table
 from benchmarks.comparison.leases import measure_leases
+from benchmarks.comparison.protection import measure_protection
 from benchmarks.comparison.reads import JAVA, JAVA_UNCACHED, OURS_0, OURS_500, OURS_INF, OURS_UNCACHED
 from benchmarks.comparison.results import Results
 from benchmarks.comparison.write_id_reads import measure_trusted
@@ -71,6 +72,7 @@ class Run:
             ("write-id reads", lambda: measure_trusted(self._c)),
             ("delays", lambda: measure_delays(self._c)),
             ("exact reads by lease", lambda: measure_leases(self._c)),
+            ("protection", lambda: measure_protection(self._c)),
             ("a very large table", lambda: measure_large_table(self._c)),
         ]
 

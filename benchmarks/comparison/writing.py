@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.comparison.plot import bar_plot
 from benchmarks.comparison.reads import HOT_OPERATIONS, JAVA, OURS_0, OURS_500, ROUNDS
 from benchmarks.comparison.results import Results, Row, cpu_us
-from benchmarks.report import revision
+from benchmarks.report import revision, titled_table
 
 _PATH = re.compile(r"(?<![\w.])/[\w./-]{3,}")
 """Paths of the machine that measured are nobody's business."""
@@ -69,9 +69,7 @@ def markdown(results: Results, command: str, facts: str, catalog: str, seconds: 
         "",
     ]
     for title, titles, rows in results.sections:
-        lines += [f"## {title}", "", f"| {' | '.join(titles)} |", "|" + "---|" * len(titles)]
-        lines += [f"| {' | '.join(row)} |" for row in rows]
-        lines.append("")
+        lines += [f"## {title}", "", *titled_table(titles, rows), ""]
     if results.failures:
         lines += ["## What failed", "", *[f"- {_PATH.sub('…', failure)}" for failure in results.failures], ""]
     return "\n".join(lines)

@@ -29,6 +29,7 @@ from hms_cache.store.engine.dialects import database_time_ms, reason_of_stale_re
 from hms_cache.store.engine.sequences import ID_COLUMNS
 from hms_cache.store.installation.check import check_schema
 from hms_cache.store.installation.directories import check_directories
+from hms_cache.store.installation.foreign_key_indexes import missing_indexes
 from hms_cache.store.schema import DBS, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, SEQUENCE_TABLE, TBLS
 from hms_cache.store.warehouse import Warehouse
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -117,6 +118,7 @@ def _check_database(findings: Findings, settings: Settings, database: Database) 
     checks: tuple[tuple[str, Callable[[Findings, Settings, Database], None]], ...] = (
         ("the database has a schema that can be served", _check_schema),
         ("the database is the primary", _check_primary),
+        ("each foreign key has an index", _check_indexes),
         ("no sequence is behind its table", _check_sequences),
         ("the notification log has no gap", _check_log),
         ("the newest tables are in the notification log", _check_newest_tables),
@@ -151,6 +153,17 @@ def _check_schema(findings: Findings, settings: Settings, database: Database) ->
         findings.warning(
             f"the schema calls itself {version} but has {len(differences)} differences, the first: {differences[0]}",
             "See all of them: hms-cache schema check",
+        )
+
+
+def _check_indexes(findings: Findings, _settings: Settings, database: Database) -> None:
+    with database.loading() as connection:
+        missing = missing_indexes(connection)
+    if missing:
+        findings.warning(
+            f"{len(missing)} foreign keys have no index, the first: {missing[0]}; a drop of a table with many skewed"
+            " values takes minutes, under locks",
+            "Create them, while the servers run: hms-cache schema index",
         )
 
 

@@ -20,6 +20,7 @@ from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.sequences import raise_lagging_sequences
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.installation.check import check_schema, schema_version
+from hms_cache.store.installation.foreign_key_indexes import create_indexes_beside_writers
 from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles, init_schema
 
 _log = logging.getLogger(__name__)
@@ -124,6 +125,14 @@ def create_schema(settings: Settings) -> str:
             return f"the database has its schema already: version {before}"
         init_schema(database)
         return f"created the schema: version {schema_version(database)}"
+
+
+def index_schema(settings: Settings) -> list[str]:
+    """What ``hms-cache schema index`` does: makes the indexes of foreign keys that are missing; which they were."""
+    database = open_database(settings)
+    with closing(database), refusals_explained():
+        require_schema(database, settings)
+        return [str(one) for one in create_indexes_beside_writers(database)]
 
 
 def report_schema(settings: Settings) -> tuple[str, list[str]]:

@@ -57,7 +57,7 @@ def texts(findings: Findings, severity: str) -> list[str]:
 def test_a_sound_installation_passes_everything(served: str, tmp_path: Path) -> None:
     findings = run_checks(configured(tmp_path, cache__peers="hive4").settings, (served,))
     assert findings.found == []
-    assert len(findings.passed) == 9
+    assert len(findings.passed) == 10
     assert list((tmp_path / "warehouse").glob(".hms-cache-check-*")) == []
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,18 @@ def test_an_embedded_schema_is_made_once_and_found_sound(tmp_path: Path) -> None
     assert (sound.returncode, sound.stdout) == (0, "the schema can be served: version 4.0.0, 0 differences from 4.0\n")
 
 
+def test_missing_indexes_are_named_and_made(tmp_path: Path) -> None:
+    hms_cache("schema", "init", cwd=tmp_path)
+    with closing(sqlite3.connect(tmp_path / "hms-cache.db")) as connection:
+        connection.execute("DROP INDEX IDX_SKEWED_VALUES_STRING_LIST_ID_EID")
+    told = hms_cache("check", cwd=tmp_path).stdout
+    assert "1 foreign keys have no index, the first: SKEWED_VALUES (STRING_LIST_ID_EID)" in told
+    assert "hms-cache schema index" in told
+    made = hms_cache("schema", "index", cwd=tmp_path)
+    assert (made.returncode, made.stdout) == (0, "created an index on SKEWED_VALUES (STRING_LIST_ID_EID)\n")
+    assert hms_cache("schema", "index", cwd=tmp_path).stdout == "each foreign key has an index\n"
+
+
 def test_a_database_that_does_not_answer_is_told_without_a_trace(tmp_path: Path) -> None:
     asked = hms_cache("schema", "check", "--database", "mysql://u:hush@127.0.0.1:1/hive", cwd=tmp_path)
     assert asked.returncode == 1
@@ -117,4 +131,4 @@ def test_check_exits_1_while_something_is_wrong(tmp_path: Path) -> None:
     hms_cache("schema", "init", cwd=tmp_path)
     sound = hms_cache("check", cwd=tmp_path)
     assert (sound.returncode, sound.stderr) == (0, "")
-    assert sound.stdout.count("ok       ") == 9
+    assert sound.stdout.count("ok       ") == 10

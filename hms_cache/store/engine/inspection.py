@@ -146,7 +146,8 @@ def _inspect_postgresql(connection: Connection) -> dict[str, TableShape]:
         " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum ORDER BY k.position)"
         " FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class c ON c.oid = x.indrelid"
         " JOIN pg_am m ON m.oid = i.relam"
-        " WHERE c.relnamespace = current_schema()::regnamespace",
+        # One that an interrupted CREATE INDEX CONCURRENTLY has left is used by nothing.
+        " WHERE c.relnamespace = current_schema()::regnamespace AND x.indisvalid",
     ):
         if primary:
             tables[table].primary_key = tuple(columns)

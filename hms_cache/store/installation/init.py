@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Index, MetaData, Table, UniqueConstraint, func, insert, select, text, update
-from sqlalchemy.schema import CreateIndex
+from sqlalchemy import Connection, Table, func, insert, select, text, update
 
 from hms_cache.errors import SchemaError
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.sequences import take_ids
+from hms_cache.store.installation.foreign_key_indexes import create_indexes
 from hms_cache.store.schema import (
     CTLGS,
     DBS,
@@ -28,7 +28,6 @@ from hms_cache.store.schema import (
     TXNS,
     VERSION,
 )
-from hms_cache.store.schema.keys import exists_on
 
 #: What the scripts of Hive 4.0.0 and 4.0.1 write, which share one schema.
 SCHEMA_VERSION = "4.0.0"
@@ -74,18 +73,18 @@ _INIT_LOCK_NUMBER = 0x686D7363
 
 
 def init_schema(database: Database) -> None:
-    """Create the schema of Hive 4.0 and its first rows. What an earlier attempt left unfinished is completed.
+    """Create the schema of Hive 4.0, its first rows, and the indexes of foreign keys that Hive's script leaves out.
 
-    Servers that start at once are put in line; the later ones find the schema there and return. The version row is
-    written last, so a database with one is complete. SQLite and PostgreSQL do all of it in one transaction.
+    What an earlier attempt left unfinished is completed. Servers that start at once are put in line; the later ones
+    find the schema there and return. The version row is written last, so a database with one is complete. SQLite and
+    PostgreSQL do all of it in one transaction.
 
     :raises SchemaError: the database has a metastore schema of another version.
     :raises DatabaseUnavailable: the database does not answer, or another server holds the creation for too long.
     """
     with database.writing() as connection, alone_with_the_schema(database, connection):
         METADATA.create_all(connection)
-        if connection.dialect.name == "sqlite":
-            _index_foreign_keys(connection)
+        create_indexes(connection)
         version = connection.execute(select(VERSION.c.SCHEMA_VERSION)).scalar()
         if version is None:
             insert_first_rows(connection)
@@ -209,24 +208,3 @@ def ensure_default_database(
     }
     connection.execute(insert(DBS).values(values if features is None else features.writable(DBS, values)))
     return True
-
-
-def _index_foreign_keys(connection: Connection) -> None:
-    """For each row that is deleted SQLite looks for rows that refer to it: without an index in the whole of each table.
-
-    A table with 40,000 skewed values took minutes to drop, under the lock of all writes. On MySQL each foreign key has
-    an index. Also in databases that were made before.
-    """
-    there = set(connection.scalars(text("SELECT name FROM sqlite_master WHERE type = 'index'")))
-    for table in METADATA.tables.values():
-        keys: list[UniqueConstraint | Index] = [*table.indexes]
-        keys += [one for one in table.constraints if isinstance(one, UniqueConstraint)]
-        indexed = [tuple(one.columns.keys()) for one in keys if exists_on(one, connection.dialect)]
-        indexed.append(tuple(table.primary_key.columns.keys()))
-        for key in table.foreign_key_constraints:
-            columns = set(key.column_keys)
-            name = "_".join(("IDX", table.name, *key.column_keys))
-            if name not in there and not any(set(one[: len(columns)]) == columns for one in indexed):
-                made = table.to_metadata(MetaData())
-                index = Index(name, *(made.c[column] for column in key.column_keys))
-                connection.execute(CreateIndex(index, if_not_exists=True))
