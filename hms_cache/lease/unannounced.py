@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -23,6 +23,7 @@ from hms_cache.lease.clock import lease_clock_s
 from hms_cache.lease.revocations import LOOK_AGAIN_S, Revocations
 from hms_cache.lease.state import DRIFT
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.direct_statements import Statement
 from hms_cache.store.members import members
 
 _log = logging.getLogger(__name__)
@@ -37,6 +38,8 @@ _PATIENCE_S: Final = 30.0
 
 class UnannouncedWrites:
     """The `WriteGuard` of a server under `cache.exactness = check`. `_lock` guards all of it but the revocations."""
+
+    is_acknowledged = False
 
     def __init__(self, database: Database, now_s: Callable[[], float] = lease_clock_s) -> None:
         self.waits = 0
@@ -117,7 +120,11 @@ class UnannouncedWrite:
     def __init__(self, of: UnannouncedWrites) -> None:
         self._of = of
 
-    def before_commit(self, connection: Connection) -> None:
+    def statements_under_lock(self) -> Sequence[Statement]:
+        """None: mostly nothing is to be known."""
+        return ()
+
+    def before_commit(self, connection: Connection, answers: Sequence[Any] | None = None) -> None:
         """See `UnannouncedWrites.before_commit`."""
         self._of.before_commit(connection)
 

@@ -9,14 +9,15 @@ for in vain is fenced.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from sqlalchemy import Connection
 
 from hms_cache.lease.revocations import LOOK_AGAIN_S, Revocations
 from hms_cache.lease.state import DRIFT, LeaseState
 from hms_cache.store.engine.database import Database, session_of
+from hms_cache.store.engine.direct_statements import Statement
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.store.members import members
 from hms_cache.store.members.members import MemberRow
@@ -48,9 +49,13 @@ class Write:
         self.is_open = True
         self._of = of
 
-    def before_commit(self, connection: Connection) -> None:
+    def statements_under_lock(self) -> Sequence[Statement]:
+        """What `LeaseWrites.gather` reads."""
+        return members.own_and_all(self._of.member, self.epoch)
+
+    def before_commit(self, connection: Connection, answers: Sequence[Any] | None = None) -> None:
         """See `LeaseWrites.gather`."""
-        self._of.gather(self, connection)
+        self._of.gather(self, connection, answers)
 
     def committed(self, first: int, last: int) -> None:
         """In the database, with these events."""
@@ -67,6 +72,8 @@ class Write:
 
 class LeaseWrites:
     """The writes of this server. A `WriteGuard` of the database; `lock` guards the open writes and what was seen."""
+
+    is_acknowledged = True
 
     def __init__(self, state: LeaseState, database: Database, links: Links) -> None:
         """`database`: of the membership's own, since the writing thread holds a connection already."""
@@ -145,18 +152,31 @@ class LeaseWrites:
             self._announce(write, self._others)
         return write
 
-    def gather(self, write: Write, connection: Connection) -> None:
-        """Under the lock of NOTIFICATION_SEQUENCE, in the write's own transaction, as the last before its COMMIT.
+    @property
+    def member(self) -> str:
+        """This server's name in the set."""
+        return self._state.member
+
+    def gather(self, write: Write, connection: Connection, answers: Sequence[Any] | None = None) -> None:
+        """Under the lock of NOTIFICATION_SEQUENCE, in the write's own transaction; nothing but rows of the log is
+        written after it, with COMMIT.
 
         The own row is locked and must not be fenced: who was stopped cannot commit on old acknowledgements. Then the
         members are read. Each that may hold a lease acknowledges, or is revoked, and its lease waited for.
 
+        `answers`: to `members.own_and_all`, if it was executed, under the lock.
+
         :raises RetryableConflict: this server was fenced, or (SQLite) a member is to be revoked.
         """
-        if not members.lock_own(connection, self._state.member, write.epoch):
+        if answers is not None:
+            is_own, found = members.of_answers(answers)
+        else:
+            is_own = members.lock_own(connection, self._state.member, write.epoch)
+            found = members.read(connection) if is_own else ()
+        if not is_own:
             self._state.lost(write.epoch)
             raise RetryableConflict("the end of a write of this server was not heard, and its membership has ended")
-        rows = [row for row in members.read(connection) if row.member != self._state.member]
+        rows = [row for row in found if row.member != self._state.member]
         self.meet(rows)
         self._look_at_history(session_of(self._guarded, connection).server_identity)
         with self.lock:

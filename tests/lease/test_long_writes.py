@@ -64,6 +64,8 @@ def test_a_write_commits_at_its_first_attempt(
 class Told:
     """A guard that notes when it is asked, beside what the work and the database do."""
 
+    is_acknowledged = True
+
     def __init__(self, seen: list[str]) -> None:
         self._seen = seen
 
@@ -74,7 +76,10 @@ class Told:
         self._seen.append("told")
         return self
 
-    def before_commit(self, connection: Connection) -> None:
+    def statements_under_lock(self) -> tuple[()]:
+        return ()
+
+    def before_commit(self, connection: Connection, answers: object = None) -> None:
         self._seen.append("before the commit")
 
     def committed(self, first: int, last: int) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
 from hms_cache.notifications.events import EventRow
+from hms_cache.store.engine.direct_statements import Statement
 
 __all__ = ["AnnouncedWrite", "CommitListener", "EventRow", "WriteGuard"]
 
@@ -26,9 +28,16 @@ class CommitListener(Protocol):
 class AnnouncedWrite(Protocol):
     """A write that others were told of. Called by the writing thread; after one end the other ends do nothing."""
 
-    def before_commit(self, connection: Connection) -> None:
-        """The last before COMMIT, in the write's transaction, under the lock of NOTIFICATION_SEQUENCE.
+    def statements_under_lock(self) -> Sequence[Statement]:
+        """What `before_commit` wants to know, for the packet that takes the lock of NOTIFICATION_SEQUENCE: executed
+        after it, in the write's transaction. On MySQL and MariaDB."""
+        ...
 
+    def before_commit(self, connection: Connection, answers: Sequence[Any] | None = None) -> None:
+        """In the write's transaction, under the lock of NOTIFICATION_SEQUENCE; nothing but rows of the log is written
+        after it, with COMMIT.
+
+        :param answers: to `statements_under_lock`, if they were executed.
         :raises RetryableConflict: the transaction must not be committed; it may be run again.
         """
         ...
@@ -48,6 +57,10 @@ class AnnouncedWrite(Protocol):
 
 class WriteGuard(Protocol):
     """Who has to agree before a write that logs events commits."""
+
+    is_acknowledged: bool
+    """Whether others acknowledge each write, and answer fewer reads from memory until it ends: then it is announced,
+    and takes the lock of NOTIFICATION_SEQUENCE, as late as can be."""
 
     def ready(self) -> None:
         """Before each write, with no connection taken: waits until writes can be announced.

@@ -24,7 +24,12 @@ from hms_cache.store import schema
 from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.dialects import take_from_counter
-from hms_cache.store.engine.direct_statements import Direct, Statement, execute_directly
+from hms_cache.store.engine.direct_statements import (
+    Direct,
+    Statement,
+    execute_directly,
+    takes_direct_statements,
+)
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.events import AnnouncedWrite, EventRow, WriteGuard
 from hms_cache.store.engine.features import read_features
@@ -108,9 +113,9 @@ class WriteTransaction:
 
     @property
     def takes_event_ids_early(self) -> bool:
-        """Whether `execute_and_take_event_ids` takes any: where others have to agree, the lock is taken as late as can
-        be."""
-        return self._guard is None
+        """Whether `execute_and_take_event_ids` takes any: where others acknowledge each write, the lock is taken as
+        late as can be."""
+        return self._guard is None or not self._guard.is_acknowledged
 
     def execute_directly(self, statements: Sequence[Statement]) -> list[Any]:
         """Send statements as one packet; what was said of each. On MySQL and MariaDB."""
@@ -185,22 +190,42 @@ class WriteTransaction:
         NOTIFICATION_SEQUENCE is locked first, then the log's id sequence if no ids are at hand: Hive's order.
         """
         events = self._events
-        taken = self._taken_event_ids
-        if taken is not None:
-            self._log_with_commit(taken, time_s)
-            return
-        if not events:
-            return
-        # From here until they hear of the commit the others answer no read by lease. They acknowledge while the
-        # events are written.
-        if self._guard is not None:
-            self.announced = self._guard.begin()
-        first = self._log_at_once(time_s)
-        if first is None:
-            first = self._log_in_turn(time_s)
-        self.last_event_id = first + len(events) - 1
-        if self.announced is not None:
-            self.announced.before_commit(self.connection)
+        answers: list[Any] | None = None
+        if self._taken_event_ids is None and events:
+            # From here until they hear of the commit the others answer no read by lease. They acknowledge while the
+            # lock is taken.
+            if self._guard is not None:
+                self.announced = self._guard.begin()
+            answers = self._take_event_ids_with_questions()
+        if self._taken_event_ids is not None:
+            self._log_with_commit(self._taken_event_ids, time_s)
+        elif events:
+            first = self._log_at_once(time_s)
+            if first is None:
+                first = self._log_in_turn(time_s)
+            self.last_event_id = first + len(events) - 1
+        if events and self._guard is not None:
+            self.announced = self.announced or self._guard.begin()
+            self.announced.before_commit(self.connection, answers)
+
+    def _take_event_ids_with_questions(self) -> list[Any] | None:
+        """Takes the ids in one packet with what the guard wants to know under the lock; the answers to that.
+
+        None, and nothing is taken, if it wants to know nothing, or that is not possible.
+        """
+        events = self._events
+        if self.announced is None or not takes_direct_statements(self.connection):
+            return None
+        if not can_log_at_once(self.connection, [event.message for event in events]):
+            return None
+        questions = self.announced.statements_under_lock()
+        if not questions:
+            return None
+        taken, *answers = execute_directly(self.connection, [(TAKE_EVENT_IDS, {"count": len(events)}), *questions])
+        if not taken.rows:
+            return None
+        self._taken_event_ids = range(taken.last_id, taken.last_id + len(events))
+        return answers
 
     def _log_with_commit(self, taken: range, time_s: int) -> None:
         """Make the rows for `commit`: the ids are there, and nobody is waited for any more."""

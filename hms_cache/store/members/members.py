@@ -5,13 +5,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, CursorResult, Delete, Update, delete, insert, inspect, literal_column, select, update
+from sqlalchemy import (
+    Connection,
+    CursorResult,
+    Delete,
+    Update,
+    bindparam,
+    delete,
+    insert,
+    inspect,
+    literal_column,
+    select,
+    update,
+)
 
 from hms_cache.notifications.event_log import History
 from hms_cache.store.engine.database import Database, session_of
+from hms_cache.store.engine.direct_statements import DirectQuery, Statement
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.log_sessions import history_of
 from hms_cache.store.installation.init import alone_with_the_schema
@@ -20,6 +33,14 @@ from hms_cache.store.schema.members import HMS_CACHE_MEMBERS, OWN_METADATA
 
 _M = HMS_CACHE_MEMBERS.c
 _ROW = (_M.MEMBER_ID, _M.ADDRESS, _M.EPOCH, _M.LEASE_MS, _M.REVOKED, _M.FENCED)
+
+_OWN: Final = (
+    select(_M.MEMBER_ID)
+    .where(_M.MEMBER_ID == bindparam("member"), _M.EPOCH == bindparam("epoch"), _M.FENCED == 0)
+    .with_for_update()
+)
+_ALL: Final = select(*_ROW).order_by(_M.MEMBER_ID)
+_OWN_DIRECTLY, _ALL_DIRECTLY = DirectQuery(_OWN), DirectQuery(_ALL)
 
 
 class MemberRow(NamedTuple):
@@ -115,7 +136,7 @@ def join(database: Database, row: MemberRow, *, may_be_first: bool = True) -> Jo
 
 def read(connection: Connection) -> tuple[MemberRow, ...]:
     """All members, as this connection's statement sees them."""
-    return tuple(_row(found) for found in connection.execute(select(*_ROW).order_by(_M.MEMBER_ID)))
+    return tuple(map(_row, connection.execute(_ALL)))
 
 
 def read_if_there(connection: Connection) -> tuple[MemberRow, ...]:
@@ -143,8 +164,18 @@ def read_with_history(database: Database) -> MembersRead:
 
 def lock_own(connection: Connection, member: str, epoch: int) -> bool:
     """Lock the row until the transaction ends, so that nobody fences it meanwhile; False: it is fenced, or gone."""
-    statement = select(_M.MEMBER_ID).where(_M.MEMBER_ID == member, _M.EPOCH == epoch, _M.FENCED == 0)
-    return connection.execute(statement.with_for_update()).first() is not None
+    return connection.execute(_OWN, {"member": member, "epoch": epoch}).first() is not None
+
+
+def own_and_all(member: str, epoch: int) -> list[Statement]:
+    """`lock_own` and `read` as statements of a packet, on MySQL and MariaDB; `of_answers` reads what they answer."""
+    return [(_OWN_DIRECTLY, {"member": member, "epoch": epoch}), (_ALL_DIRECTLY, {})]
+
+
+def of_answers(answers: Sequence[Any]) -> tuple[bool, tuple[MemberRow, ...]]:
+    """What `lock_own` and `read` would have answered."""
+    own, found = answers
+    return bool(own), tuple(map(_row, found))
 
 
 def revoke(database: Database, member: str, epoch: int) -> None:

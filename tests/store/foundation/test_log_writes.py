@@ -108,13 +108,18 @@ def test_a_write_that_fails_after_it_takes_no_id(database: Database) -> None:
         pass
 
     class Announced:
-        def before_commit(self, _connection: object) -> None:
+        def statements_under_lock(self) -> tuple[()]:
+            return ()
+
+        def before_commit(self, _connection: object, _answers: object = None) -> None:
             raise Refused
 
         def abandoned(self) -> None:
             pass
 
     class Guard:
+        is_acknowledged = True
+
         def ready(self) -> None:
             pass
 
