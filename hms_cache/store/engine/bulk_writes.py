@@ -6,7 +6,7 @@ row that is there (each database's own form), and deletions name their ids in li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -14,13 +14,23 @@ from typing import Any, TypeVar
 from sqlalchemy import Column, ColumnElement, Connection, Table, bindparam, delete, insert
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
-from hms_cache.store.engine.direct_statements import DirectRows, insert_directly, takes_direct_statements
+from hms_cache.store.engine.direct_statements import (
+    Direct,
+    DirectRows,
+    execute_directly,
+    insert_directly,
+    takes_direct_statements,
+)
 
 IDS_IN_A_STATEMENT = 10_000
 """Ids written into one statement: some 100 KB of SQL, below SQLite's limit of 1 MB and MySQL's of 16 MB."""
 
 ROWS_IN_A_STATEMENT = 5_000
 """Rows handed to a driver at once, so that the texts of one batch are in memory at a time."""
+
+_ROWS_IN_A_PACKET = 500
+"""Rows of different tables sent together: what one object of the catalog has, or some. With parameters of the greatest
+length a packet stays below what servers take at least (4 MB)."""
 
 _Value = TypeVar("_Value")
 
@@ -66,6 +76,38 @@ def _execute_rows(
             connection.execute(statement, list(batch))
 
 
+def insert_together(
+    connection: Connection, rows: Mapping[Table, Sequence[Mapping[str, Any]]], *, upserted: Collection[Table] = ()
+) -> None:
+    """`insert_rows` for several tables in their order, `upsert_rows` for those that are `upserted`, too.
+
+    On MySQL and MariaDB few rows go as one packet.
+    """
+    given = {table: some for table, some in rows.items() if some}
+    few = sum(map(len, given.values())) <= _ROWS_IN_A_PACKET
+    if few and len(given) > 1 and takes_direct_statements(connection):
+        dialect, packet = connection.dialect.name, []
+        for one, some in given.items():
+            columns = tuple(some[0])
+            statement = _upsert(dialect, one, columns) if one in upserted else _insert(one)
+            packet.append((_directly(statement, columns), some))
+        execute_directly(connection, packet)
+        return
+    for one, some in given.items():
+        (upsert_rows if one in upserted else insert_rows)(connection, one, some)
+
+
+def delete_together(connection: Connection, deletions: Sequence[tuple[Column[Any], Iterable[int]]]) -> None:
+    """`delete_ids` for several columns in their order. On MySQL and MariaDB few ids go as one packet."""
+    given = [(column, found) for column, ids in deletions if (found := sorted(ids))]
+    few = sum(len(ids) for _, ids in given) <= IDS_IN_A_STATEMENT
+    if few and len(given) > 1 and takes_direct_statements(connection):
+        execute_directly(connection, [(_delete_directly(column), {"ids": ids}) for column, ids in given])
+        return
+    for column, ids in given:
+        delete_ids(connection, column, ids)
+
+
 def delete_ids(connection: Connection, column: Column[Any], ids: Iterable[int]) -> None:
     """Deletes the rows whose `column` is among the ids."""
     statement = _delete(column)
@@ -87,6 +129,11 @@ def _directly(statement: Any, columns: tuple[str, ...]) -> DirectRows:
 @lru_cache(maxsize=128)
 def _delete(column: Column[Any]) -> Any:
     return delete(column.table).where(in_ids(column))
+
+
+@lru_cache(maxsize=128)
+def _delete_directly(column: Column[Any]) -> Direct:
+    return Direct(_delete(column))
 
 
 @lru_cache(maxsize=128)

@@ -16,7 +16,7 @@ from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.metadata.struct_texts import java_text
 from hms_cache.patterns.java_regex import JavaRegexError, java_regex
 from hms_cache.store.contract.environment import EnvironmentOptions
-from hms_cache.store.engine.bulk_writes import insert_rows
+from hms_cache.store.engine.bulk_writes import insert_rows, insert_together
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
@@ -319,17 +319,14 @@ def insert_partitions(
         )
     except IntegrityError as error:
         raise RetryableConflict("a partition was added, or the table dropped, by another transaction") from error
-    insert_partition_values(connection, part_ids, partitions)
-    insert_rows(
-        connection,
-        PARTITION_PARAMS,
-        [
-            {"PART_ID": part_ids[name], "PARAM_KEY": key, "PARAM_VALUE": value}
-            for name, partition in partitions.items()
-            for key, value in (partition.parameters or {}).items()
-            if value is not None
-        ],
-    )
+    parameters = [
+        {"PART_ID": part_ids[name], "PARAM_KEY": key, "PARAM_VALUE": value}
+        for name, partition in partitions.items()
+        for key, value in (partition.parameters or {}).items()
+        if value is not None
+    ]
+    values = _rows_of_values(part_ids, partitions)
+    insert_together(connection, {PARTITION_KEY_VALS: values, PARTITION_PARAMS: parameters})
     if is_parameter_true(row.table, PARTITION_LEVEL_PRIVILEGE):
         _inherit_privileges(transaction, row.table_id, list(part_ids.values()), context.now_s())
     return part_ids
@@ -339,15 +336,15 @@ def insert_partition_values(
     connection: Connection, part_ids: Mapping[str, int], partitions: Mapping[str, Partition]
 ) -> None:
     """PARTITION_KEY_VALS of the partitions, by name."""
-    insert_rows(
-        connection,
-        PARTITION_KEY_VALS,
-        [
-            {"PART_ID": part_ids[name], "PART_KEY_VAL": value, "INTEGER_IDX": position}
-            for name, partition in partitions.items()
-            for position, value in enumerate(partition.values)
-        ],
-    )
+    insert_rows(connection, PARTITION_KEY_VALS, _rows_of_values(part_ids, partitions))
+
+
+def _rows_of_values(part_ids: Mapping[str, int], partitions: Mapping[str, Partition]) -> list[dict[str, Any]]:
+    return [
+        {"PART_ID": part_ids[name], "PART_KEY_VAL": value, "INTEGER_IDX": position}
+        for name, partition in partitions.items()
+        for position, value in enumerate(partition.values)
+    ]
 
 
 def _inherit_privileges(transaction: WriteTransaction, table_id: int, part_ids: Sequence[int], now: int) -> None:

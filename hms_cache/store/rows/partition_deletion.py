@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, exists, select
 
-from hms_cache.store.engine.bulk_writes import delete_ids, in_ids
+from hms_cache.store.engine.bulk_writes import delete_together, in_ids
 from hms_cache.store.rows.storage_descriptor_writes import delete_storage_descriptors
 from hms_cache.store.schema import (
     PART_COL_PRIVS,
@@ -40,8 +40,7 @@ def delete_partitions(
         ids = [part_id for part_id, _ in some]
         has = connection.execute(_HAS_RARE_CHILDREN, {"ids": ids}).one()
         rare = (column for number, column in enumerate(_RARE_CHILDREN) if has[number])
-        for column in (*_CHILDREN_OF_PARTITION, *rare):
-            delete_ids(connection, column, ids)
-        delete_ids(connection, PARTITIONS.c.PART_ID, ids)
+        columns = (*_CHILDREN_OF_PARTITION, *rare, PARTITIONS.c.PART_ID)
+        delete_together(connection, [(column, ids) for column in columns])
         sd_ids = [sd_id for _, sd_id in some if sd_id is not None]
         delete_storage_descriptors(connection, sd_ids, kept_cd_id=table_cd_id)

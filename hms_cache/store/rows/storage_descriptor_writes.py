@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Column, Connection, Delete, Select, bindparam, delete, exists, insert, or_, select, update
+from sqlalchemy import Column, Connection, Delete, Select, bindparam, delete, exists, or_, select, update
 
 from hms_cache.store import schema
-from hms_cache.store.engine.bulk_writes import batches, delete_ids, in_ids, upsert_rows
+from hms_cache.store.engine.bulk_writes import batches, delete_together, in_ids, insert_together, upsert_rows
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, InvalidObjectException, SerDeInfo, StorageDescriptor
 
@@ -42,8 +42,7 @@ class _Rows:
         self._rows.setdefault(table, []).append(values)
 
     def write(self, connection: Connection) -> None:
-        for table, rows in self._rows.items():
-            connection.execute(insert(table), rows)
+        insert_together(connection, self._rows)
 
 
 def insert_columns(transaction: WriteTransaction, columns: Sequence[FieldSchema]) -> int:
@@ -204,8 +203,7 @@ def delete_unused_column_descriptors(connection: Connection, cd_ids: Iterable[in
             .all()
         )
         if unused:
-            connection.execute(delete(schema.COLUMNS_V2).where(schema.COLUMNS_V2.c.CD_ID.in_(unused)))
-            connection.execute(delete(schema.CDS).where(schema.CDS.c.CD_ID.in_(unused)))
+            delete_together(connection, [(schema.COLUMNS_V2.c.CD_ID, unused), (schema.CDS.c.CD_ID, unused)])
 
 
 def _delete_some(connection: Connection, ids: list[int], kept_cd_id: int | None) -> None:
@@ -213,14 +211,18 @@ def _delete_some(connection: Connection, ids: list[int], kept_cd_id: int | None)
     # Most have none of the lists: what is not there is not deleted.
     children = [child for number, child in enumerate(_CHILDREN_OF_SD) if any(row[2 + number] for row in found)]
     lists = _skew_lists(connection, schema.SDS.c.SD_ID.in_(ids)) if _SKEW.intersection(children) else []
-    for column in children:
-        delete_ids(connection, column, ids)
-    _delete_skew_lists(connection, lists)
-    delete_ids(connection, schema.SDS.c.SD_ID, ids)
     serde_ids = [row.SERDE_ID for row in found if row.SERDE_ID is not None]
-    if serde_ids:
-        delete_ids(connection, schema.SERDE_PARAMS.c.SERDE_ID, serde_ids)
-        delete_ids(connection, schema.SERDES.c.SERDE_ID, serde_ids)
+    delete_together(
+        connection,
+        [
+            *((column, ids) for column in children),
+            (schema.SKEWED_STRING_LIST_VALUES.c.STRING_LIST_ID, lists),
+            (schema.SKEWED_STRING_LIST.c.STRING_LIST_ID, lists),
+            (schema.SDS.c.SD_ID, ids),
+            (schema.SERDE_PARAMS.c.SERDE_ID, serde_ids),
+            (schema.SERDES.c.SERDE_ID, serde_ids),
+        ],
+    )
     delete_unused_column_descriptors(connection, {row.CD_ID for row in found} - {None, kept_cd_id})
 
 
@@ -247,13 +249,8 @@ def _skew_lists(connection: Connection, of_descriptors: Any) -> list[int]:
 
 
 def _delete_skew_lists(connection: Connection, list_ids: Sequence[int]) -> None:
-    for start in range(0, len(list_ids), _MANY_IDS):
-        some = list_ids[start : start + _MANY_IDS]
-        values = schema.SKEWED_STRING_LIST_VALUES
-        connection.execute(delete(values).where(values.c.STRING_LIST_ID.in_(some)))
-        connection.execute(
-            delete(schema.SKEWED_STRING_LIST).where(schema.SKEWED_STRING_LIST.c.STRING_LIST_ID.in_(some))
-        )
+    values, lists = schema.SKEWED_STRING_LIST_VALUES.c, schema.SKEWED_STRING_LIST.c
+    delete_together(connection, [(values.STRING_LIST_ID, list_ids), (lists.STRING_LIST_ID, list_ids)])
 
 
 def _delete_lists(connection: Connection, sd_id: int) -> None:

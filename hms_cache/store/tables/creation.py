@@ -12,6 +12,7 @@ from hms_cache.metadata.column_types import invalid_type
 from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, normalize_identifier
 from hms_cache.metadata.principals import USER, principal_type_name
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
+from hms_cache.store.engine.bulk_writes import insert_rows, insert_together
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
@@ -27,7 +28,7 @@ from hms_cache.store.rows.parameters import (
     take_request_for_new_table,
     update_directory_statistics,
 )
-from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors, write_parameters
+from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors
 from hms_cache.store.rows.table_kinds import is_external, is_transactional, is_view, stored_type
 from hms_cache.store.rows.table_rows import MATERIALIZED_VIEW, read_table
 from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, PARTITION_KEYS, TABLE_PARAMS, TBL_PRIVS, TBLS
@@ -242,27 +243,33 @@ def insert_table(transaction: WriteTransaction, table: Table, database_id: int) 
         connection.execute(insert(TBLS).values(features_of(connection).writable(TBLS, values)))
     except IntegrityError as error:
         raise RetryableConflict(f"somebody else created or dropped what table {table.tableName} needs") from error
-    write_parameters(connection, TABLE_PARAMS, "TBL_ID", table_id, {}, table.parameters)
-    insert_partition_keys(connection, table_id, table.partitionKeys)
+    parameters = [
+        {"TBL_ID": table_id, "PARAM_KEY": key, "PARAM_VALUE": value}
+        for key, value in sorted((table.parameters or {}).items())
+        if value is not None
+    ]
+    keys = _rows_of_partition_keys(table_id, table.partitionKeys)
+    # Upserted: a database that Hive did not make may take two keys for one.
+    insert_together(connection, {TABLE_PARAMS: parameters, PARTITION_KEYS: keys}, upserted=[TABLE_PARAMS])
     return table_id
 
 
 def insert_partition_keys(connection: Connection, table_id: int, keys: list[FieldSchema] | None) -> None:
     """Inserts the partition keys of a table."""
-    if keys:
-        connection.execute(
-            insert(PARTITION_KEYS),
-            [
-                {
-                    "TBL_ID": table_id,
-                    "PKEY_COMMENT": key.comment,
-                    "PKEY_NAME": key.name.lower(),
-                    "PKEY_TYPE": key.type,
-                    "INTEGER_IDX": position,
-                }
-                for position, key in enumerate(keys)
-            ],
-        )
+    insert_rows(connection, PARTITION_KEYS, _rows_of_partition_keys(table_id, keys))
+
+
+def _rows_of_partition_keys(table_id: int, keys: list[FieldSchema] | None) -> list[dict[str, Any]]:
+    return [
+        {
+            "TBL_ID": table_id,
+            "PKEY_COMMENT": key.comment,
+            "PKEY_NAME": key.name.lower(),
+            "PKEY_TYPE": key.type,
+            "INTEGER_IDX": position,
+        }
+        for position, key in enumerate(keys or ())
+    ]
 
 
 def insert_creation_metadata(transaction: WriteTransaction, metadata: CreationMetadata) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, not_, or_, select
+from sqlalchemy import Connection, and_, bindparam, not_, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
-from hms_cache.store.engine.bulk_writes import delete_ids
+from hms_cache.store.engine.bulk_writes import delete_together
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
@@ -54,6 +54,8 @@ _CHILDREN_OF_TABLE = (
     TBL_PRIVS.c.TBL_ID,
     TBL_COL_PRIVS.c.TBL_ID,
     TAB_COL_STATS.c.TBL_ID,
+    KEY_CONSTRAINTS.c.PARENT_TBL_ID,
+    KEY_CONSTRAINTS.c.CHILD_TBL_ID,
 )
 
 _PARTITION_BATCH = (
@@ -171,17 +173,9 @@ def delete_tables(connection: Connection, tables: Sequence[TableRow]) -> None:
         if row.table.partitionKeys:
             _delete_partitions_of(connection, row.table_id)
     ids = [row.table_id for row in tables]
-    for column in _CHILDREN_OF_TABLE:
-        delete_ids(connection, column, ids)
-    constraints = KEY_CONSTRAINTS
-    for start in range(0, len(ids), _TABLES_AT_ONCE):
-        some = ids[start : start + _TABLES_AT_ONCE]
-        connection.execute(
-            delete(constraints).where(or_(constraints.c.PARENT_TBL_ID.in_(some), constraints.c.CHILD_TBL_ID.in_(some)))
-        )
     _delete_creation_metadata(connection, [row for row in tables if row.table.tableType == MATERIALIZED_VIEW])
     try:
-        delete_ids(connection, TBLS.c.TBL_ID, ids)
+        delete_together(connection, [(column, ids) for column in (*_CHILDREN_OF_TABLE, TBLS.c.TBL_ID)])
     except IntegrityError as error:
         raise RetryableConflict("something was added to a table while it was dropped") from error
     delete_storage_descriptors(connection, [row.sd_id for row in tables if row.sd_id is not None])
@@ -205,8 +199,9 @@ def _delete_creation_metadata(connection: Connection, views: Sequence[TableRow])
         )
         ids = connection.execute(select(metadata.MV_CREATION_METADATA_ID).where(condition)).scalars().all()
         if ids:
-            delete_ids(connection, MV_TABLES_USED.c.MV_CREATION_METADATA_ID, ids)
-            delete_ids(connection, metadata.MV_CREATION_METADATA_ID, ids)
+            delete_together(
+                connection, [(MV_TABLES_USED.c.MV_CREATION_METADATA_ID, ids), (metadata.MV_CREATION_METADATA_ID, ids)]
+            )
 
 
 def _require_unused(connection: Connection, tables: Sequence[TableRow]) -> None:
