@@ -21,7 +21,7 @@ from hms_cache.cli.main import commands
 from hms_cache.client import MetastoreClient, MetastoreUnavailableError
 from hms_cache.config import load
 from tests.app.test_service import configured
-from tests.server.kerberos_realm import REALM, Realm, running_realm
+from tests.server.kerberos_realm import REALM, Realm, realm_of_this_process
 from tests.server.test_bearer_tokens import Issuer
 from tests.server.test_ldap import PEOPLE, directory_port
 
@@ -84,9 +84,7 @@ def test_dates_and_names_of_a_certificate(certificates: Certificates) -> None:
 @pytest.fixture(scope="module")
 def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
     pytest.importorskip("gssapi")
-    with running_realm(tmp_path_factory.mktemp("realm")) as running, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KRB5_CONFIG", str(running.configuration))
-        patch.setenv("KRB5CCNAME", "FILE:/nonexistent")
+    with realm_of_this_process(tmp_path_factory.mktemp("realm")) as running:
         yield running
 
 

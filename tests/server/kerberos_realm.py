@@ -45,6 +45,21 @@ def running_realm(directory: Path, name: str = REALM) -> Iterator[Realm]:
         realm.close()
 
 
+@contextmanager
+def realm_of_this_process(directory: Path, *users: str) -> Iterator[Realm]:
+    """A realm that this process asks, with the service `hive/localhost` and a ticket of each user.
+
+    There is no default cache of tickets: a ticket is used only where a test says so.
+    """
+    with running_realm(directory) as realm, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KRB5_CONFIG", str(realm.configuration))
+        patch.setenv("KRB5CCNAME", "FILE:/nonexistent")
+        realm.keytab("hive/localhost")
+        for user in users:
+            realm.ticket(user)
+        yield realm
+
+
 class SaslSocket:
     """Thrift's TSaslClientTransport over a socket, for `Link`: framed, and protected where that was agreed on."""
 

@@ -15,7 +15,7 @@ from hms_cache.authentication.delegation.token_format import Token, TokenIdentif
 from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from tests.server.conftest import Link, Running, Serve, database, table
-from tests.server.kerberos_realm import REALM, Realm, SaslSocket, running_realm
+from tests.server.kerberos_realm import REALM, Realm, SaslSocket, realm_of_this_process
 from tests.server.test_kerberos import SERVICE, authentications, settings_of
 from tests.server.test_tls import wait_for
 
@@ -24,12 +24,7 @@ pytest.importorskip("gssapi")
 
 @pytest.fixture(scope="module")
 def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
-    with running_realm(tmp_path_factory.mktemp("realm")) as running, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KRB5_CONFIG", str(running.configuration))
-        patch.setenv("KRB5CCNAME", "FILE:/nonexistent")
-        running.keytab("hive/localhost")
-        for user in ("ann", "trino", "yarn/localhost"):
-            running.ticket(user)
+    with realm_of_this_process(tmp_path_factory.mktemp("realm"), "ann", "trino", "yarn/localhost") as running:
         yield running
 
 

@@ -222,15 +222,12 @@ def test_a_user_of_kerberos_has_the_directorys_groups(
     serve: Serve, port: int, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     pytest.importorskip("gssapi")
-    from tests.server.kerberos_realm import running_realm
+    from tests.server.kerberos_realm import realm_of_this_process
     from tests.server.test_delegation_tokens import with_ticket
     from tests.server.test_kerberos import settings_of
 
     (tmp_path / "policy.toml").write_text(POLICY)
-    with running_realm(tmp_path_factory.mktemp("realm")) as realm, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KRB5_CONFIG", str(realm.configuration))
-        patch.setenv("KRB5CCNAME", "FILE:/nonexistent")
-        realm.keytab("hive/localhost")
+    with realm_of_this_process(tmp_path_factory.mktemp("realm")) as realm:
         server = server_of(serve, port, tmp_path / "policy.toml", **settings_of(realm))
         links = {}
         for user in ("root", "ann", "bob"):

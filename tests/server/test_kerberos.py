@@ -19,7 +19,7 @@ from thrift.Thrift import TApplicationException
 from hms_cache.app import event_loop
 from hms_cache.errors import StartupError
 from tests.server.conftest import Link, Running, Serve, database, request_bytes, table
-from tests.server.kerberos_realm import REALM, Realm, SaslSocket, running_realm
+from tests.server.kerberos_realm import REALM, Realm, SaslSocket, realm_of_this_process, running_realm
 from tests.server.test_tls import Authority, wait_for
 
 pytest.importorskip("gssapi")
@@ -28,11 +28,7 @@ SERVICE = f"hive/localhost@{REALM}"
 
 @pytest.fixture(scope="module")
 def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
-    with running_realm(tmp_path_factory.mktemp("realm")) as running, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KRB5_CONFIG", str(running.configuration))
-        patch.setenv("KRB5CCNAME", "FILE:/nonexistent")
-        running.keytab("hive/localhost")
-        running.ticket("ann")
+    with realm_of_this_process(tmp_path_factory.mktemp("realm"), "ann") as running:
         yield running
 
 

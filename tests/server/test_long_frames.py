@@ -24,7 +24,7 @@ from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.transports import sasl as sasl_module
 from hms_cache.server.transports.sasl import INLINE_BYTES, SaslPort
 from tests.server.conftest import Link, Running, Serve, database, request_bytes
-from tests.server.kerberos_realm import REALM, Realm, SaslSocket, running_realm
+from tests.server.kerberos_realm import REALM, Realm, SaslSocket, realm_of_this_process
 from tests.server.test_delegation_tokens import asked, link_over, with_token
 from tests.server.test_kerberos import SERVICE, ann, authentications, settings_of
 from tests.server.test_layer_turns import Bench
@@ -38,11 +38,7 @@ PIECE_BYTES = 64 * 1024
 
 @pytest.fixture(scope="module")
 def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
-    with running_realm(tmp_path_factory.mktemp("realm")) as running, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KRB5_CONFIG", str(running.configuration))
-        patch.setenv("KRB5CCNAME", "FILE:/nonexistent")
-        running.keytab("hive/localhost")
-        running.ticket("ann")
+    with realm_of_this_process(tmp_path_factory.mktemp("realm"), "ann") as running:
         yield running
 
 

@@ -34,7 +34,7 @@ from hms_cache.cli.main import commands
 from hms_cache.config import Configuration, load
 from hms_cache.errors import ConfigurationError, StartupError
 from tests.server.conftest import PATIENCE_S, Link, Running, Serve, database, request_bytes, table
-from tests.server.kerberos_realm import REALM, Realm, SaslSocket, running_realm
+from tests.server.kerberos_realm import REALM, Realm, SaslSocket, realm_of_this_process
 from tests.server.test_bearer_tokens import Issuer
 from tests.server.test_delegation_tokens import asked, link_over
 from tests.server.test_kerberos import SERVICE, authentications
@@ -61,11 +61,7 @@ LISTENERS = (
 
 @pytest.fixture(scope="module")
 def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
-    with running_realm(tmp_path_factory.mktemp("realm")) as running, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KRB5_CONFIG", str(running.configuration))
-        patch.setenv("KRB5CCNAME", "FILE:/nonexistent")
-        running.keytab("hive/localhost")
-        running.ticket("ann")
+    with realm_of_this_process(tmp_path_factory.mktemp("realm"), "ann") as running:
         yield running
 
 

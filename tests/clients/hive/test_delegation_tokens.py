@@ -16,7 +16,7 @@ from tests.clients.spark.test_kerberos import SERVICE, class_path
 from tests.conftest import ServerLookup
 from tests.differential.metastores import own_database, start_ours
 from tests.server.conftest import Link
-from tests.server.kerberos_realm import REALM, Realm, SaslSocket, running_realm
+from tests.server.kerberos_realm import REALM, Realm, SaslSocket, realm_of_this_process
 from tests.server.test_delegation_tokens import asked, link_over
 
 pytest.importorskip("gssapi")
@@ -27,12 +27,7 @@ Connect = Callable[..., Link]
 
 @pytest.fixture(scope="module")
 def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
-    with running_realm(tmp_path_factory.mktemp("realm")) as running, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KRB5_CONFIG", str(running.configuration))
-        patch.setenv("KRB5CCNAME", "FILE:/nonexistent")
-        running.keytab("hive/localhost")
-        for user in ("ann", "trino", "yarn/localhost"):
-            running.ticket(user)
+    with realm_of_this_process(tmp_path_factory.mktemp("realm"), "ann", "trino", "yarn/localhost") as running:
         yield running
 
 
