@@ -376,8 +376,10 @@ def _follow_up(
 def _write_row(transaction: WriteTransaction, row: TableRow, new: Table, database_id: int, cd_id: int | None) -> None:
     connection = transaction.connection
     old = row.table
-    writable = features_of(connection).writable(TBLS, {**table_values(new), "DB_ID": database_id})
-    connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(writable))
+    values = {**table_values(new), "DB_ID": database_id}
+    if values != {**table_values(old), "DB_ID": row.database_id}:  # mostly parameters alone are changed
+        writable = features_of(connection).writable(TBLS, values)
+        connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(writable))
     write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, old.parameters, new.parameters)
     if _keys(old) != _keys(new):
         connection.execute(delete(PARTITION_KEYS).where(PARTITION_KEYS.c.TBL_ID == row.table_id))
