@@ -17,6 +17,8 @@ _VARIABLE = re.compile(r"\$\{([^${}\s]+)\}")
 #: Hadoop gives up at this depth too: a property that refers to itself would never end.
 _MAX_SUBSTITUTIONS = 20
 _PROXY_USERS = "hadoop.proxyuser."
+#: Of all texts of a file. A whole cluster's site has some 100,000.
+_MOST_CHARACTERS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,25 @@ def read_site_files(paths: tuple[Path, ...], environment: Mapping[str, str] | No
     }
 
 
+class _BoundedTree(ElementTree.TreeBuilder):
+    """A tree whose texts are counted as they come: entities that name each other make a line of XML 70 MB long."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+        self._characters = 0
+
+    def data(self, data: str, /) -> None:
+        """A part of a text, its entities replaced."""
+        self._characters += len(data)
+        if self._characters > _MOST_CHARACTERS:
+            raise ConfigurationError(f"{self._path}: its texts have more than {_MOST_CHARACTERS:,} characters")
+        super().data(data)
+
+
 def _properties(path: Path) -> list[tuple[str, str, bool]]:
     try:
-        root = ElementTree.fromstring(path.read_bytes())
+        root = ElementTree.fromstring(path.read_bytes(), ElementTree.XMLParser(target=_BoundedTree(path)))
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
     except ElementTree.ParseError as error:
@@ -85,6 +103,10 @@ def _substituted(value: str, properties: Mapping[str, SiteProperty], environment
         for match in _VARIABLE.finditer(value):
             replacement = known(match[1])
             if replacement is not None:
+                if len(value) + len(replacement) > _MOST_CHARACTERS:
+                    raise ConfigurationError(
+                        f"a value of a site file has more than {_MOST_CHARACTERS:,} characters: {value[:80]}…"
+                    )
                 value = value[: match.start()] + replacement + value[match.end() :]
                 break
         else:

@@ -174,3 +174,25 @@ def test_a_memory_without_limit_is_not_honoured(tmp_path: Path) -> None:
 def test_a_list_that_is_no_regular_expression_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="regular expression"):
         loaded(site_of(tmp_path, {"metastore.cached.rawstore.cached.object.whitelist": "hive.(x"}))
+
+
+def test_entities_that_multiply_are_refused(tmp_path: Path) -> None:
+    """Nine lines of a site file are 400 MB of text, if nobody counts."""
+    before, entities = "aaaa", []
+    for name in "bcdefghi":
+        entities.append(f'<!ENTITY {name} "{before * 10}">')
+        before = f"&{name};"
+    site = tmp_path / "hive-site.xml"
+    value = f"<property><name>x</name><value>{before}</value></property>"
+    site.write_text(f"<!DOCTYPE c [{''.join(entities)}]><configuration>{value}</configuration>")
+    with pytest.raises(ConfigurationError, match="its texts have more than 1,048,576 characters"):
+        read_site_files((site,))
+
+
+def test_variables_that_multiply_are_refused(tmp_path: Path) -> None:
+    site = tmp_path / "hive-site.xml"
+    values = {"long": "a" * 200_000, "x": "${long}" * 6}
+    properties = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in values.items())
+    site.write_text(f"<configuration>{properties}</configuration>")
+    with pytest.raises(ConfigurationError, match="a value of a site file has more than 1,048,576 characters"):
+        read_site_files((site,))

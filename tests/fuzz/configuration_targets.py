@@ -177,7 +177,7 @@ def read_resource_plan(text: str) -> None:
 
 
 def _integer(text: str) -> int | None:
-    return int(text) if text.lstrip("-").isdecimal() and len(text) < 10 else None
+    return int(text) if text.removeprefix("-").isdecimal() and len(text) < 10 else None
 
 
 def _number(text: str) -> float | None:
