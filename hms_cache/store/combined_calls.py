@@ -1,9 +1,8 @@
 """Calls about transactions and locks that wait at the same moment become one transaction (group commit).
 
 What waits is known where calls wait for a thread (`server.workers`): this module says which calls can share a
-transaction, and carries some out together. Their statements run in one database transaction in the order of arrival,
-their events are written together, and one COMMIT ends it: the more clients wait, the fewer statements and round trips
-there are for each.
+transaction, and carries some out together. Their statements run in one database transaction, their events are written
+together, and one COMMIT ends it: the more clients wait, the fewer statements and round trips there are for each.
 
 Calls stay as independent as they were. What Hive answers with an exception (a transaction that is not open, no such
 lock) is the outcome of that call alone. If the transaction fails in any other way, it was rolled back, and each of its
@@ -16,15 +15,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.direct_statements import takes_direct_statements
 from hms_cache.store.engine.errors import CommitOutcomeUnknown
+from hms_cache.store.engine.shared_packets import Part, carry_out_parts
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.locks import lock_calls, unlocking
 from hms_cache.store.transactions import committing, opening
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.write_ids import allocation
+from hms_cache.thrift_gen.hive_metastore import ttypes
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +55,7 @@ def combined_calls(
 ) -> Mapping[str, CombinedCalls]:
     """By method. Empty where `transactions.max_combined` is 1.
 
-    `answer_opened` makes answers of what `opening.open_one_each` has opened, and when it began.
+    `answer_opened` makes answers of the ids that were opened for each request, and when that began.
     """
     most = context.transactions.max_combined
     if most == 1:
@@ -62,21 +64,28 @@ def combined_calls(
     def together(work: Work) -> Callable[[Sequence[Any]], Outcomes | None]:
         return lambda requests: _carried_out(database, context, work, requests)
 
-    def open_each(requests: Sequence[Any]) -> Outcomes | None:
-        opened = _carried_out(database, context, _open_each, requests)
+    def change_txns(requests: Sequence[Any]) -> Outcomes | None:
+        outcomes = _carried_out(database, context, _change_txns, requests)
+        if outcomes is None:
+            return None
         # Of a COMMIT whose outcome is unknown, each is told so.
-        is_unknown = opened is not None and isinstance(opened[0], Exception)
-        return opened if opened is None or is_unknown else answer_opened(requests, opened)
+        opened = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, _Opened)]
+        if not opened:
+            return outcomes
+        answers = list(outcomes)
+        told = answer_opened([requests[number] for number in opened], [outcomes[number] for number in opened])
+        for number, answer in zip(opened, told, strict=True):
+            answers[number] = answer
+        return answers
+
+    def txns(admits: Callable[[Any], bool]) -> CombinedCalls:
+        return CombinedCalls("transactions", most, admits, change_txns)
 
     locks = CombinedCalls("locks", most, lock_calls.may_combine, together(lock_calls.carry_out_requests))
     return {
-        "open_txns": CombinedCalls("open_txns", most, opening.opens_one, open_each),
-        "allocate_table_write_ids": CombinedCalls(
-            "allocate_table_write_ids", most, allocation.is_for_one_writer, together(allocation.allocate_for_one_each)
-        ),
-        "commit_txn": CombinedCalls(
-            "commit_txn", most, lambda request: not committing.commits_alone(request), together(committing.commit_each)
-        ),
+        "open_txns": txns(opening.opens_one),
+        "allocate_table_write_ids": txns(allocation.is_for_one_writer),
+        "commit_txn": txns(lambda request: not committing.commits_alone(request)),
         "heartbeat": CombinedCalls("heartbeat", most, lambda request: True, together(unlocking.heartbeat_each)),
         "lock": locks,
         "check_lock": locks,
@@ -84,10 +93,50 @@ def combined_calls(
     }
 
 
-def _open_each(transaction: WriteTransaction, context: TxnContext, requests: Sequence[Any]) -> Outcomes:
-    """The ids of each, and when the attempt that drew them began (seconds of the clock)."""
+class _Opened(NamedTuple):
+    """What came of an `open_txns`."""
+
+    txn_ids: Sequence[int]
+    started_s: float
+    """When the attempt that drew them began (seconds of the clock)."""
+
+
+class _Kind(NamedTuple):
+    """Calls about transactions of one kind, and the two ways to carry some of them out."""
+
+    request: type
+    each: Callable[[WriteTransaction, TxnContext, Sequence[Any]], Outcomes]
+    part: Callable[[WriteTransaction, TxnContext, Sequence[Any]], Part]
+    """With statements that share packets with those of the other kinds."""
+
+
+_KINDS = (
+    # First those that may take the lock of all transactions for themselves, which the last share.
+    _Kind(ttypes.CommitTxnRequest, committing.commit_each, committing.Commits),
+    _Kind(ttypes.AllocateTableWriteIdsRequest, allocation.allocate_for_one_each, allocation.Allocations),
+    _Kind(ttypes.OpenTxnRequest, opening.open_one_each, opening.Openings),
+)
+
+
+def _change_txns(transaction: WriteTransaction, context: TxnContext, requests: Sequence[Any]) -> Outcomes:
+    """By kind, in the order in which rows are locked; of one kind in the order of arrival. They have all been waiting,
+    so any order is one that could have been."""
     started_s = context.clock.monotonic_s()
-    return [(txn_ids, started_s) for txn_ids in opening.open_one_each(transaction, context, requests)]
+    numbers = {
+        kind: [number for number, one in enumerate(requests) if isinstance(one, kind.request)] for kind in _KINDS
+    }
+    of_kinds = {kind: [requests[number] for number in found] for kind, found in numbers.items() if found}
+    if takes_direct_statements(transaction.connection):
+        parts = [kind.part(transaction, context, some) for kind, some in of_kinds.items()]
+        found = carry_out_parts(transaction, parts)
+    else:
+        found = [kind.each(transaction, context, some) for kind, some in of_kinds.items()]
+    outcomes: list[Any] = [None] * len(requests)
+    for kind, answers in zip(of_kinds, found, strict=True):
+        for number, answer in zip(numbers[kind], answers, strict=True):
+            is_opened = kind.request is ttypes.OpenTxnRequest
+            outcomes[number] = _Opened(answer, started_s) if is_opened else answer
+    return outcomes
 
 
 def _carried_out(database: Database, context: TxnContext, work: Work, requests: Sequence[Any]) -> Outcomes | None:

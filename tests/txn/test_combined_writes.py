@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, insert, make_url
 
 from hms_cache.config import Settings
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import CommitOutcomeUnknown
-from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.locks.lock_calls import MOST_COMPONENTS_TOGETHER
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,
     HIVE_LOCKS,
     MIN_HISTORY_LEVEL,
     NEXT_WRITE_ID,
+    NOTIFICATION_LOG,
+    NOTIFICATION_SEQUENCE,
     TXN_COMPONENTS,
     TXN_TO_WRITE_ID,
     TXNS,
@@ -50,6 +52,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from tests.databases import DatabaseServer, SqliteFiles, closing, count_statements
 from tests.manual_clock import ManualClock
+from tests.server.counting_relay import CountingRelay
 from tests.txn.client import TxnClient, component, write_component
 from tests.txn.combining import combining
 
@@ -142,14 +145,14 @@ def test_transactions_that_took_too_long_to_open_are_opened_anew(
     if database.is_sqlite:
         pytest.skip("SQLite has one writer at a time: there are no gaps")
     store = TxnStore(database, MessageBuilder(), clock=clock)
-    open_in_time = opening.open_one_each
+    row_in_time = opening._row_of
 
-    def open_late(*arguments: Any) -> list[list[int]]:
-        monkeypatch.setattr(opening, "open_one_each", open_in_time)
+    def row_late(request: OpenTxnRequest) -> dict[str, Any]:
+        monkeypatch.setattr(opening, "_row_of", row_in_time)
         clock.advance(2.0)
-        return open_in_time(*arguments)
+        return row_in_time(request)
 
-    monkeypatch.setattr(opening, "open_one_each", open_late)
+    monkeypatch.setattr(opening, "_row_of", row_late)
     opened = store.combined["open_txns"].carry_out([opening_of("u"), opening_of("v")])
     assert opened is not None
     txn_ids = [one.txn_ids[0] for one in opened]
@@ -282,39 +285,197 @@ def test_a_conflict_within_a_batch_is_one(client: TxnClient) -> None:
     assert states == {"o"}, "the batch is rolled back"
 
 
-@pytest.mark.parametrize("kind", ["open", "allocate", "allocate of many tables", "commit"])
-def test_a_batch_takes_fewer_statements_than_its_requests(client: TxnClient, kind: str) -> None:
-    context, count = client.store.context, 8
+def _batch(client: TxnClient, kind: str, count: int) -> list[Any]:
+    """Requests of a kind, or of all."""
     txn_ids = [client.open() for _ in range(2 * count)]
-    for txn_id in txn_ids[:3]:
-        for table in ("t", *(f"t{number}" for number in range(count))):
-            client.allocate([txn_id], table)
-    work: Callable[[WriteTransaction, Sequence[Any]], list[Any]]
-    requests: Sequence[Any]
+    for table in ("t", *(f"t{number}" for number in range(count))):
+        client.allocate([txn_ids[0]], table)
     match kind:
         case "open":
-            requests, alone = [opening_of("u")] * count, 5
-            work = lambda transaction, some: open_one_each(transaction, context, some)  # noqa: E731
+            return [opening_of("u")] * count
+        case "open to read":
+            return [OpenTxnRequest(1, "u", "h", txn_type=TxnType.READ_ONLY)] * count
         case "allocate" | "allocate of many tables":
             tables = ["t"] * count if kind == "allocate" else [f"t{number}" for number in range(count)]
-            requests = [
+            return [
                 AllocateTableWriteIdsRequest(dbName="d", tableName=table, txnIds=[one])
-                for table, one in zip(tables, txn_ids[3:11], strict=True)
+                for table, one in zip(tables, txn_ids[count:], strict=True)
             ]
-            work, alone = lambda transaction, some: allocate_for_one_each(transaction, context, some), 5
+        case "commit":
+            return [CommitTxnRequest(txnid=one) for one in txn_ids[:count]]
+        case "commit of inserts":
+            for txn_id in txn_ids[:count]:
+                client.lock(write_component(), txn_id=txn_id)
+            return [CommitTxnRequest(txnid=one) for one in txn_ids[:count]]
         case _:
-            requests, alone = [CommitTxnRequest(txnid=one) for one in txn_ids[:count]], 5
-            work = lambda transaction, some: commit_each(transaction, context, some)  # noqa: E731
+            of_kinds = [_batch(client, one, count) for one in ("open", "allocate of many tables", "commit of inserts")]
+            return [request for together in zip(*of_kinds, strict=True) for request in together]
+
+
+_ROUND_TRIPS = {
+    "open": 2,
+    "open to read": 1,
+    "allocate": 3,
+    "allocate of many tables": 3,
+    "commit": 3,
+    "commit of inserts": 3,
+    "all": 3,
+}
+
+
+@pytest.mark.parametrize("kind", _ROUND_TRIPS)
+def test_round_trips_of_a_batch(initialized_database_url: str, kind: str) -> None:
+    """On MySQL and MariaDB, COMMIT included, however many requests there are."""
+    real = make_url(initialized_database_url)
+    if real.get_backend_name() != "mysql":
+        pytest.skip("statement after statement")
+    relay = CountingRelay(str(real.host), int(real.port or 0))
+    url = real.set(host="127.0.0.1", port=relay.port).render_as_string(hide_password=False)
+    try:
+        with closing(Database(url)) as database:
+            client = TxnClient(TxnStore(database, MessageBuilder(), clock=ManualClock()), database)
+            carry_out = client.store.combined["commit_txn"].carry_out
+            asked: dict[int, list[list[bytes]]] = {2: [], 7: []}
+            for count in (2, 7, 2, 7, 2, 7):
+                requests = _batch(client, kind, count)
+                relay.begin()
+                outcomes = carry_out(requests)
+                asked[count].append(relay.questions())
+                assert outcomes is not None
+                assert not [one for one in outcomes if isinstance(one, Exception)]
+    finally:
+        relay.close()
+    # The first opens connections, and now and then one takes a block of ids.
+    found = {count: min(map(len, tries)) for count, tries in asked.items()}
+    assert found == dict.fromkeys((2, 7), _ROUND_TRIPS[kind]), asked
+
+
+@pytest.mark.parametrize("kind", ["open", "allocate", "allocate of many tables", "commit", "commit of inserts", "all"])
+def test_a_batch_takes_fewer_statements_than_its_requests(client: TxnClient, kind: str) -> None:
+    count = 8
+    requests = _batch(client, kind, count)
     with count_statements(client.database) as seen:
-        run_write(client.database, lambda transaction: work(transaction, requests))
-    most = {"open": 5, "allocate": 3 + count, "allocate of many tables": 6, "commit": 6}[kind]
+        outcomes = client.store.combined["open_txns"].carry_out(requests)
+    assert outcomes is not None
+    most = {"open": 5, "allocate": 3 + count, "allocate of many tables": 7, "commit": 6, "commit of inserts": 8}
+    limit = most.get(kind, 5 + 7 + 8)
     if client.database.is_sqlite:
         # One row at a time, and the ids of the log inside of the transaction: there are no round trips to save.
-        most = 3 + count * 2
-    elif client.database.dialect == "postgresql" and kind == "open":
-        most = 4 + count * 3
-    assert seen.count <= most, seen.statements
-    assert seen.count < alone * count
+        limit = 3 + len(requests) * (2 if kind in most and kind != "commit of inserts" else 5)
+    elif client.database.dialect == "postgresql" and kind in ("open", "all"):
+        limit += count * 3
+    elif client.database.dialect == "mysql":
+        limit = 4  # each is a packet, the log's rows included; one may be for a block of ids
+    assert seen.count <= limit, seen.statements
+    assert seen.count <= 5 * len(requests)
+
+
+def test_kinds_that_share_a_transaction_leave_what_they_leave_one_after_the_other(
+    database_server: SqliteFiles | DatabaseServer,
+) -> None:
+    """Commits of one transaction and of its neighbours, write ids, new transactions: in the order of the kinds."""
+    found = []
+    for is_batch in (True, False):
+        url = database_server.initialized_database()
+        with closing(Database(url)) as database:
+            client = TxnClient(TxnStore(database, MessageBuilder(), clock=ManualClock()), database)
+            commits, allocations = _histories(7, client)
+            openings = [opening_of("u"), OpenTxnRequest(1, "v", "h", txn_type=TxnType.READ_ONLY), opening_of("w")]
+            # Of one that is committed in the same batch, too late.
+            allocations.append(AllocateTableWriteIdsRequest(dbName="d", tableName="t", txnIds=[commits[0].txnid]))
+            requests = [*openings, *allocations, *commits]
+            random.Random(1).shuffle(requests)
+            if is_batch:
+                outcomes = client.store.combined["open_txns"].carry_out(requests)
+                assert outcomes is not None
+            else:
+                requests.sort(key=_turn)
+                outcomes = [_outcome_of(client.store, request) for request in requests]
+            answers = sorted(
+                f"{type(one).__name__} {_named(one)}: {outcome!r}"
+                for one, outcome in zip(requests, outcomes, strict=True)
+                if not isinstance(one, OpenTxnRequest)
+            )
+            opened = sorted(
+                outcome.txn_ids
+                for one, outcome in zip(requests, outcomes, strict=True)
+                if isinstance(one, OpenTxnRequest)
+            )
+            columns = {one: [column.name for column in one.c if column.name not in _TIMES] for one in _TABLES}
+            names = {TXNS: ("TXN_ID", "TXN_STATE")}
+            rows = {one.name: client.rows(one, *names.get(one, of_table)) for one, of_table in columns.items()}
+            users = sorted(row for row in client.rows(TXNS, "TXN_USER", "TXN_TYPE") if row[0] in ("u", "v", "w"))
+            events = [(kind, _without_time(message)) for kind, message in client.events()]
+            found.append((answers, opened, rows, users, client.rows(TXN_TO_WRITE_ID), sorted(events, key=repr)))
+        database_server.give_back(url)
+    for in_batch, one_by_one in zip(*found, strict=True):
+        assert in_batch == one_by_one
+
+
+def _turn(request: Any) -> tuple[Any, ...]:
+    """By kind, and write ids of a table in the order of the transactions."""
+    if isinstance(request, AllocateTableWriteIdsRequest):
+        return 1, request.tableName, request.txnIds[0]
+    return (0 if isinstance(request, CommitTxnRequest) else 2,)
+
+
+def _named(request: AllocateTableWriteIdsRequest | CommitTxnRequest) -> str:
+    is_commit = isinstance(request, CommitTxnRequest)
+    return str(request.txnid) if is_commit else f"{request.tableName} {request.txnIds}"
+
+
+def _outcome_of(store: TxnStore, request: Any) -> Any:
+    methods: dict[type, Callable[[Any], Any]] = {
+        CommitTxnRequest: store.commit_txn,
+        AllocateTableWriteIdsRequest: store.allocate_table_write_ids,
+        OpenTxnRequest: store.open_txns,
+    }
+    try:
+        return methods[type(request)](request)
+    except (MetaException, TxnAbortedException, NoSuchTxnException) as error:
+        return error
+
+
+def test_one_that_fails_among_all_kinds_fails_alone(client: TxnClient) -> None:
+    """Each kind has one that is refused; what others of the batch do is done, and logged without a gap."""
+    alive, aborted = client.open(), client.open()
+    writer = client.open()
+    client.allocate([client.open()])
+    client.abort(aborted)
+    before = len(client.events())
+    requests = [
+        opening_of("u"),
+        CommitTxnRequest(txnid=aborted),
+        AllocateTableWriteIdsRequest("d", "t", txnIds=[writer]),
+        AllocateTableWriteIdsRequest("d", "t", txnIds=[aborted]),
+        CommitTxnRequest(txnid=alive),
+        CommitTxnRequest(txnid=10_000),
+        AllocateTableWriteIdsRequest("d", "never written", txnIds=[writer]),
+        AllocateTableWriteIdsRequest("d", "t", txnIds=[alive]),
+    ]
+    outcomes = client.store.combined["open_txns"].carry_out(requests)
+    assert outcomes is not None
+    assert [type(one).__name__ for one in outcomes] == [
+        "OpenTxnsResponse",
+        "TxnAbortedException",
+        "AllocateTableWriteIdsResponse",
+        "MetaException",
+        "NoneType",
+        "NoSuchTxnException",
+        "AllocateTableWriteIdsResponse",
+        "MetaException",
+    ]
+    states = dict(client.rows(TXNS, "TXN_ID", "TXN_STATE"))
+    assert (states[alive], states[aborted], states[writer]) == ("c", "a", "o")
+    assert states[outcomes[0].txn_ids[0]] == "o"
+    given = {(row[0], row[1]): row[2] for row in client.rows(TXN_TO_WRITE_ID, "T2W_TABLE", "T2W_TXNID", "T2W_WRITEID")}
+    assert given["t", writer] == 2
+    assert given["never written", writer] == 1
+    told = [kind for kind, _ in client.events()[before:]]
+    assert sorted(told) == ["ALLOC_WRITE_ID_EVENT", "ALLOC_WRITE_ID_EVENT", "COMMIT_TXN", "OPEN_TXN"]
+    ids = sorted(row[0] for row in client.rows(NOTIFICATION_LOG, "EVENT_ID"))
+    assert ids == list(range(1, len(ids) + 1))
+    assert client.rows(NOTIFICATION_SEQUENCE, "NEXT_EVENT_ID") == [(len(ids) + 1,)]
 
 
 def test_calls_of_many_clients_at_once(client: TxnClient) -> None:

@@ -7,7 +7,7 @@ row, then the lock of all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -36,8 +36,8 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from hms_cache.store.engine.direct_statements import (
     Direct,
+    DirectQuery,
     Statement,
-    execute_directly,
     row_count,
     takes_direct_statements,
 )
@@ -154,26 +154,44 @@ def mark_all_committed(connection: Connection, context: TxnContext, txn_ids: Col
     if not locked:
         return []
     parameters = {"txn_ids": locked}
-    levels, ids, is_direct = (
-        context.use_min_history_level,
-        context.use_min_history_write_id,
-        takes_direct_statements(connection),
-    )
-    rows = connection.execute(_telling(levels and not is_direct, ids), parameters)
-    told = {int(row[0]): int(row[1]) for row in rows}
-    if is_direct:
-        statements: list[Statement] = [(_MARK_ALL_ON_MYSQL, parameters)]
-        if levels:
-            statements.append((_FORGET_HISTORIES, parameters))
-        execute_directly(connection, statements)
-    else:
-        connection.execute(_MARK_ALL, parameters)
-    return [_committing_txn(txn_id, told.get(txn_id, 0)) for txn_id in locked]
+    told = connection.execute(_telling(context.use_min_history_level, context.use_min_history_write_id), parameters)
+    found = _committing_txns(locked, told)
+    connection.execute(_MARK_ALL, parameters)
+    return found
+
+
+class MarkingOfAll:
+    """As `mark_all_committed`, as the statements of a packet. On MySQL their histories are deleted with that."""
+
+    def __init__(self, context: TxnContext, txn_ids: Collection[int]) -> None:
+        self._context = context
+        self._txn_ids = sorted(txn_ids)
+
+    def statements(self) -> list[Statement]:
+        """What is to be sent."""
+        values = {"txn_ids": self._txn_ids}
+        telling = _telling_on_mysql(self._context.use_min_history_write_id)
+        statements: list[Statement] = [(_LOCK_OPEN_ON_MYSQL, values), (telling, values), (_MARK_ALL_ON_MYSQL, values)]
+        if self._context.use_min_history_level:
+            # Of one that is not open there is none.
+            statements.append((_FORGET_HISTORIES, values))
+        return statements
+
+    def marked(self, answers: Sequence[Any]) -> list[CommittingTxn]:
+        """What was said to the statements."""
+        locked, told, *_ = answers
+        return _committing_txns([int(row[0]) for row in locked], told)
+
+
+def _committing_txns(locked: Sequence[int], told: Iterable[Any]) -> list[CommittingTxn]:
+    numbers = {int(row[0]): int(row[1]) for row in told}
+    return [_committing_txn(txn_id, numbers.get(txn_id, 0)) for txn_id in locked]
 
 
 _TXN_IDS: Final = T.TXN_ID.in_(bindparam("txn_ids", expanding=True))
 _LOCK_OPEN: Final = select(T.TXN_ID).where(_TXN_IDS, T.TXN_STATE == TXN_OPEN).order_by(T.TXN_ID).with_for_update()
-_MARK_ALL: Final = update(TXNS).where(_TXN_IDS).values(TXN_STATE=TXN_COMMITTED)
+_LOCK_OPEN_ON_MYSQL: Final = DirectQuery(_LOCK_OPEN)
+_MARK_ALL: Final = update(TXNS).where(_TXN_IDS, T.TXN_STATE == TXN_OPEN).values(TXN_STATE=TXN_COMMITTED)
 _MARK_ALL_ON_MYSQL: Final = Direct(_MARK_ALL)
 _FORGET_HISTORIES: Final = Direct(
     delete(MIN_HISTORY_LEVEL).where(MIN_HISTORY_LEVEL.c.MHL_TXNID.in_(bindparam("txn_ids", expanding=True)))
@@ -183,6 +201,11 @@ _FORGET_HISTORIES: Final = Direct(
 @lru_cache
 def _telling(use_levels: bool, use_write_ids: bool) -> Select[Any]:
     return select(T.TXN_ID, _facts_number(T.TXN_ID, use_levels, use_write_ids)).where(_TXN_IDS)
+
+
+@lru_cache
+def _telling_on_mysql(use_write_ids: bool) -> DirectQuery:
+    return DirectQuery(_telling(False, use_write_ids))
 
 
 def _committing_txn(txn_id: int, facts: int) -> CommittingTxn:
@@ -344,6 +367,17 @@ def clean_up(
 
 def clean_up_all(connection: Connection, txns: Sequence[CommittingTxn]) -> None:
     """As `clean_up` for transactions that changed no rows; what they wrote is first noted as complete."""
+    for number, values in _cleanings(txns):
+        connection.execute(_CLEAN_ALL[number], values)
+
+
+def cleaning_up_all(txns: Sequence[CommittingTxn]) -> list[Statement]:
+    """As `clean_up_all`, as the statements of a packet."""
+    return [(_CLEAN_ALL_ON_MYSQL[number], values) for number, values in _cleanings(txns)]
+
+
+def _cleanings(txns: Sequence[CommittingTxn]) -> list[tuple[int, dict[str, list[int]]]]:
+    """Which statements of `_CLEAN_ALL` are to be executed, with their values."""
     completed = [txn.txn_id for txn in txns if txn.completes_components]
     targets = (
         [txn.txn_id for txn in txns if txn.has_components],
@@ -351,14 +385,7 @@ def clean_up_all(connection: Connection, txns: Sequence[CommittingTxn]) -> None:
         [txn.txn_id for txn in txns if txn.has_history],
         [txn.txn_id for txn in txns if txn.has_write_id_history],
     )
-    changes = [(number, {"txn_ids": txn_ids}) for number, txn_ids in enumerate((completed, *targets)) if txn_ids]
-    if not changes:
-        return
-    if takes_direct_statements(connection):
-        execute_directly(connection, [(_CLEAN_ALL_ON_MYSQL[number], values) for number, values in changes])
-        return
-    for number, values in changes:
-        connection.execute(_CLEAN_ALL[number], values)
+    return [(number, {"txn_ids": txn_ids}) for number, txn_ids in enumerate((completed, *targets)) if txn_ids]
 
 
 _TARGETS = (C.TC_TXNID, HIVE_LOCKS.c.HL_TXNID, MIN_HISTORY_LEVEL.c.MHL_TXNID, MIN_HISTORY_WRITE_ID.c.MH_TXNID)

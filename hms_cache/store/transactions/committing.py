@@ -12,9 +12,12 @@ tells what there is to move and to delete, and what need not be touched is not. 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from hms_cache.store.engine.direct_statements import Statement, takes_direct_statements
+from hms_cache.store.engine.shared_packets import carry_out_parts
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
@@ -30,9 +33,11 @@ from hms_cache.store.transactions.aborting import abort_open_txns
 from hms_cache.store.transactions.codes import COMPACTION_TYPES, TXN_COMMITTED
 from hms_cache.store.transactions.commit_statements import (
     CommittingTxn,
+    MarkingOfAll,
     add_write_set,
     clean_up,
     clean_up_all,
+    cleaning_up_all,
     conflicts_with,
     lock_all_and_complete,
     mark_all_committed,
@@ -95,13 +100,23 @@ def commit_txn(transaction: WriteTransaction, context: TxnContext, request: Comm
         return
     if replayed:
         forget_source_txn(connection, request.replPolicy or "", request.txnid)
-    _finish(transaction, context, request, txn, replayed=replayed)
+    takes_event_id = not commits_alone(request)
+    _finish(transaction, context, request, txn, replayed=replayed, takes_event_id=takes_event_id)
 
 
 def _finish(
-    transaction: WriteTransaction, context: TxnContext, request: CommitTxnRequest, txn: CommittingTxn, *, replayed: bool
+    transaction: WriteTransaction,
+    context: TxnContext,
+    request: CommitTxnRequest,
+    txn: CommittingTxn,
+    *,
+    replayed: bool,
+    takes_event_id: bool,
 ) -> None:
-    """What follows when the transaction is marked: conflicts, what it wrote, its locks and history, its events."""
+    """What follows when the transaction is marked: conflicts, what it wrote, its locks and history, its events.
+
+    `takes_event_id`: the id of its event may be taken with the last statement.
+    """
     connection, txn_id = transaction.connection, txn.txn_id
     is_completed = replayed or not txn.completes_components
     if replayed:
@@ -118,7 +133,7 @@ def _finish(
     if request.keyValue is not None:
         _set_key_value(connection, txn_id, request.keyValue)
     is_last = not txn.notes_next_txn and txn.txn_type != TxnType.MATER_VIEW_REBUILD
-    takes_event_id = is_last and txn.txn_type != TxnType.READ_ONLY and not commits_alone(request)
+    takes_event_id &= is_last and txn.txn_type != TxnType.READ_ONLY
     clean_up(transaction, txn, completes_components=not is_completed, takes_event_id=takes_event_id)
     if txn.txn_type == TxnType.MATER_VIEW_REBUILD:
         rebuild_locks = MATERIALIZATION_REBUILD_LOCKS
@@ -139,25 +154,70 @@ def commit_each(
     Those that changed no rows, of which most are, are committed set-wise. Answers the exception of each that is not
     open. Raises WriteConflict: nothing of it may be committed.
     """
+    if takes_direct_statements(transaction.connection):
+        [outcomes] = carry_out_parts(transaction, [Commits(transaction, context, requests)])
+        return list(outcomes)
     connection = transaction.connection
     marked = mark_all_committed(connection, context, {request.txnid for request in requests})
-    plain = {txn.txn_id for txn in marked if _is_plain(context, txn)}
-    clean_up_all(connection, [txn for txn in marked if txn.txn_id in plain])
+    outcomes, plain = _finish_each(transaction, context, requests, marked)
+    clean_up_all(connection, plain)
+    return outcomes
+
+
+class Commits:
+    """As `commit_each`, in packets with others (`shared_packets`)."""
+
+    further_events = 0
+
+    def __init__(
+        self, transaction: WriteTransaction, context: TxnContext, requests: Sequence[CommitTxnRequest]
+    ) -> None:
+        self._transaction = transaction
+        self._context = context
+        self._requests = requests
+        self._marking = MarkingOfAll(context, {request.txnid for request in requests})
+        self._outcomes: list[Exception | None] = []
+
+    def locking(self) -> Sequence[Statement]:
+        """The transactions' rows, what they hold, and their new state."""
+        return self._marking.statements()
+
+    def writing(self, found: Sequence[Any]) -> Sequence[Statement]:
+        """What is deleted of those that changed no rows. Others are finished here, each by itself."""
+        marked = self._marking.marked(found)
+        self._outcomes, plain = _finish_each(self._transaction, self._context, self._requests, marked)
+        return cleaning_up_all(plain)
+
+    def outcomes(self, written: Sequence[Any]) -> list[Exception | None]:
+        """As `commit_each` answers them."""
+        return self._outcomes
+
+
+def _finish_each(
+    transaction: WriteTransaction,
+    context: TxnContext,
+    requests: Sequence[CommitTxnRequest],
+    marked: Sequence[CommittingTxn],
+) -> tuple[list[Exception | None], list[CommittingTxn]]:
+    """Outcomes, and those of the marked ones that are still to be cleaned up."""
     ours = {txn.txn_id: txn for txn in marked}
     outcomes: list[Exception | None] = [None] * len(requests)
+    plain = []
     for number, request in enumerate(requests):
         # Of two requests for one transaction, the second finds it committed.
         txn = ours.pop(request.txnid, None)
         if txn is None:
             try:
-                _check_is_committed(connection, request.txnid)
+                _check_is_committed(transaction.connection, request.txnid)
             except (NoSuchTxnException, TxnAbortedException) as error:
                 outcomes[number] = error
-        elif txn.txn_id in plain:
+        elif _is_plain(context, txn):
+            plain.append(txn)
             _append_events(transaction, context, request, txn)
         else:
-            _finish(transaction, context, request, txn, replayed=False)
-    return outcomes
+            # The ids of events are taken when nothing is left that waits for anybody.
+            _finish(transaction, context, request, txn, replayed=False, takes_event_id=False)
+    return outcomes, plain
 
 
 def _is_plain(context: TxnContext, txn: CommittingTxn) -> bool:

@@ -12,7 +12,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Integer, Select, bindparam, case, func, insert, literal, select, text
 
-from hms_cache.store.engine.direct_statements import Direct, DirectRows, Statement, execute_directly
+from hms_cache.store.engine.direct_statements import (
+    Direct,
+    DirectRows,
+    Statement,
+    execute_directly,
+    takes_direct_statements,
+)
+from hms_cache.store.engine.shared_packets import carry_out_parts
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import MIN_HISTORY_LEVEL, TXN_LOCK_TBL, TXNS
 from hms_cache.store.transactions.codes import TXN_OPEN
@@ -74,13 +81,43 @@ def open_one_each(
     transaction: WriteTransaction, context: TxnContext, requests: Sequence[OpenTxnRequest]
 ) -> list[list[int]]:
     """As `open_txns` for requests that open one transaction each (`opens_one`), in their order, set-wise on MySQL."""
-    connection = transaction.connection
-    if not is_mysql(connection):
+    if not takes_direct_statements(transaction.connection):
         return [open_txns(transaction, context, request) for request in requests]
-    txn_ids = _insert_on_mysql(connection, [_row_of(request) for request in requests], context)
-    for request, txn_id in zip(requests, txn_ids, strict=True):
-        _append_event(transaction, context, request, [txn_id])
-    return [[txn_id] for txn_id in txn_ids]
+    [opened] = carry_out_parts(transaction, [Openings(transaction, context, requests)])
+    return list(opened)
+
+
+class Openings:
+    """As `open_one_each`, in packets with others (`shared_packets`): all of it is written, nothing is locked before."""
+
+    def __init__(self, transaction: WriteTransaction, context: TxnContext, requests: Sequence[OpenTxnRequest]) -> None:
+        self._transaction = transaction
+        self._context = context
+        self._requests = requests
+        self.further_events = sum(map(_is_logged, requests))
+
+    def locking(self) -> Sequence[Statement]:
+        """Nothing: the lock of all transactions is to be held as short as can be."""
+        return ()
+
+    def writing(self, found: Sequence[Any]) -> Sequence[Statement]:
+        """The lock of all transactions, the rows of new ones, and their histories."""
+        connection, rows = self._transaction.connection, [_row_of(request) for request in self._requests]
+        statements: list[Statement] = [(_LOCK_ALL_TXNS_SHARED, {}), (_INSERT_ROWS, rows)]
+        after_first = _ids_from(connection, 0, len(rows))
+        if self._context.use_min_history_level:
+            lowest = _lowest_open(connection, self._context)
+            histories = [{"further": further, "lowest": lowest} for further in after_first]
+            statements.append((_NOTE_LOWEST_OPEN_OF_NEW, histories))
+        return statements
+
+    def outcomes(self, written: Sequence[Any]) -> list[list[int]]:
+        """The ids of each."""
+        connection = self._transaction.connection
+        txn_ids = _ids_from(connection, written[1].last_id, len(self._requests))
+        for request, txn_id in zip(self._requests, txn_ids, strict=True):
+            _append_event(self._transaction, self._context, request, [txn_id])
+        return [[txn_id] for txn_id in txn_ids]
 
 
 def _type_of(request: OpenTxnRequest) -> int:
@@ -170,7 +207,8 @@ def _open_one_on_mysql(transaction: WriteTransaction, context: TxnContext, reque
     if _is_logged(request):
         opened, *_ = transaction.execute_and_take_event_ids(statements, 1)
     else:
-        opened, *_ = transaction.execute_directly(statements)
+        # Carried out twice, it leaves a transaction that nobody uses, as one leaves whose client never hears of it.
+        opened, *_ = transaction.execute_and_commit(statements)
     if opened.rows != 1:
         raise MetaException(f"TXN_LOCK_TBL must have one row, as Hive's schema script makes it: found {opened.rows}")
     return int(opened.last_id)
@@ -188,29 +226,22 @@ def _insert(connection: Connection, row: Mapping[str, Any], count: int) -> list[
     return sorted(inserted_ids)
 
 
-def _insert_on_mysql(
-    connection: Connection, rows: Sequence[Mapping[str, Any]], context: TxnContext | None = None
-) -> list[int]:
-    """The ids of the rows, in their order. With `context` the lock of all transactions, and their histories, too.
+def _insert_on_mysql(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The ids of the rows, in their order."""
+    [inserted] = execute_directly(connection, [(_INSERT_ROWS, rows)])
+    return _ids_from(connection, inserted.last_id, len(rows))
 
-    InnoDB gives the rows of one INSERT … VALUES consecutive ids in every innodb_autoinc_lock_mode; a Galera cluster
-    counts in steps.
+
+def _ids_from(connection: Connection, first: int, count: int) -> list[int]:
+    """The ids of so many rows of one INSERT … VALUES on MySQL.
+
+    InnoDB gives them consecutive ids in every innodb_autoinc_lock_mode; a Galera cluster counts in steps.
     """
-    step = connection.info.get(_STEP)
+    step = 1 if count == 1 else connection.info.get(_STEP)
     if step is None:
         step = int(connection.execute(text("SELECT @@auto_increment_increment")).scalar_one())
         connection.info[_STEP] = step
-    ids_after_first = range(0, len(rows) * step, step)
-    statements: list[Statement] = [(_INSERT_ROWS, rows)]
-    if context is not None:
-        statements.insert(0, (_LOCK_ALL_TXNS_SHARED, {}))
-        if context.use_min_history_level:
-            lowest = _lowest_open(connection, context)
-            histories = [{"further": further, "lowest": lowest} for further in ids_after_first]
-            statements.append((_NOTE_LOWEST_OPEN_OF_NEW, histories))
-    answers = execute_directly(connection, statements)
-    first = answers[0 if context is None else 1].last_id
-    return [first + further for further in ids_after_first]
+    return list(range(first, first + count * step, step))
 
 
 _STEP = "hms_cache.auto_increment_increment"

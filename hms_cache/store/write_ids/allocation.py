@@ -7,7 +7,7 @@ Source of the rules: Hive 4.0 `AllocateTableWriteIdsFunction`, `GetValidWriteIds
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -31,13 +31,16 @@ from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store.engine.dialects import take_from_counter
 from hms_cache.store.engine.direct_statements import (
     Direct,
+    DirectQuery,
     DirectRows,
+    Statement,
     execute_directly,
     row_count,
     takes_direct_statements,
 )
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.log_writes import TAKE_FOR_LAST_ROW
+from hms_cache.store.engine.shared_packets import carry_out_parts
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
 from hms_cache.store.transactions.abort_reasons import ABORTED_AS_REPLICATED_WRITE_ID
@@ -95,8 +98,24 @@ def allocate_table_write_ids(
             event = context.messages.build_allocate_write_ids(database, table, [(txn_ids[0], only)])
             transaction.append_event(event)
             return AllocateTableWriteIdsResponse(txnToWriteIds=[TxnToWriteId(txnId=txn_ids[0], writeId=only)])
+    reallocates = bool(request.reallocate)
+    return _allocate(transaction, context, database, table, txn_ids, first_source_id, reallocates=reallocates)
+
+
+def _allocate(
+    transaction: WriteTransaction,
+    context: TxnContext,
+    database: str,
+    table: str,
+    txn_ids: Sequence[int],
+    first_source_id: int = 0,
+    *,
+    reallocates: bool = False,
+) -> AllocateTableWriteIdsResponse:
+    """As `allocate_table_write_ids`, however many there are and whatever they have already."""
+    connection = transaction.connection
     known = _known_write_ids(connection, database, table, txn_ids)
-    if request.reallocate and known:
+    if reallocates and known:
         own = (W.T2W_DATABASE == database) & (W.T2W_TABLE == table) & W.T2W_TXNID.in_(txn_ids)
         connection.execute(delete(TXN_TO_WRITE_ID).where(own))
         known = {}
@@ -126,26 +145,84 @@ def allocate_for_one_each(
     whose transaction is not open is answered its exception.
     """
     connection = transaction.connection
-    asked = [(plain_database(one.dbName), plain_table(one.tableName), (one.txnIds or [0])[0]) for one in requests]
+    if takes_direct_statements(connection):
+        [answers] = carry_out_parts(transaction, [Allocations(transaction, context, requests)])
+        return list(answers)
+    asked = [_writer_of(request) for request in requests]
     given = _take_for_each(connection, sorted(set(asked)))
-    _insert_rows(connection, [(*key, write_id) for key, write_id in given.items()])
+    _insert_rows(connection, [(*writer, write_id) for writer, write_id in given.items()])
+    return _answer_each(transaction, context, asked, given)
+
+
+_Writer = tuple[str, str, int]
+"""Database, table, transaction."""
+
+
+def _writer_of(request: AllocateTableWriteIdsRequest) -> _Writer:
+    return plain_database(request.dbName), plain_table(request.tableName), (request.txnIds or [0])[0]
+
+
+def _answer_each(
+    transaction: WriteTransaction, context: TxnContext, asked: Sequence[_Writer], given: Mapping[_Writer, int]
+) -> list[AllocateTableWriteIdsResponse | MetaException]:
+    """Answers, and events for what was given. The others are carried out here, each by itself."""
     for (database, table, txn_id), write_id in given.items():
         transaction.append_event(context.messages.build_allocate_write_ids(database, table, [(txn_id, write_id)]))
     answers: list[AllocateTableWriteIdsResponse | MetaException] = []
-    for key, request in zip(asked, requests, strict=True):
-        if key in given:
-            pairs = [TxnToWriteId(txnId=key[2], writeId=given[key])]
+    for writer in asked:
+        database, table, txn_id = writer
+        if writer in given:
+            pairs = [TxnToWriteId(txnId=txn_id, writeId=given[writer])]
             answers.append(AllocateTableWriteIdsResponse(txnToWriteIds=pairs))
             continue
         try:
-            answers.append(allocate_table_write_ids(transaction, context, request))
+            answers.append(_allocate(transaction, context, database, table, [txn_id]))
         except MetaException as error:
             answers.append(error)
     return answers
 
 
-_Writer = tuple[str, str, int]
-"""Database, table, transaction."""
+class Allocations:
+    """As `allocate_for_one_each`, in packets with others (`shared_packets`)."""
+
+    further_events = 0
+
+    def __init__(
+        self, transaction: WriteTransaction, context: TxnContext, requests: Sequence[AllocateTableWriteIdsRequest]
+    ) -> None:
+        self._transaction = transaction
+        self._context = context
+        self._asked = [_writer_of(request) for request in requests]
+        self._writers = sorted(set(self._asked))
+        self._answers: list[AllocateTableWriteIdsResponse | MetaException] = []
+
+    def locking(self) -> Sequence[Statement]:
+        """The tables' counters, in the order of their names. Then, since who asked for the same at the same moment has
+        been answered by now, which transactions may write, and who has a write id."""
+        tables = sorted({(database, table) for database, table, _ in self._writers})
+        txn_ids = sorted({txn_id for _, _, txn_id in self._writers})
+        return (
+            (_locking_counters_on_mysql(len(tables)), _names(tables)),
+            (_MAY_WRITE, {"txn_ids": txn_ids}),
+            (_having_write_ids(len(self._writers)), _values_of(self._writers)),
+        )
+
+    def writing(self, found: Sequence[Any]) -> Sequence[Statement]:
+        """The counters and the new rows. Who is not given one in this way is answered here, each by itself."""
+        counters, may_write, have = found
+        given, taken = _given(self._writers, counters, {row[0] for row in may_write}, {tuple(row) for row in have})
+        self._answers = _answer_each(self._transaction, self._context, self._asked, given)
+        statements: list[Statement] = []
+        for count, tables in taken.items():
+            statements.append((_moving_counters_on_mysql(len(tables)), {"count": count, **_names(tables)}))
+        if given:
+            statements.append((_INSERT_ON_MYSQL, _rows([(*writer, write_id) for writer, write_id in given.items()])))
+        return statements
+
+    def outcomes(self, written: Sequence[Any]) -> list[AllocateTableWriteIdsResponse | MetaException]:
+        """As `allocate_for_one_each` answers them."""
+        return self._answers
+
 
 _FEW_TABLES = 3
 """Up to so many, a statement for each is no more than the three for all."""
@@ -160,21 +237,34 @@ def _take_for_each(connection: Connection, writers: Sequence[_Writer]) -> dict[_
     if len(tables) <= _FEW_TABLES or connection.dialect.name == "sqlite":
         found = {writer: _take_for_one(connection, *writer) for writer in writers}
         return {writer: write_id for writer, write_id in found.items() if write_id is not None}
-    rows = connection.execute(_locking_counters(len(tables)), _names(tables))
-    following = {(row.NWI_DATABASE, row.NWI_TABLE): int(row.NWI_NEXT) for row in rows}
+    counters = connection.execute(_locking_counters(len(tables)), _names(tables)).all()
     # After the locks: who asked for the same at the same moment has been answered, and is seen.
-    may_write, have = _writers(connection, {txn_id for _, _, txn_id in writers})
+    may_write = set(connection.execute(_MAY_WRITING, {"txn_ids": sorted({one[2] for one in writers})}).scalars())
+    have = {tuple(row) for row in connection.execute(_having(len(writers)), _values_of(writers))}
+    given, taken = _given(writers, counters, may_write, have)
+    for count, names in taken.items():
+        connection.execute(_moving_counters(len(names)), {"count": count, **_names(names)})
+    return given
+
+
+def _given(
+    writers: Sequence[_Writer],
+    counters: Iterable[Any],
+    may_write: Collection[int],
+    have: Collection[tuple[Any, ...]],
+) -> tuple[dict[_Writer, int], dict[int, list[tuple[str, str]]]]:
+    """What is given to whom, and from which tables' counters it is taken, by how much they move."""
+    following = {(row.NWI_DATABASE, row.NWI_TABLE): int(row.NWI_NEXT) for row in counters}
     given: dict[_Writer, int] = {}
     for writer in writers:
         database, table, txn_id = writer
         if (database, table) in following and txn_id in may_write and writer not in have:
             given[writer] = following[database, table]
             following[database, table] += 1
-    taken = Counter((database, table) for database, table, _ in given)
-    for count in sorted(set(taken.values())):
-        counters = [name for name, number in taken.items() if number == count]
-        connection.execute(_moving_counters(len(counters)), {"count": count, **_names(counters)})
-    return given
+    taken: dict[int, list[tuple[str, str]]] = {}
+    for name, count in Counter((database, table) for database, table, _ in given).items():
+        taken.setdefault(count, []).append(name)
+    return given, taken
 
 
 _MOST_TABLES = 1024
@@ -206,27 +296,50 @@ def _locking_counters(count: int) -> Select[Any]:
 
 
 @lru_cache(_MOST_TABLES)
+def _locking_counters_on_mysql(count: int) -> DirectQuery:
+    return DirectQuery(_locking_counters(count))
+
+
+@lru_cache(_MOST_TABLES)
 def _moving_counters(count: int) -> Update:
     return update(NEXT_WRITE_ID).where(_of_tables(count)).values(NWI_NEXT=N.NWI_NEXT + bindparam("count"))
 
 
-def _writers(connection: Connection, txn_ids: Collection[int]) -> tuple[set[int], set[_Writer]]:
-    """Which of the transactions may write, and what has write ids already."""
-    may_write: set[int] = set()
-    have: set[_Writer] = set()
-    for row in connection.execute(_WRITERS, {"txn_ids": sorted(txn_ids)}):
-        if row.TXN_STATE == TXN_OPEN and row.TXN_TYPE != TxnType.READ_ONLY:
-            may_write.add(row.TXN_ID)
-        if row.T2W_TABLE is not None:
-            have.add((row.T2W_DATABASE, row.T2W_TABLE, row.TXN_ID))
-    return may_write, have
+@lru_cache(_MOST_TABLES)
+def _moving_counters_on_mysql(count: int) -> Direct:
+    return Direct(_moving_counters(count))
 
 
-_WRITERS = (
-    select(T.TXN_ID, T.TXN_STATE, T.TXN_TYPE, W.T2W_DATABASE, W.T2W_TABLE)
-    .select_from(TXNS.outerjoin(TXN_TO_WRITE_ID, W.T2W_TXNID == T.TXN_ID))
-    .where(T.TXN_ID.in_(bindparam("txn_ids", expanding=True)))
+@lru_cache(_MOST_TABLES)
+def _having(count: int) -> Select[Any]:
+    """Which of so many writers have write ids. Not by the transactions alone, by which there is no index."""
+    are_asked = (
+        and_(
+            W.T2W_DATABASE == bindparam(f"database_{number}"),
+            W.T2W_TABLE == bindparam(f"table_{number}"),
+            W.T2W_TXNID == bindparam(f"txn_id_{number}"),
+        )
+        for number in range(count)
+    )
+    return select(W.T2W_DATABASE, W.T2W_TABLE, W.T2W_TXNID).where(or_(*are_asked))
+
+
+@lru_cache(_MOST_TABLES)
+def _having_write_ids(count: int) -> DirectQuery:
+    return DirectQuery(_having(count))
+
+
+def _values_of(writers: Sequence[_Writer]) -> dict[str, Any]:
+    names = _names([(database, table) for database, table, _ in writers])
+    return {**names, **{f"txn_id_{number}": txn_id for number, (_, _, txn_id) in enumerate(writers)}}
+
+
+_MAY_WRITING = select(T.TXN_ID).where(
+    T.TXN_ID.in_(bindparam("txn_ids", expanding=True)),
+    T.TXN_STATE == TXN_OPEN,
+    func.coalesce(T.TXN_TYPE, int(TxnType.DEFAULT)) != int(TxnType.READ_ONLY),
 )
+_MAY_WRITE = DirectQuery(_MAY_WRITING)
 
 _IS_OWN = (N.NWI_DATABASE == bindparam("database")) & (N.NWI_TABLE == bindparam("table"))
 
@@ -343,10 +456,7 @@ def _insert(connection: Connection, database: str, table: str, write_ids: dict[i
 
 
 def _insert_rows(connection: Connection, found: Sequence[tuple[str, str, int, int]]) -> None:
-    rows = [
-        {"T2W_TXNID": txn_id, "T2W_DATABASE": database, "T2W_TABLE": table, "T2W_WRITEID": write_id}
-        for database, table, txn_id, write_id in found
-    ]
+    rows = _rows(found)
     try:
         if rows and takes_direct_statements(connection):
             execute_directly(connection, [(_INSERT_ON_MYSQL, rows)])
@@ -355,6 +465,13 @@ def _insert_rows(connection: Connection, found: Sequence[tuple[str, str, int, in
     except IntegrityError as error:
         # Two calls for one transaction at the same moment: the other's ids will be found.
         raise _given_twice((database, table) for database, table, _, _ in found) from error
+
+
+def _rows(found: Iterable[tuple[str, str, int, int]]) -> list[dict[str, Any]]:
+    return [
+        {"T2W_TXNID": txn_id, "T2W_DATABASE": database, "T2W_TABLE": table, "T2W_WRITEID": write_id}
+        for database, table, txn_id, write_id in found
+    ]
 
 
 def _given_twice(tables: Iterable[tuple[str, str]]) -> RetryableConflict:
