@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.direct_statements import takes_direct_statements
 from hms_cache.store.engine.errors import CommitOutcomeUnknown
+from hms_cache.store.engine.sequences import NOTIFICATION_LOG
 from hms_cache.store.engine.shared_packets import Part, carry_out_parts
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.locks import lock_calls, unlocking
@@ -65,7 +66,7 @@ def combined_calls(
         return lambda requests: _carried_out(database, context, work, requests)
 
     def change_txns(requests: Sequence[Any]) -> Outcomes | None:
-        outcomes = _carried_out(database, context, _change_txns, requests)
+        outcomes = _carried_out(database, context, _change_txns, requests, events=len(requests))
         if outcomes is None:
             return None
         # Of a COMMIT whose outcome is unknown, each is told so.
@@ -139,9 +140,13 @@ def _change_txns(transaction: WriteTransaction, context: TxnContext, requests: S
     return outcomes
 
 
-def _carried_out(database: Database, context: TxnContext, work: Work, requests: Sequence[Any]) -> Outcomes | None:
+def _carried_out(
+    database: Database, context: TxnContext, work: Work, requests: Sequence[Any], *, events: int = 1
+) -> Outcomes | None:
+    """`events`: how many are appended, as a rule; for so many there are ids at hand before it begins."""
     try:
-        return run_write(database, lambda transaction: work(transaction, context, requests))
+        ids = {NOTIFICATION_LOG: events}
+        return run_write(database, lambda transaction: work(transaction, context, requests), ids=ids)
     except CommitOutcomeUnknown as error:
         return [CommitOutcomeUnknown(str(error), connection_lost=True) for _ in requests]
     except Exception as error:

@@ -30,8 +30,8 @@ NOTIFICATION_LOG = "MNotificationLog"
 #: Ids taken at once when a write needs fewer: Hive 4's block. Unused ids of a block are lost when the server stops.
 BLOCK_SIZE = 10
 
-#: Every write that logs an event needs one of these, so the hot row is locked less often than once per ten writes.
-_BLOCK_SIZES: Mapping[str, int] = {NOTIFICATION_LOG: 100}
+#: Every write that logs an event needs one of these, and transactions that calls share need dozens.
+_BLOCK_SIZES: Mapping[str, int] = {NOTIFICATION_LOG: 1000}
 
 #: The id column of each model class, for a sequence whose row is missing or behind.
 ID_COLUMNS: Mapping[str, Column[Any]] = {
