@@ -370,6 +370,21 @@ def test_a_batch_takes_fewer_statements_than_its_requests(client: TxnClient, kin
     assert seen.count <= 5 * len(requests)
 
 
+def test_ids_of_the_log_are_at_hand_for_batches_of_any_size(client: TxnClient) -> None:
+    """They were taken one batch at a time, and inside its transaction, once fewer were left than a batch needs."""
+    if client.database.is_sqlite:
+        pytest.skip("there all ids are taken inside of the transaction")
+    carry_out = client.store.combined["open_txns"].carry_out
+    events = 0
+    with count_statements(client.database) as seen:
+        while events < 1_100:
+            for count in (3, 7, 30):
+                carry_out([opening_of("u")] * count)
+                events += count
+    assert len(client.events()) == events
+    assert 1 <= sum("SEQUENCE_TABLE" in one for one in seen.statements) <= 2, "blocks of a thousand"
+
+
 def test_kinds_that_share_a_transaction_leave_what_they_leave_one_after_the_other(
     database_server: SqliteFiles | DatabaseServer,
 ) -> None:
