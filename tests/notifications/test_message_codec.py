@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -202,6 +203,20 @@ def test_label_of_the_row_decides() -> None:
     for message, label in [(zipped, "json-0.2"), (plain_row.message, "gzip(json-2.0)"), (zipped, "protobuf-1")]:
         row = stored(plain_row._replace(message=message, message_format=label))
         assert type(read_event(row)) is ev.UndecodedEvent, label
+
+
+def test_messages_of_all_lengths_are_what_any_gzip_reads() -> None:
+    """The window is as large as the message; nothing that another window would find is lost."""
+    draw = random.Random(5)
+    lengths = [*range(130), *(2**power + more for power in range(7, 18) for more in (-1, 0, 1))]
+    for length in lengths:
+        repeated = "".join(f'{{"location":"/d/p={number}"}},' for number in range(length // 20 + 1))[:length]
+        strange = "".join(draw.choices('ab"\\{}\u00e4\u20ac\U0001f600', k=length))
+        for text in (repeated, strange):
+            packed = base64.b64decode(encode_message(text, MessageFormat.GZIP_JSON))
+            assert gzip.decompress(packed).decode() == text, length
+            assert packed[4:8] == bytes(4), "the time would make equal messages differ"
+            assert len(packed) <= len(gzip.compress(text.encode(), 1, mtime=0)) * 1.05 + 1, length
 
 
 def test_unescaped_control_characters_are_read() -> None:
